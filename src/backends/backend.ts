@@ -1,0 +1,107 @@
+import type { Runner } from "../wire/runner.js";
+
+/** What a backend can enforce on this host. The manager refuses a limit or a policy that needs more. */
+export interface Capabilities {
+  /** Is there a boundary that hostile code cannot cross? `auto` only chooses backends where this is true. */
+  readonly isolates: boolean;
+  /** `none`: no network at all. `all-or-nothing`: the host's network. `per-host`: by domain. */
+  readonly network: "none" | "all-or-nothing" | "per-host";
+  readonly memoryLimit: boolean;
+  readonly cpuLimit: boolean;
+  readonly pidsLimit: boolean;
+  readonly fileSizeLimit: boolean;
+  readonly openFilesLimit: boolean;
+  /** Bytes and inodes of the workspace. */
+  readonly workspaceLimit: boolean;
+  readonly terminal: boolean;
+  /** The workspace is a directory of this host. */
+  readonly sharedWorkspace: boolean;
+  /** Every process inside dies when our process is killed. */
+  readonly diesWithHost: boolean;
+}
+
+/** Limits of one sandbox. Left out: the backend's own default, or none where it cannot enforce one. */
+export interface Limits {
+  readonly memoryMb?: number;
+  /** In cores: 0.5 is half of one. */
+  readonly cpus?: number;
+  readonly pids?: number;
+  readonly openFiles?: number;
+  readonly fileSizeMb?: number;
+  readonly workspaceMb?: number;
+  readonly workspaceInodes?: number;
+  readonly tmpMb?: number;
+}
+
+/** Host paths beyond the defaults; globs are allowed. */
+export interface FilesystemRules {
+  readonly allowRead: readonly string[];
+  readonly allowWrite: readonly string[];
+  readonly denyRead: readonly string[];
+  readonly denyWrite: readonly string[];
+}
+
+export interface WorkspaceMount {
+  /** The directory on the host. */
+  readonly hostPath: string;
+  /** The user and group that own its files: the sandbox runs as them. Undefined: as ourselves. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
+}
+
+export interface CreateSpec {
+  /** Unique per sandbox, safe as a file name. */
+  readonly id: string;
+  readonly sessionKey: string;
+  readonly workspace: WorkspaceMount;
+  readonly limits: Limits;
+  readonly filesystem: FilesystemRules;
+  readonly hostname?: string;
+  /** Backend's own block of the configuration, already validated by its schema. */
+  readonly options?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** One running sandbox of a backend. */
+export interface Instance {
+  readonly id: string;
+  readonly runner: Runner;
+  /** Where the workspace is for the programs inside. */
+  readonly guestWorkspace: string;
+  /** Where this host reaches the workspace's files; undefined: only through the runner. */
+  readonly hostWorkspace: string | undefined;
+  /** Environment every command starts from. */
+  readonly baseEnv: Readonly<Record<string, string>>;
+  /** Where the guest's warm runners are for the programs inside. */
+  readonly guestRuntime: string;
+  /** How many processes the kernel has killed here for memory; undefined: this backend cannot tell. */
+  memoryKills(): Promise<number | undefined>;
+  /** Kills everything and removes every trace. Idempotent, never throws for what is already gone. */
+  destroy(): Promise<void>;
+}
+
+export interface Probe {
+  readonly available: boolean;
+  readonly version?: string;
+  /** Why not, or what is weaker than it could be. */
+  readonly problems: readonly { readonly what: string; readonly remedy: string }[];
+  /** What this host lets the backend enforce. */
+  readonly capabilities: Capabilities;
+}
+
+/** One isolation technology. Backends enforce; they never decide. */
+export interface SandboxBackend {
+  readonly name: string;
+  /** Says whether this host can run us and what it can enforce. Never throws, never changes the host. */
+  probe(): Promise<Probe>;
+  create(spec: CreateSpec): Promise<Instance>;
+  /** Removes what a crashed process left behind, found by label. Resolves to how many. */
+  reap(): Promise<number>;
+}
+
+/** What a backend is built from; the directory is where it may keep state. */
+export interface BackendContext {
+  readonly stateDir: string;
+  readonly options: unknown;
+}
+
+export type BackendFactory = (context: BackendContext) => SandboxBackend;
