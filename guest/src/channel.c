@@ -90,7 +90,7 @@ void channel_accept_data(struct channel *c, const uint8_t *data, size_t length) 
     channel_write_input(c);
     return;
   }
-  if (c->input < 0 && c->state != X_PENDING) {
+  if (c->input < 0) {
     /* Nobody reads any more: take it and forget it, so that the host's writer does not stall. */
     uint8_t room[4];
     put_u32(room, (uint32_t)length);

@@ -59,7 +59,7 @@ enum field_tag {
   T_PORT = 10, /* u16 */
 };
 
-enum exec_flags { X_TERMINAL = 1, X_KEEP_CHILDREN = 2, X_SINGLE = 4 };
+enum exec_flags { X_TERMINAL = 1, X_SINGLE = 2 };
 
 enum channel_kind { CH_EXEC, CH_WARM, CH_READ, CH_WRITE, CH_SOCKET, CH_LISTENER };
 
@@ -157,6 +157,8 @@ void exec_resize(struct channel *channel, uint16_t rows, uint16_t columns);
 void exec_reap(void);
 void exec_exited(struct channel *channel, int status, const struct rusage *usage);
 void exec_run_cold(struct channel *channel);
+int exec_open_pipes(struct channel *channel);
+void exec_adopted(struct channel *channel, pid_t pid);
 /* Moves finished commands on; returns how many milliseconds until it wants to be called again, or -1. */
 int exec_progress(void);
 
@@ -189,5 +191,8 @@ int kill_strays(void);
 
 /* launch.c */
 int launch(void);
+
+/* extents.c */
+int print_extents(const char *path);
 
 #endif

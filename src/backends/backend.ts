@@ -41,10 +41,10 @@ export interface FilesystemRules {
   readonly denyWrite: readonly string[];
 }
 
-export interface WorkspaceMount {
-  /** The directory on the host. */
-  readonly hostPath: string;
-  /** The user and group that own its files: the sandbox runs as them. Undefined: as ourselves. */
+/** A session's directory on the host; `workspace/` in it holds the files. A backend may keep its own beside that. */
+export interface SessionDirectory {
+  readonly path: string;
+  /** The user and group that own the files: the sandbox runs as them. Undefined: as ourselves. */
   readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
@@ -52,8 +52,11 @@ export interface CreateSpec {
   /** Unique per sandbox, safe as a file name. */
   readonly id: string;
   readonly sessionKey: string;
-  readonly workspace: WorkspaceMount;
+  readonly directory: SessionDirectory;
+  /** What is to be enforced: what was asked for, and defaults where this backend can enforce them. */
   readonly limits: Limits;
+  /** The part of it that was asked for. */
+  readonly requestedLimits: Limits;
   readonly filesystem: FilesystemRules;
   readonly hostname?: string;
   /** Backend's own block of the configuration, already validated by its schema. */

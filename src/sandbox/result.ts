@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { CommandOutcome } from "./run-command.js";
 
 /** Why an execution ended. */
 export const REASONS = [
@@ -36,6 +37,56 @@ export interface ExecutionResult {
   readonly filesDeleted: readonly string[];
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
   readonly error?: string;
+}
+
+interface ResultContext {
+  readonly sandboxType: string;
+  readonly sandboxId: string;
+  readonly sessionId: string;
+  readonly filesWritten: readonly string[];
+  readonly filesDeleted: readonly string[];
+  readonly timeoutMs: number;
+}
+
+/** Puts an outcome and where it happened together. */
+export function createResult(outcome: CommandOutcome, context: ResultContext): ExecutionResult {
+  const success = outcome.reason === "exited" && outcome.exitCode === 0;
+  const { timeoutMs, ...where } = context;
+  return {
+    success,
+    reason: outcome.reason,
+    exitCode: outcome.exitCode,
+    signal: outcome.signal,
+    stdout: outcome.stdout,
+    stderr: outcome.stderr,
+    truncated: outcome.truncated,
+    executionTimeMs: round(outcome.durationMs),
+    cpuTimeMs: round(outcome.cpuTimeMs),
+    memoryUsedMb: round(outcome.memoryKb / 1024),
+    ...where,
+    ...(!success && { error: describeFailure(outcome, timeoutMs) }),
+  };
+}
+
+function describeFailure(outcome: CommandOutcome, timeoutMs: number): string {
+  switch (outcome.reason) {
+    case "timeout":
+      return `Execution timeout (${timeoutMs / 1000}s)`;
+    case "memory":
+      return "Killed: the sandbox's memory limit was reached";
+    case "output-limit":
+      return "Killed: the output limit was reached";
+    case "cancelled":
+      return "Cancelled";
+    case "signaled":
+      return `Ended by ${outcome.signal}`;
+    default:
+      return `Exit code ${outcome.exitCode}`;
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 /** The exit status a command line gives for a result. */

@@ -9,8 +9,6 @@ export interface RunRequest {
   readonly terminal?: { readonly rows: number; readonly columns: number };
   /** Hand the job to this warm interpreter if it is ready; otherwise `argv` runs. */
   readonly warm?: { readonly id: number; readonly job: string };
-  /** Leave what the command started running after it exits. */
-  readonly keepChildren?: boolean;
 }
 
 /** How a command ended, as the guest tells it: statistics, never grounds for a security decision. */

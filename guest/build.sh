@@ -1,0 +1,53 @@
+#!/bin/sh
+# Builds the guest into prebuilt/linux-<arch>/: this machine's architecture, or with --all every one we ship.
+# With --sanitize, a build for tests with AddressSanitizer and UndefinedBehaviorSanitizer instead.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+flags="-std=gnu11 -Wall -Wextra -Werror -D_FORTIFY_SOURCE=2 -fstack-protector-strong"
+
+host_arch() {
+  case $(uname -m) in
+    x86_64) echo x64 ;;
+    aarch64) echo arm64 ;;
+    *) echo "skerry: no guest for $(uname -m)" >&2; exit 1 ;;
+  esac
+}
+
+compiler() {
+  if [ "$1" = "$(host_arch)" ]; then echo "${CC:-gcc}"; return; fi
+  case $1 in
+    x64) echo x86_64-linux-gnu-gcc ;;
+    arm64) echo aarch64-linux-gnu-gcc ;;
+  esac
+}
+
+build() {
+  out=prebuilt/linux-$1
+  cc=$(compiler "$1")
+  command -v "$cc" >/dev/null 2>&1 || { echo "skerry: $cc is missing (Debian: apt-get install gcc libc6-dev, or for arm64 gcc-aarch64-linux-gnu)" >&2; exit 1; }
+  mkdir -p "$out"
+  # shellcheck disable=SC2086
+  "$cc" $flags -Os -static -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o "$out/skerry-guest.new" guest/src/*.c
+  mv -f "$out/skerry-guest.new" "$out/skerry-guest"
+}
+
+case ${1:-} in
+  --sanitize)
+    mkdir -p build
+    # shellcheck disable=SC2086
+    ${CC:-gcc} $flags -U_FORTIFY_SOURCE -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -o build/skerry-guest-sanitized guest/src/*.c
+    exit 0
+    ;;
+  --all) build x64; build arm64 ;;
+  "") build "$(host_arch)" ;;
+  *) echo "usage: guest/build.sh [--all | --sanitize]" >&2; exit 64 ;;
+esac
+
+# The warm interpreters' side travels with the guest.
+mkdir -p prebuilt/runners
+cp guest/runners/*.py guest/runners/*.cjs prebuilt/runners/
+if [ -f guest/runners/bundle-sucrase.mjs ]; then node guest/runners/bundle-sucrase.mjs prebuilt/runners; fi
+
+# Names this build: a host keeps one copy of the runtime per version.
+cat prebuilt/linux-*/skerry-guest prebuilt/runners/* | sha256sum | cut -c1-16 >prebuilt/version

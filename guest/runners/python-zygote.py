@@ -1,0 +1,776 @@
+"""A started Python that runs each job in a fork of itself, exactly as `python3 file args` would.
+
+Control messages are datagrams on descriptor 3 (see README.md beside this file). The parent never
+runs user code; it keeps one child forked ahead ("standby") and hands it the next job.
+
+Two ideas carry the fidelity:
+
+* The child leaves this file by raising SystemExit with an object whose `__str__` is a C callable.
+  CPython unwinds every Python frame first and only then asks for that string, so the program is
+  started by the interpreter's own C code (PyRun_*) with no frame of ours below it. Tracebacks,
+  SystemExit, atexit, threads and finalisation are CPython's, not imitations.
+* Preloaded modules are not left in `sys.modules`. The importer finds a module's spec as ever; when
+  the spec names the very file that is already loaded, the loaded module is used instead of
+  executing it again. A user's `json.py` therefore wins, and `sys.modules` looks untouched.
+
+What a fork cannot do exactly (another hash seed, `PYTHONOPTIMIZE`, a shadowed preload) the child
+does by executing the real interpreter: same pid, same descriptors, only slower.
+"""
+
+import sys
+
+BASELINE = list(sys.modules)  # what a plain run has loaded before its first line
+BASE_PATH = sys.path[1:]
+
+import os
+import posix
+import _frozen_importlib as importlib_core
+import _io
+import _signal
+import _warnings
+
+CONTROL = 3
+MAX_JOB = 1 << 20
+ModuleType = type(sys)
+
+# Settings that Python reads only while it starts, and that a fork can honour all the same.
+PYTHON_ENV_HONOURED = {
+    "PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE",
+    "PYTHONBREAKPOINT", "PYTHONASYNCIODEBUG", "PYTHONSTARTUP",
+}
+# Read by the dynamic linker, libc or a preloaded library when it loads: they must be as at our start.
+START_ENV_PREFIXES = (
+    "LD_", "MALLOC_", "GLIBC_", "OMP_", "GOMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "NUMEXPR_",
+    "NPY_", "NUMPY_", "MPL", "PANDAS_", "OPENSSL_", "KMP_", "PYTHON",
+)
+
+
+def start_env():
+    """The environment this process was started with, before Python changed it."""
+    with open("/proc/self/environ", "rb") as file:
+        pairs = (entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+        return {os.fsdecode(key): os.fsdecode(value) for key, value in pairs}
+
+
+def ensure_clean_start():
+    """Jobs choose their own PYTHON* settings, so ours must be the defaults."""
+    unwanted = [key for key in os.environ if key.startswith("PYTHON")]
+    if not unwanted:
+        return
+    env = {key: value for key, value in start_env().items() if key not in unwanted}
+    os.execve(sys.executable, [ARGV0, *sys.argv], env)
+
+
+ARGV0 = sys.orig_argv[0] if hasattr(sys, "orig_argv") else os.path.basename(sys.executable)
+ensure_clean_start()
+START_ENV = start_env()
+
+
+# --- Modules loaded ahead -------------------------------------------------------------------------
+
+LOADED = {}  # name -> module, for everything loaded here that a plain run would not have
+IMPORTS = {}  # name -> names its execution imported, in order
+EFFECTS = {}  # name -> warning filters its execution added
+TOP_NAMES = set()  # top-level names in LOADED: what a user's file must not be called
+
+_LOADING = []
+
+
+def _note_import(name):
+    if _LOADING:
+        names = IMPORTS.setdefault(_LOADING[-1], [])
+        if name not in names:
+            names.append(name)
+
+
+def _recording_load(spec):
+    """Stands in for importlib's loader while preloading, to learn who imports whom."""
+    _note_import(spec.name)
+    _LOADING.append(spec.name)
+    known = set(sys.modules)
+    filters = list(_warnings.filters)
+    try:
+        return _plain_load(spec)
+    finally:
+        for name in sys.modules:  # modules that put others in place without importing them
+            if name not in known and name not in IMPORTS and name != spec.name:
+                _note_import(name)
+        added = [entry for entry in _warnings.filters if entry not in filters]
+        if added:
+            EFFECTS[spec.name] = added
+        IMPORTS.setdefault(spec.name, [])
+        _LOADING.pop()
+
+
+def _recording_import(name, globals=None, locals=None, fromlist=(), level=0):
+    module = _plain_import(name, globals, locals, fromlist, level)
+    if _LOADING:
+        if level:
+            package = globals.get("__package__") or globals["__name__"].rpartition(".")[0]
+            base = package.rsplit(".", level - 1)[0] if level > 1 else package
+            name = base + "." + name if name else base
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            _note_import(".".join(parts[:end]))
+        for item in fromlist or ():
+            if isinstance(item, str) and name + "." + item in sys.modules:
+                _note_import(name + "." + item)
+    return module
+
+
+def preload(names, warn):
+    """Imports `names`, then takes all of it out of `sys.modules` into LOADED."""
+    global _plain_load, _plain_import
+    import builtins
+
+    _plain_load, _plain_import = importlib_core._load_unlocked, builtins.__import__
+    importlib_core._load_unlocked = _recording_load
+    builtins.__import__ = _recording_import
+    filters = list(_warnings.filters)
+    script_dir = sys.path.pop(0)
+    try:
+        for name in names:
+            try:
+                builtins.__import__(name)
+            except BaseException as error:  # a broken preload must not cost the sandbox its Python
+                if warn:
+                    warn("%s: %s: %s" % (name, type(error).__name__, error))
+    finally:
+        builtins.__import__ = _plain_import
+        importlib_core._load_unlocked = _plain_load
+        sys.path.insert(0, script_dir)
+    for name in [name for name in sys.modules if name not in BASELINE]:
+        LOADED[name] = sys.modules.pop(name)
+        parent, _, child = name.rpartition(".")
+        if parent in BASELINE and getattr(sys.modules[parent], child, None) is LOADED[name]:
+            delattr(sys.modules[parent], child)
+        TOP_NAMES.add(name.partition(".")[0])
+    if _warnings.filters != filters:
+        _warnings.filters[:] = filters
+        _mutate_filters()
+    sys.path_importer_cache.pop(script_dir, None)
+
+
+def _mutate_filters():
+    # Renamed in 3.14.
+    mutated = getattr(_warnings, "_filters_mutated", None) or getattr(_warnings, "_filters_mutated_lock_held", None)
+    try:
+        mutated()
+    except Exception:
+        pass
+
+
+# importlib hides its own frames from tracebacks by their file name, so this code carries it too.
+SERVE_SOURCE = '''
+def _load_unlocked(spec):
+    module = serve(spec)
+    return plain_load(spec) if module is None else module
+
+def serve(spec):
+    module = LOADED.get(spec.name)
+    if module is None:
+        return None
+    loaded = getattr(module, "__spec__", None)
+    if loaded is None or loaded.origin != spec.origin or type(loaded.loader) is not type(spec.loader):
+        return None
+    if meta_path != sys.meta_path or path_hooks != sys.path_hooks or shadowed(sys.path):
+        return None
+    restore(spec.name)
+    return module
+
+def restore(name):
+    modules = sys.modules
+    if name in modules or name not in LOADED:
+        return
+    module = modules[name] = LOADED[name]
+    for imported in IMPORTS.get(name, ()):
+        restore(imported)
+    modules[name] = modules.pop(name)  # as importlib does: the order is that of completion
+    parent, _, child = name.rpartition(".")
+    if parent in modules and parent not in LOADED and not hasattr(modules[parent], child):
+        setattr(modules[parent], child, module)
+    if name in EFFECTS:
+        import _warnings
+        for entry in reversed(EFFECTS[name]):
+            if entry not in _warnings.filters:
+                _warnings.filters.insert(0, entry)
+        mutate_filters()
+    if name == "numpy.random":
+        module.seed()
+'''
+
+
+def shadowed(path):
+    """Whether a directory ahead of the standard library has a module that we loaded from there."""
+    for directory in path:
+        if directory in BASE_PATH_SET:
+            continue
+        try:
+            entries = posix.listdir(directory or ".")
+        except OSError:
+            if directory.endswith((".zip", ".egg", ".whl")):
+                return True
+            continue
+        for entry in entries:
+            name, _, suffix = entry.partition(".")
+            if name in TOP_NAMES and (suffix.endswith(("py", "pyc", "so")) or not suffix):
+                return True
+    return False
+
+
+def install_serving():
+    scope = {
+        "sys": sys, "LOADED": LOADED, "IMPORTS": IMPORTS, "EFFECTS": EFFECTS, "shadowed": shadowed,
+        "plain_load": importlib_core._load_unlocked, "mutate_filters": _mutate_filters,
+        "meta_path": list(sys.meta_path), "path_hooks": list(sys.path_hooks),
+        "__name__": "importlib._bootstrap", "__builtins__": __builtins__,
+    }
+    exec(compile(SERVE_SOURCE, "<frozen importlib._bootstrap>", "exec"), scope)
+    importlib_core._load_unlocked = scope["_load_unlocked"]
+
+
+# --- Can this job run in a fork? ------------------------------------------------------------------
+
+C_LOCALES = ("", "C", "POSIX")
+C_UTF8_LOCALES = ("C.UTF-8", "C.utf8")
+
+
+def locale_of(env):
+    """Names the locale Python would start with; jobs of another one start cold."""
+    name = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    if name in C_LOCALES:
+        return "C" if env.get("LC_ALL") else "C coerced"
+    return "C.UTF-8" if name in C_UTF8_LOCALES else name
+
+
+def is_coerced(env):
+    """PEP 538: in the C locale Python sets LC_CTYPE for itself and its children."""
+    return START_COERCED and not env.get("LC_ALL")
+
+
+def flag_of(env, key):
+    value = env.get(key)
+    if not value:
+        return 0
+    try:
+        return max(int(value), 0) if int(value) >= 0 else 1
+    except ValueError:
+        return 1
+
+
+def needs_cold_start(job, path, search_path):
+    """Says why a plain interpreter must be started for this job, or None."""
+    env = job["env"]
+    for key, value in env.items():
+        if key.startswith(START_ENV_PREFIXES) and key not in PYTHON_ENV_HONOURED:
+            if value and START_ENV.get(key) != value and not (key == "PYTHONHASHSEED" and value == "random"):
+                return key
+    for key in START_ENV:
+        if key.startswith(START_ENV_PREFIXES) and key not in env:
+            return key
+    if locale_of(env) != START_LOCALE:
+        return "locale"
+    if env.get("PYTHONIOENCODING", "").partition(":")[0].lower() not in ("", "utf-8", "utf8"):
+        return "PYTHONIOENCODING"
+    if ("HOME" in env) != ("HOME" in START_ENV):
+        return "HOME"
+    if user_site(env.get("HOME")) != START_USER_SITE:
+        return "user site"
+    if env.get("PYTHONPATH") and any(
+        os.path.exists(os.path.join(entry, name))
+        for entry in search_path[1:]
+        for name in ("sitecustomize.py", "usercustomize.py")
+        if entry not in BASE_PATH_SET
+    ):
+        return "sitecustomize"
+    if not os.path.isfile(path) or not path.endswith(".py"):
+        return "not a .py file"
+    if shadowed(search_path):
+        return "shadowed module"
+    return None
+
+
+def user_site(home):
+    """The user's site-packages, if Python would put it on the path."""
+    import site
+
+    if home is None or not site.ENABLE_USER_SITE:
+        return None
+    directory = "%s/.local/lib/python%d.%d/site-packages" % (home.rstrip("/"), *sys.version_info[:2])
+    return directory if os.path.isdir(directory) else None
+
+
+def search_path_of(env, path):
+    entries = [os.path.dirname(os.path.realpath(path))]
+    seen = set()
+    python_path = env.get("PYTHONPATH")
+    for entry in (python_path.split(":") if python_path else []) + BASE_PATH:
+        entry = os.path.abspath(entry)
+        if entry not in seen:
+            seen.add(entry)
+            entries.append(entry)
+    return entries
+
+
+# --- In the child ---------------------------------------------------------------------------------
+
+
+def become(job):
+    """Turns this fork into what `python3 path args` is just before the program's first line."""
+    env = job["env"]
+    os.chdir(job["cwd"])
+    path = job["path"]
+    if not path.startswith("/") and sys.version_info >= (3, 9):
+        path = os.path.join(os.getcwd(), path)
+    search_path = search_path_of(env, path)
+    if needs_cold_start(job, path, search_path):
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+            _signal.signal(number, _signal.SIG_DFL)
+        os.execve(sys.executable, [ARGV0, job["path"], *job["argv"][1:]], env)
+    replace_environment(env)
+    sys.argv = list(job["argv"])
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv = [ARGV0, job["path"], *job["argv"][1:]]
+    sys.path[:] = search_path
+    dont_write = flag_of(env, "PYTHONDONTWRITEBYTECODE")
+    if dont_write != sys.flags.dont_write_bytecode:
+        sys.dont_write_bytecode = bool(dont_write)
+        native.set_flag(sys.flags, 4, dont_write)
+    open_streams(env)
+    return path
+
+
+def replace_environment(env):
+    environ = os.environ
+    data = environ._data
+    encode = os.fsencode
+    for key in list(data):
+        posix.unsetenv(key)
+    data.clear()
+    posix.environ.clear()
+    if is_coerced(env):
+        env = dict(env, LC_CTYPE="C.UTF-8")
+    for key, value in env.items():
+        key, value = encode(key), encode(value)
+        posix.putenv(key, value)
+        data[key] = value
+        posix.environ[key] = value
+    if env.get("TZ") != START_ENV.get("TZ"):
+        sys.modules["time"].tzset()
+    home = env.get("HOME")
+    if home is not None and home != START_ENV.get("HOME"):
+        import site
+
+        if site.USER_BASE:
+            site.USER_BASE = home.rstrip("/") + "/.local"
+            site.USER_SITE = "%s/lib/python%d.%d/site-packages" % (site.USER_BASE, *sys.version_info[:2])
+
+
+def open_streams(env):
+    """Makes sys.stdin, stdout and stderr by the rules of CPython's create_stdio()."""
+    _, _, io_errors = env.get("PYTHONIOENCODING", "").partition(":")
+    if not io_errors and env.get("PYTHONIOENCODING"):
+        io_errors = "strict"
+    buffered = not flag_of(env, "PYTHONUNBUFFERED")
+    for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        errors = "backslashreplace" if fd == 2 else io_errors or STREAM_ERRORS
+        binary = _io.open(fd, mode + "b", 0 if fd and not buffered else -1, None, None, None, False)
+        raw = getattr(binary, "raw", binary)
+        raw.name = "<%s>" % name
+        by_line = buffered and (raw.isatty() or (fd == 2 and sys.version_info >= (3, 9)))
+        stream = _io.TextIOWrapper(binary, STREAM_ENCODING, errors, "\n", by_line, not buffered)
+        stream.mode = mode
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
+def pristine_main():
+    """A `__main__` as the interpreter makes it before it reads a program."""
+    main = ModuleType("__main__")
+    main.__loader__ = importlib_core.BuiltinImporter
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
+    main.__builtins__ = sys.modules["builtins"]
+    return main
+
+
+def exit_status(code):
+    """What C makes of `SystemExit.code`."""
+    if code is None:
+        return 0
+    if not isinstance(code, int):
+        return 1
+    return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 255
+
+
+class Exit:
+    """Knows how the process will end, so that finalisation can stop once nobody can see it."""
+
+    status = None
+
+    def watch_system_exit(self):
+        # CPython reads `SystemExit.code` from C with no Python frame below: only then it is exiting.
+        member = SystemExit.__dict__["code"]
+        getframe = sys._getframe
+
+        def read(error):
+            code = member.__get__(error, SystemExit)
+            if getframe().f_back is None:
+                self.status = exit_status(code)
+            return code
+
+        native.set_type_attribute(SystemExit, "code", property(read, member.__set__, member.__delete__, member.__doc__))
+
+    def last_atexit(self):
+        """Runs after every user handler: arranges to leave before the costly, invisible part."""
+        status = self.status
+        if status is None:
+            return
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None and not stream.closed:
+                    stream.flush()
+        except BaseException:
+            return  # CPython's own path reports it and exits with 120
+        # Finalisation empties every module in sys.modules. It passes over things that are not modules,
+        # so what we loaded is swapped for look-alikes, which `import` in a late `__del__` still finds.
+        modules = sys.modules
+        for name, module in list(modules.items()):
+            if KEPT.get(name) is module and name not in ("sys", "builtins"):
+                modules[name] = look_alike = LookAlike()
+                look_alike.__dict__ = module.__dict__
+        sys._skerry_leave = Leave(status, sys.__stdout__, sys.__stderr__)
+
+
+class LookAlike:
+    """A module's attributes without being a module."""
+
+
+class Leave:
+    """Dies when CPython clears the `sys` module, which is after all user objects are gone."""
+
+    def __init__(self, status, *streams):
+        self.status, self.streams, self.leave = status, streams, posix._exit
+
+    def __del__(self):
+        for stream in self.streams:
+            try:
+                stream.flush()
+            except BaseException:
+                pass
+        self.leave(self.status)
+
+
+class Native:
+    """The C functions we need, bound once so that children never import ctypes."""
+
+    def __init__(self, ctypes):
+        libc = ctypes.CDLL(None, use_errno=True)
+        api = ctypes.PyDLL(None)
+        obj, pointer, integer = ctypes.py_object, ctypes.c_void_p, ctypes.c_int
+        libc.fopen.restype = pointer
+        self.prctl, self.fopen = libc.prctl, libc.fopen
+        self.run_file = api.PyRun_SimpleFileExFlags
+        self.run_file.argtypes = [pointer, ctypes.c_char_p, integer, pointer]
+        self.py_exit = api.Py_Exit
+        self._set_item = api.PyStructSequence_SetItem
+        self._set_item.argtypes, self._set_item.restype = [obj, ctypes.c_ssize_t, obj], None
+        self._incref = api.Py_IncRef
+        self._incref.argtypes, self._incref.restype = [obj], None
+        self._type_modified = api.PyType_Modified
+        self._type_modified.argtypes, self._type_modified.restype = [obj], None
+        self._flags = (ctypes.c_int * 2)(0, sys.version_info[1])
+        self.compiler_flags = ctypes.addressof(self._flags)
+        self._libc = libc
+        libc.signal.argtypes = [integer, pointer]
+        libc.fmemopen.argtypes, libc.fmemopen.restype = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p], pointer
+        self.fmemopen = libc.fmemopen
+        api.PyThreadState_Get.restype = pointer
+        self._thread_state = (ctypes.c_int * 128).from_address(api.PyThreadState_Get())
+        self._depth_at = self._find_recursion_counter()
+
+    def _find_recursion_counter(self):
+        """Finds the thread's recursion counter: the one integer that moves by one with each call."""
+
+        def snapshot(depth):
+            return snapshot(depth - 1) if depth else list(self._thread_state)
+
+        shallow, deep, deeper = snapshot(0), snapshot(5), snapshot(12)
+        found = [
+            at
+            for at, value in enumerate(shallow)
+            if abs(deep[at] - value) == 5 and deeper[at] - deep[at] == 7 * (deep[at] - value) // 5
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def depth(self):
+        return self._thread_state[self._depth_at] if self._depth_at is not None else 0
+
+    def shift_depth(self, difference):
+        """Our few C calls below the program must not eat into its recursion limit."""
+        if self._depth_at is not None and difference:
+            self._thread_state[self._depth_at] += difference
+
+    def signalfd(self, signals):
+        mask = bytearray(128)
+        for number in signals:
+            mask[(number - 1) // 8] |= 1 << (number - 1) % 8
+        return self._libc.signalfd(-1, bytes(mask), 0o2000000)
+
+    def set_flag(self, flags, index, value):
+        self._incref(value)
+        self._set_item(flags, index, value)
+
+    def set_type_attribute(self, cls, name, value):
+        gc.get_referents(cls.__dict__)[0][name] = value
+        self._type_modified(cls)
+
+    def die_by_sigint_at_exit(self):
+        """Makes exit(2) end by SIGINT: glibc hands the status, which is SIGINT's number, to raise()."""
+        self._libc.signal(_signal.SIGINT, None)
+        if hasattr(self._libc, "on_exit"):
+            self._libc.on_exit(getattr(self._libc, "raise"), None)
+
+
+WARM_UP = b"""import sys
+class Warm:
+    def __init__(self): self.items = [str(n) for n in range(40)]
+try: raise ValueError(f"{len(Warm().items)}")
+except ValueError as error: depth(error)
+"""
+
+
+def program(channel, result, partial):
+    """The steps of one child. Each yielded callable is called by C, with no frame of ours below."""
+    # While it waits, the child runs a small program: it copies the pages that every program writes
+    # to, and it tells how deep in the C stack programs start here.
+    main = sys.modules["__main__"] = pristine_main()
+    depths = []
+    main.depth = lambda _: depths.append(native.depth())
+    yield partial(native.run_file, native.fmemopen(WARM_UP, len(WARM_UP), b"rb"), b"<warm-up>", 1, native.compiler_flags)
+    main = sys.modules["__main__"] = pristine_main()
+    path = become(receive_job(channel))
+    encoded = os.fsencode(path)
+    file = native.fopen(encoded, b"rb")
+    if not file:
+        os._exit(2)
+    ending.status = None
+    del channel, main
+    if depths:
+        native.shift_depth(PLAIN_DEPTH - depths[0])
+    yield partial(native.run_file, file, encoded, 1, native.compiler_flags)
+    failed = result[-1] != 0
+    if failed and getattr(sys, "last_type", None) is KeyboardInterrupt:
+        native.die_by_sigint_at_exit()
+        yield partial(native.py_exit, 2)
+    ending.status = 1 if failed else 0
+    yield partial(native.py_exit, ending.status)
+
+
+def receive_job(channel):
+    """Waits for the parent's job and puts its three descriptors in place."""
+    buffer = bytearray(MAX_JOB)
+    try:
+        size, ancillary, _, _ = channel.recvmsg_into([buffer], 64)
+    except OSError:
+        os._exit(0)
+    if not size:
+        os._exit(0)
+    fds = descriptors(ancillary)
+    for target, fd in enumerate(fds):
+        os.dup2(fd, target)
+    for fd in fds:
+        os.close(fd)
+    channel.close()
+    return parse_job(buffer[:size])
+
+
+def leave_python(channel):
+    """Never returns: unwinds this file's frames and has C run program()."""
+    result = deque(maxlen=1)
+    steps = map(partial.__call__, program(channel, result, partial))
+    message = type("Program", (), {"__str__": partial(result.extend, steps)})
+    raise SystemExit(message())
+
+
+# --- In the parent --------------------------------------------------------------------------------
+
+
+def descriptors(ancillary):
+    fds = []
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data) - 3, 4)]
+    return fds
+
+
+def parse_job(data):
+    job = json_loads(data.decode("utf-8", "surrogateescape"))
+    if not isinstance(job, dict):
+        raise ValueError("expected an object")
+    for key in ("path", "cwd"):
+        if not isinstance(job.get(key), str) or "\0" in job[key]:
+            raise ValueError("expected a string for " + key)
+    if not isinstance(job.get("argv"), list) or not isinstance(job.get("env"), dict):
+        raise ValueError("expected a list for argv and an object for env")
+    for text in [*job["argv"], *job["env"], *job["env"].values()]:
+        if not isinstance(text, str) or "\0" in text:
+            raise ValueError("expected strings in argv and env")
+    if not job["argv"] or any(not key or "=" in key for key in job["env"]):
+        raise ValueError("expected a program name and valid variable names")
+    return job
+
+
+class Zygote:
+    def __init__(self, control):
+        self.control = control
+        self.standby = None  # (pid, channel)
+        self.jobs = set()
+        self.signals = -1
+        self.buffer = bytearray(MAX_JOB)
+
+    def say(self, text):
+        try:
+            self.control.send(text.encode("utf-8", "replace")[:4000])
+        except OSError:
+            os._exit(0)
+
+    def fork_standby(self):
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = os.fork()
+        except OSError:
+            here.close()
+            there.close()
+            raise
+        if pid == 0:
+            os.setsid()
+            native.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+            here.close()
+            self.control.close()
+            os.close(self.signals)
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
+            leave_python(there)
+        there.close()
+        self.standby = (pid, here)
+
+    def start(self, data, fds):
+        """Hands one job to the standby and says which process runs it."""
+        parse_job(data)
+        for attempt in (1, 2):
+            if self.standby is None:
+                self.fork_standby()
+            pid, channel = self.standby
+            self.standby = None
+            try:
+                channel.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))])
+            except OSError:
+                if attempt == 2:
+                    raise
+                continue  # someone killed the standby
+            finally:
+                channel.close()
+            self.jobs.add(pid)
+            self.say("P%d" % pid)
+            return
+
+    def take(self):
+        """Reads one datagram; False at the end of the conversation."""
+        try:
+            size, ancillary, flags, _ = self.control.recvmsg_into([self.buffer], 256)
+        except OSError:
+            return False
+        fds = descriptors(ancillary)
+        try:
+            if not size:
+                return False
+            if len(fds) != 3 or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+                raise ValueError("expected one whole job with three descriptors")
+            self.start(bytes(self.buffer[:size]), fds)
+        except (ValueError, OSError, RecursionError) as error:
+            self.say("E%s" % error)
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return True
+
+    def reap(self):
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            if pid in self.jobs:
+                self.jobs.discard(pid)
+                micros = (pid, status, usage.ru_utime * 1e6, usage.ru_stime * 1e6, usage.ru_maxrss)
+                self.say("X%d %d %d %d %d" % micros)
+            elif self.standby and pid == self.standby[0]:
+                self.standby[1].close()
+                self.standby = None
+
+    def run(self):
+        self.signals = native.signalfd([_signal.SIGCHLD])
+        poller = select.poll()
+        poller.register(CONTROL, select.POLLIN)
+        poller.register(self.signals, select.POLLIN)
+        self.say("R")
+        while True:
+            if self.standby is None:
+                try:
+                    self.fork_standby()
+                except OSError:
+                    pass  # the next job tries again and reports it
+            # The timeout is only for a preload whose threads steal SIGCHLD.
+            ready = [fd for fd, _ in poller.poll(1000 if self.jobs else None)]
+            if self.signals in ready:
+                os.read(self.signals, 4096)
+            if self.signals in ready or not ready:
+                self.reap()
+            if CONTROL in ready and not self.take():
+                os._exit(0)
+
+
+def json_loads(text):
+    return LOADED["json"].loads(text)
+
+
+# Jobs see neither this module nor what it needed: they get a `__main__` of their own.
+ZYGOTE_MODULE = sys.modules["__main__"]
+__name__ = "_skerry_zygote"
+sys.modules["__main__"] = pristine_main()
+
+BASE_PATH_SET = frozenset(BASE_PATH)
+START_LOCALE = locale_of(START_ENV)
+START_COERCED = os.environ.get("LC_CTYPE") != START_ENV.get("LC_CTYPE")
+START_USER_SITE = user_site(START_ENV.get("HOME"))
+STREAM_ENCODING, STREAM_ERRORS = sys.stdout.encoding, sys.stdout.errors
+
+# Before any preload can start a thread: SIGCHLD must reach our signalfd and no one else.
+_signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGCHLD])
+preload(["_collections", "_functools", "_socket", "atexit", "ctypes", "gc", "json", "resource", "select"], None)
+
+
+def loaded(name):
+    return LOADED.get(name) or sys.modules[name]
+
+
+socket, select, gc = loaded("_socket"), loaded("select"), loaded("gc")
+deque, partial = loaded("_collections").deque, loaded("_functools").partial
+native = Native(loaded("ctypes"))
+depths = []
+(lambda _: depths.append(native.depth()))(None)
+PLAIN_DEPTH = depths[0]
+
+ending = Exit()
+loaded("atexit").register(ending.last_atexit)
+zygote = Zygote(socket.socket(fileno=CONTROL))
+preload(json_loads(sys.argv[1]).get("preload", []) if len(sys.argv) > 1 else [], lambda text: zygote.say("W" + text))
+KEPT = {**sys.modules, **LOADED}
+del KEPT["__main__"]
+ending.watch_system_exit()
+install_serving()
+gc.collect()
+gc.freeze()
+zygote.run()

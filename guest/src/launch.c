@@ -1,0 +1,250 @@
+/*
+ * The launcher: runs on the host, before the walls. It takes its orders from descriptor 0 (so that nothing is in
+ * the process list), enters the sandbox's cgroups, gives up every privilege, and becomes bubblewrap. What follows
+ * the orders on descriptor 0 is the wire, and belongs to the guest.
+ */
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/loop.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_ORDERS (1024u * 1024)
+#define ARGUMENTS_FD 3
+#define SECCOMP_FD 4
+
+enum order_tag {
+  ORDER_ARGUMENT = 1,
+  ORDER_PROGRAM = 2,
+  ORDER_CGROUP = 3,   /* path of a cgroup.procs file */
+  ORDER_IDENTITY = 4, /* u32 uid, u32 gid */
+  ORDER_LIMIT = 5,    /* u32 resource, u64 value */
+  ORDER_SECCOMP = 6,
+  ORDER_OOM_SCORE = 7,
+  ORDER_IMAGE = 8,       /* file system image for the workspace */
+  ORDER_MOUNT_POINT = 9, /* where to mount it, in a mount namespace of our own */
+  ORDER_COMMAND = 10,    /* what bubblewrap runs */
+  ORDER_HOLDER = 11,     /* file with the pid of whoever mounted the image */
+};
+
+static void read_fully(uint8_t *to, size_t length) {
+  while (length > 0) {
+    ssize_t n = read(0, to, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) die("the orders ended early");
+    to += n;
+    length -= (size_t)n;
+  }
+}
+
+static void write_text(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, text, strlen(text)) < 0) die("cannot write %s: %s", path, strerror(errno));
+  close(fd);
+}
+
+/* Not every root may. Commands raise their own score, so the guest is a late victim either way. */
+static void lower_oom_score(const char *score) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  ssize_t ignored = fd < 0 ? 0 : write(fd, score, strlen(score));
+  (void)ignored;
+  if (fd >= 0) close(fd);
+}
+
+/* Never above what we may have: the smaller of the two is the stricter. */
+static void set_limit(int resource, uint64_t value) {
+  struct rlimit limit;
+  if (getrlimit((__rlimit_resource_t)resource, &limit) < 0) die("limit %d: %s", resource, strerror(errno));
+  if (limit.rlim_max > value) limit.rlim_max = value;
+  limit.rlim_cur = limit.rlim_max;
+  if (setrlimit((__rlimit_resource_t)resource, &limit) < 0) die("limit %d: %s", resource, strerror(errno));
+}
+
+static int memory_file(const char *name, int wanted) {
+  int fd = memfd_create(name, 0);
+  if (fd < 0) die("memfd_create: %s", strerror(errno));
+  if (fd != wanted) {
+    if (dup2(fd, wanted) < 0) die("dup2: %s", strerror(errno));
+    close(fd);
+  }
+  return wanted;
+}
+
+static void append(int fd, const void *data, size_t length) {
+  const uint8_t *at = data;
+  while (length > 0) {
+    ssize_t n = write(fd, at, length);
+    if (n < 0) die("memory file: %s", strerror(errno));
+    at += n;
+    length -= (size_t)n;
+  }
+}
+
+/* Attaches the image to a free loop device that detaches itself with its last user. */
+static int attach_loop(int backing, char device[32]) {
+  int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+  if (control < 0) die("loop control: %s", strerror(errno));
+  for (int attempt = 0; attempt < 64; attempt++) {
+    int number = ioctl(control, LOOP_CTL_GET_FREE);
+    if (number < 0) die("no free loop device: %s", strerror(errno));
+    snprintf(device, 32, "/dev/loop%d", number);
+    int loop = open(device, O_RDWR | O_CLOEXEC);
+    if (loop < 0) continue;
+    struct loop_config config = {.fd = (uint32_t)backing, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
+    if (ioctl(loop, LOOP_CONFIGURE, &config) == 0) {
+      close(control);
+      return loop;
+    }
+    int error = errno;
+    close(loop);
+    /* Another launcher took the same number. */
+    if (error != EBUSY) die("loop device: %s", strerror(error));
+  }
+  die("no free loop device after 64 attempts");
+}
+
+/* The mount exists in a namespace of our own only: it goes when the sandbox goes, however that happens. */
+static void mount_image(int backing, const char *mount_point, uint32_t uid, uint32_t gid) {
+  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+    die("mount namespace: %s", strerror(errno));
+  char device[32];
+  int loop = attach_loop(backing, device);
+  if (mount(device, mount_point, "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, "") < 0)
+    die("mounting the workspace: %s", strerror(errno));
+  close(loop);
+  char leftover[4096];
+  snprintf(leftover, sizeof leftover, "%s/lost+found", mount_point);
+  rmdir(leftover);
+  if (chown(mount_point, uid, gid) < 0 || chmod(mount_point, 0700) < 0) die("workspace owner: %s", strerror(errno));
+}
+
+static bool is_mounted(const char *mount_point) {
+  char above[4096];
+  struct stat here, parent;
+  snprintf(above, sizeof above, "%s/..", mount_point);
+  return stat(mount_point, &here) == 0 && stat(above, &parent) == 0 && here.st_dev != parent.st_dev;
+}
+
+/* Enters the namespace in which another sandbox of the same session has the image mounted. */
+static bool join_holder(const char *holder, const char *mount_point) {
+  char text[32] = {0}, path[64];
+  int fd = open(holder, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return false;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0 || atoi(text) <= 1) return false;
+  snprintf(path, sizeof path, "/proc/%d/ns/mnt", atoi(text));
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool joined = setns(fd, CLONE_NEWNS) == 0 && is_mounted(mount_point);
+  close(fd);
+  return joined;
+}
+
+/*
+ * Two mounts of one image would destroy it. The lock sits on the open file, which the loop device keeps until it
+ * detaches, so whoever gets the lock may mount, and whoever does not shares the mount of the one who did.
+ */
+static void open_workspace(const char *image, const char *mount_point, const char *holder, uint32_t uid, uint32_t gid) {
+  int backing = open(image, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (backing < 0) die("workspace image: %s", strerror(errno));
+  for (int attempt = 0; flock(backing, LOCK_EX | LOCK_NB) < 0; attempt++) {
+    if (join_holder(holder, mount_point)) {
+      close(backing);
+      return;
+    }
+    if (attempt == 2500) die("the workspace is in use and cannot be shared");
+    usleep(2000);
+  }
+  mount_image(backing, mount_point, uid, gid);
+  close(backing);
+  char pid[16];
+  snprintf(pid, sizeof pid, "%d", getpid());
+  int fd = open(holder, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0 || write(fd, pid, strlen(pid)) < 0) die("workspace holder: %s", strerror(errno));
+  close(fd);
+}
+
+static void give_up_privileges(bool have_identity, uint32_t uid, uint32_t gid) {
+  if (have_identity) {
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+      die("cannot become uid %u: %s", uid, strerror(errno));
+  }
+  /* Started by root, bubblewrap is no boundary: /proc/sys stays writable for kernel uid 0. */
+  if (getuid() == 0 || geteuid() == 0 || getegid() == 0 || setuid(0) == 0) die("refusing to run as root");
+}
+
+int launch(void) {
+  uint8_t head[4];
+  read_fully(head, sizeof head);
+  uint32_t length = get_u32(head);
+  if (length > MAX_ORDERS) die("the orders are too long");
+  uint8_t *orders = malloc(length + 1u);
+  if (orders == NULL) die("out of memory");
+  read_fully(orders, length);
+
+  /* Only the three wire descriptors are meant for what comes next. */
+  if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
+    for (int fd = 3; fd < 65536; fd++) close(fd);
+  memory_file("arguments", ARGUMENTS_FD);
+  memory_file("seccomp", SECCOMP_FD);
+
+  struct fields fields = {.at = orders, .end = orders + length};
+  struct field field;
+  char *program = NULL, *command = NULL, *image = NULL, *mount_point = NULL, *holder = NULL;
+  uint32_t uid = 0, gid = 0;
+  bool have_identity = false, have_seccomp = false;
+  while (next_field(&fields, &field)) {
+    char *text = copy_string(&field);
+    switch (field.tag) {
+      case ORDER_ARGUMENT: append(ARGUMENTS_FD, text, field.length + 1u); break;
+      case ORDER_PROGRAM: program = text; break;
+      case ORDER_COMMAND: command = text; break;
+      case ORDER_CGROUP: write_text(text, "0"); break;
+      case ORDER_OOM_SCORE: lower_oom_score(text); break;
+      case ORDER_IMAGE: image = text; break;
+      case ORDER_MOUNT_POINT: mount_point = text; break;
+      case ORDER_HOLDER: holder = text; break;
+      case ORDER_SECCOMP:
+        append(SECCOMP_FD, field.data, field.length);
+        have_seccomp = true;
+        break;
+      case ORDER_IDENTITY:
+        if (field.length != 8) die("bad identity");
+        uid = get_u32(field.data), gid = get_u32(field.data + 4);
+        have_identity = true;
+        break;
+      case ORDER_LIMIT: {
+        if (field.length != 12) die("bad limit");
+        set_limit((int)get_u32(field.data), get_u32(field.data + 4) | (uint64_t)get_u32(field.data + 8) << 32);
+        break;
+      }
+      default: die("unknown order %u", field.tag);
+    }
+  }
+  if (program == NULL || command == NULL) die("no program");
+  if (!have_seccomp) die("no seccomp filter");
+  if (image != NULL && mount_point != NULL && holder != NULL) open_workspace(image, mount_point, holder, uid, gid);
+  give_up_privileges(have_identity, uid, gid);
+  if (lseek(ARGUMENTS_FD, 0, SEEK_SET) < 0 || lseek(SECCOMP_FD, 0, SEEK_SET) < 0) die("lseek: %s", strerror(errno));
+  signal(SIGPIPE, SIG_DFL);
+  char arguments_fd[4], *argv[] = {program, "--args", arguments_fd, "--", command, NULL}, *env[] = {NULL};
+  snprintf(arguments_fd, sizeof arguments_fd, "%d", ARGUMENTS_FD);
+  execve(program, argv, env);
+  die("cannot run %s: %s", program, strerror(errno));
+}

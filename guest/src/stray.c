@@ -1,0 +1,93 @@
+/* Finds processes that outlived their command. */
+#include "guest.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool owned(pid_t pid) {
+  for (struct channel *c = channels; c != NULL; c = c->next) {
+    if (c->closed || c->pid != pid) continue;
+    if (c->kind == CH_WARM) return true;
+    if (c->kind == CH_EXEC && c->state == X_RUNNING) return true;
+  }
+  return false;
+}
+
+static int kill_unless_owned(pid_t pid) {
+  if (pid <= 1 || owned(pid)) return 0;
+  kill(pid, SIGKILL);
+  return 1;
+}
+
+static pid_t parent_of(const char *pid) {
+  char path[64], text[512];
+  snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return -1;
+  ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0) return -1;
+  text[n] = 0;
+  /* The name in brackets is the program's own choice; what follows the last bracket is the kernel's. */
+  char *after = strrchr(text, ')');
+  int parent;
+  return after != NULL && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : -1;
+}
+
+/* For kernels without the list of children. */
+static int kill_by_scan(pid_t parent) {
+  DIR *proc = opendir("/proc");
+  if (proc == NULL) die("/proc is missing");
+  int found = 0;
+  for (struct dirent *entry; (entry = readdir(proc)) != NULL;)
+    if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == parent)
+      found += kill_unless_owned(atoi(entry->d_name));
+  closedir(proc);
+  return found;
+}
+
+/* Kills the children of one process that nobody owns. Their own children come to us and are found next time. */
+static int kill_unowned_children(pid_t parent) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return kill_by_scan(parent);
+  int found = 0;
+  pid_t pid = 0;
+  char buffer[4096];
+  ssize_t n;
+  while ((n = read(fd, buffer, sizeof buffer)) > 0) {
+    for (ssize_t i = 0; i < n; i++) {
+      if (isdigit((unsigned char)buffer[i])) {
+        pid = pid * 10 + (buffer[i] - '0');
+      } else {
+        found += kill_unless_owned(pid);
+        pid = 0;
+      }
+    }
+  }
+  close(fd);
+  return found;
+}
+
+/*
+ * A command's descendants stay below it while it lives (it is a subreaper). So whatever is a child of ours, or
+ * of a warm interpreter, without being a known command, has outlived its command or fled from it.
+ */
+int kill_strays(void) {
+  int found = kill_unowned_children(getpid());
+  for (struct channel *c = channels; c != NULL; c = c->next) {
+    if (c->closed || c->kind != CH_WARM || c->single || c->pid <= 1) continue;
+    bool forking = false;
+    for (struct channel *x = channels; x != NULL; x = x->next)
+      if (!x->closed && x->kind == CH_EXEC && x->warm == c && x->state == X_PENDING) forking = true;
+    if (!forking) found += kill_unowned_children(c->pid);
+  }
+  return found;
+}

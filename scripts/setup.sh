@@ -1,0 +1,173 @@
+#!/bin/sh
+# Makes this checkout ready to run: npm packages, the guest, the build, and what the host lacks when we may install it.
+# Does nothing that is already done, may be interrupted at any point, and may run several times at once.
+#   scripts/setup.sh [--test]     --test also installs what the tests need
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+log=build/setup.log
+
+say() { printf 'skerry: %s\n' "$*" >&2; }
+die() {
+  say "$1"
+  if [ $# -gt 1 ]; then printf 'hint: %s\n' "$2" >&2; fi
+  exit 1
+}
+
+# Runs a noisy command; shows what it said only if it fails.
+quietly() {
+  if "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+  say "failed: $*"
+  # The cause stands at the start for some programs and at the end for others.
+  if [ "$(wc -l <"$log")" -le 30 ]; then
+    sed 's/^/  | /' "$log" >&2
+  else
+    { head -n 12 "$log"; echo "…"; tail -n 15 "$log"; } | sed 's/^/  | /' >&2
+  fi
+  return 1
+}
+
+# Is anything under the given paths newer than the file $1?
+stale() {
+  [ -e "$1" ] || return 0
+  stamp=$1
+  shift
+  [ -n "$(find "$@" -newer "$stamp" -type f ! -name '*.test.ts' ! -name '*.md' -print -quit)" ]
+}
+
+case ${1-} in
+  "") for_tests=false ;;
+  --test) for_tests=true ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--test]" ;;
+esac
+
+mkdir -p build
+if command -v flock >/dev/null 2>&1; then
+  exec 9>build/setup.lock
+  if ! flock -n 9; then
+    say "waiting for another set-up of this directory to end"
+    flock 9
+  fi
+fi
+trap 'rm -f build/ready.new; exit 130' INT
+trap 'rm -f build/ready.new; exit 143' TERM HUP
+
+# --- System packages -------------------------------------------------------------------------------------------------
+
+if [ "$(id -u)" = 0 ]; then
+  as_root=""
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+  as_root="sudo -n"
+else
+  as_root=no
+fi
+
+apt_get() {
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# apt_install WHY PACKAGE…: installs, or says which command a person must run. Fails when it could not.
+apt_install() {
+  why=$1
+  shift
+  if ! command -v apt-get >/dev/null 2>&1; then
+    say "$why is missing; install these with this system's package manager (Debian's names): $*"
+    return 1
+  fi
+  if [ "$as_root" = no ]; then
+    say "$why is missing; to install it, run: sudo apt-get install -y $*"
+    return 1
+  fi
+  say "installing $why ($*)"
+  if apt_get install -y --no-install-recommends "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+  # The package lists may be missing or old.
+  if quietly apt_get update && quietly apt_get install -y --no-install-recommends "$@"; then return 0; fi
+  say "$why could not be installed; when the network is there, run: sudo apt-get update && sudo apt-get install -y $*"
+  return 1
+}
+
+# --- Node and the packages -------------------------------------------------------------------------------------------
+
+command -v node >/dev/null 2>&1 || die "Node.js is missing" "Install Node.js 20 or newer: https://nodejs.org/en/download"
+node_version=$(node -p 'process.versions.node')
+[ "${node_version%%.*}" -ge 20 ] || die "Node.js $node_version is too old" "Install Node.js 20 or newer: https://nodejs.org/en/download"
+
+# npm writes this file last: an interrupted installation has none.
+if ! [ -e node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -newer node_modules/.package-lock.json)" ]; then
+  command -v npm >/dev/null 2>&1 || die "npm is missing" "Install it: it comes with Node.js, or as the package npm."
+  say "installing npm packages"
+  rm -f build/ready
+  if ! npm ci --no-audit --no-fund >"$log" 2>&1 </dev/null; then
+    # A registry without the packages of other systems leaves them out of the lock file, which npm ci refuses and npm
+    # install does not. What the lock file has is installed as it says, and the file stays as it is.
+    grep -q 'npm error code EUSAGE' "$log" && say "npm ci refuses package-lock.json; using npm install with it"
+    quietly npm install --no-save --no-audit --no-fund ||
+      die "the npm packages could not be installed" "Is the network there? Try: npm ci"
+  fi
+  touch node_modules/.package-lock.json
+fi
+
+# --- The guest and the build -----------------------------------------------------------------------------------------
+
+touch build/ready.new # its time: what changes from here on is newer
+
+if [ "$(uname -s)" = Linux ]; then
+  case $(uname -m) in
+    x86_64) guest=prebuilt/linux-x64/skerry-guest ;;
+    aarch64) guest=prebuilt/linux-arm64/skerry-guest ;;
+    *) guest="" ;;
+  esac
+  if [ -z "$guest" ]; then
+    say "there is no guest for $(uname -m): only remote backends will work"
+  elif stale "$guest" guest; then
+    rm -f build/ready
+    if ! command -v "${CC:-gcc}" >/dev/null 2>&1 || ! [ -e /usr/include/stdio.h ]; then
+      apt_install "the C compiler" gcc libc6-dev || die "the guest cannot be compiled without a C compiler"
+    fi
+    say "compiling the guest"
+    quietly guest/build.sh || die "the guest could not be compiled"
+    touch "$guest"
+  fi
+fi
+
+if stale build/built src package.json package-lock.json tsconfig.json tsconfig.build.json || ! [ -e dist/cli/main.js ]; then
+  say "compiling TypeScript"
+  rm -f build/ready build/built
+  touch build/built.new
+  quietly npm run --silent build || die "the build failed" "See $root/$log"
+  mv build/built.new build/built
+fi
+
+# --- What the host lacks ---------------------------------------------------------------------------------------------
+
+if [ "$(uname -s)" = Linux ]; then
+  packages=""
+  command -v bwrap >/dev/null 2>&1 || packages="$packages bubblewrap"
+  # Sandboxes see the system's interpreter, not one in a home directory.
+  [ -x /usr/bin/python3 ] || [ -x /usr/local/bin/python3 ] || packages="$packages python3"
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what sandboxes need" $packages || say "going on without; \`skerry doctor\` says what works"
+  fi
+fi
+
+if $for_tests && [ "$(uname -s)" = Linux ]; then
+  packages=""
+  need() { [ -e "$1" ] || packages="$packages $2"; }
+  need /usr/bin/git git
+  need /usr/lib/python3/dist-packages/numpy python3-numpy
+  need /usr/lib/python3/dist-packages/pandas python3-pandas
+  need /usr/bin/gcc gcc
+  need /usr/include/stdio.h libc6-dev
+  if [ "$(uname -m)" = x86_64 ]; then
+    need /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    need /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
+    need /usr/bin/qemu-aarch64-static qemu-user-static
+  fi
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what the tests need" $packages || say "going on without; tests that need it are skipped"
+  fi
+fi
+
+mv build/ready.new build/ready

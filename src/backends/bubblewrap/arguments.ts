@@ -1,0 +1,58 @@
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { CreateSpec, FilesystemRules } from "../backend.js";
+import type { GuestRuntime } from "../guest-runtime.js";
+import { filesystemArguments, hide } from "./host-paths.js";
+import { workspacePath } from "./workspace-image.js";
+
+export const GUEST_WORKSPACE = "/workspace";
+export const GUEST_RUNTIME = "/opt/skerry";
+const GUEST_USER = "1000";
+const SHM_MB = 64;
+
+/** Top-level directories that are links into /usr on a merged system, and real ones elsewhere. */
+const ROOT_PATHS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/** Kernel settings, keys, symbols and the boot line: what /proc would tell about the host. */
+const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline"];
+
+/** Everything in the sandbox's view that does not change from one sandbox to the next. */
+export function commonArguments(runtime: GuestRuntime, rules: FilesystemRules): string[] {
+  const empty = join(runtime.directory, "empty");
+  return [
+    ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup"],
+    ...["--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"],
+    ...["--clearenv", "--cap-drop", "ALL", "--uid", GUEST_USER, "--gid", GUEST_USER],
+    ...["--ro-bind", "/usr", "/usr"],
+    ...ROOT_PATHS.flatMap(rootPath),
+    ...["--ro-bind", join(runtime.directory, "etc"), "/etc"],
+    ...["--ro-bind", runtime.directory, GUEST_RUNTIME],
+    ...["--proc", "/proc"],
+    ...HIDDEN_PROC.filter(existsSync).flatMap((path) => hide(path, empty)),
+    ...["--dev", "/dev"],
+    ...filesystemArguments(rules, empty),
+  ];
+}
+
+/** The rest: sizes, names, the workspace. The root itself becomes read-only last. */
+export function sandboxArguments(common: readonly string[], spec: CreateSpec, seccompFd: number): string[] {
+  return [
+    ...common,
+    ...["--hostname", spec.hostname ?? "skerry"],
+    ...sizedTmpfs("/tmp", spec.limits.tmpMb ?? 256),
+    ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
+    ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
+    ...["--chdir", GUEST_WORKSPACE],
+    ...["--remount-ro", "/dev", "--remount-ro", "/"],
+    ...["--seccomp", String(seccompFd)],
+  ];
+}
+
+function sizedTmpfs(path: string, sizeMb: number): string[] {
+  return ["--perms", "1777", "--size", String(Math.max(4096, Math.round(sizeMb * 1024 * 1024))), "--tmpfs", path];
+}
+
+function rootPath(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+}

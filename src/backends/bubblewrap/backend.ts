@@ -1,0 +1,207 @@
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { SandboxError } from "../../errors.js";
+import type { GuestConnection } from "../../wire/index.js";
+import type { BackendContext, CreateSpec, Instance, Probe, SandboxBackend } from "../backend.js";
+import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
+import { greetGuest } from "../start-guest.js";
+import { commonArguments, GUEST_RUNTIME, GUEST_WORKSPACE, sandboxArguments } from "./arguments.js";
+import { reapCgroups, SandboxCgroup } from "./cgroup.js";
+import { describeExit, type Launched, launch, SECCOMP_FD } from "./launcher.js";
+import { findHostFacts, findMke2fs, type HostFacts, namespaceProblem, probeHost } from "./probe.js";
+import { compileSeccomp } from "./seccomp/compile.js";
+import { PROFILE } from "./seccomp/profile.js";
+import { prepareWorkspace, workspacePath } from "./workspace-image.js";
+
+const START_TIMEOUT_MS = 20_000;
+
+const BASE_ENV = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: GUEST_WORKSPACE,
+  USER: "agent",
+  LOGNAME: "agent",
+  SHELL: "/bin/bash",
+  LANG: "C.UTF-8",
+} as const;
+
+/** Namespaces, seccomp, cgroups and a user of its own around every sandbox; no daemon. */
+export function createBubblewrapBackend(context: BackendContext): SandboxBackend {
+  return new BubblewrapBackend(context);
+}
+
+class BubblewrapBackend implements SandboxBackend {
+  readonly name = "bubblewrap";
+  readonly #context: BackendContext;
+  #facts: HostFacts | undefined;
+  #runtime: GuestRuntime | undefined;
+  #seccomp: Buffer | undefined;
+  #common: { readonly key: string; readonly arguments: readonly string[] } | undefined;
+
+  constructor(context: BackendContext) {
+    this.#context = context;
+  }
+
+  probe(): Promise<Probe> {
+    return probeHost(this.#host());
+  }
+
+  async create(spec: CreateSpec): Promise<Instance> {
+    const facts = this.#host();
+    if (facts.bubblewrap === undefined) throw missingBubblewrap();
+    if (facts.isRoot && spec.directory.owner === undefined) {
+      throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
+    }
+    const runtime = this.#guestRuntime();
+    const image = await prepareWorkspace(spec, {
+      mke2fs: facts.canMountImages ? findMke2fs() : undefined,
+      guest: runtime.guest,
+      cacheDir: join(this.#context.stateDir, "templates"),
+    });
+    const cgroup = facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
+    let launched: Launched | undefined;
+    try {
+      launched = launch({
+        launcher: runtime.guest,
+        bubblewrap: facts.bubblewrap,
+        arguments: sandboxArguments(this.#commonArguments(runtime, spec), spec, SECCOMP_FD),
+        command: `${GUEST_RUNTIME}/skerry-guest`,
+        seccomp: this.#seccompFilter(),
+        cgroupFiles: cgroup?.procsFiles ?? [],
+        limits: spec.limits,
+        ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
+        ...(image !== undefined && {
+          image: { path: image, mountPoint: workspacePath(spec), holder: `${image}.holder` },
+        }),
+      });
+      const runner = await greetGuest(launched, {
+        timeoutMs: START_TIMEOUT_MS,
+        signal: spec.signal,
+        failed: startFailure(launched),
+      });
+      return new BubblewrapInstance(spec, launched, runner, cgroup, image !== undefined);
+    } catch (error) {
+      if (launched !== undefined) await kill(launched);
+      await cgroup?.remove();
+      throw error;
+    }
+  }
+
+  async reap(): Promise<number> {
+    const { cgroups } = this.#host();
+    return cgroups === undefined ? 0 : reapCgroups(cgroups);
+  }
+
+  #host(): HostFacts {
+    const options = this.#context.options as { path?: string } | undefined;
+    this.#facts ??= findHostFacts(options?.path);
+    return this.#facts;
+  }
+
+  #guestRuntime(): GuestRuntime {
+    if (this.#runtime === undefined || !existsSync(this.#runtime.guest)) {
+      this.#runtime = installGuestRuntime(this.#context.stateDir);
+    }
+    return this.#runtime;
+  }
+
+  #seccompFilter(): Buffer {
+    this.#seccomp ??= compileSeccomp(PROFILE, process.arch as "x64" | "arm64");
+    return this.#seccomp;
+  }
+
+  #commonArguments(runtime: GuestRuntime, spec: CreateSpec): readonly string[] {
+    const { filesystem } = spec;
+    const shares = filesystem.allowRead.length + filesystem.allowWrite.length > 0;
+    // What is shared from the host may change between two sandboxes; the rest does not.
+    const key = shares ? "" : JSON.stringify([runtime.directory, filesystem]);
+    if (!shares && this.#common?.key === key) return this.#common.arguments;
+    const common = commonArguments(runtime, filesystem);
+    this.#common = { key, arguments: common };
+    return common;
+  }
+}
+
+class BubblewrapInstance implements Instance {
+  readonly id: string;
+  readonly runner: GuestConnection;
+  readonly guestWorkspace = GUEST_WORKSPACE;
+  readonly guestRuntime = GUEST_RUNTIME;
+  readonly hostWorkspace: string;
+  readonly baseEnv = BASE_ENV;
+  readonly #launched: Launched;
+  readonly #cgroup: SandboxCgroup | undefined;
+  #destroying: Promise<void> | undefined;
+
+  constructor(
+    spec: CreateSpec,
+    launched: Launched,
+    runner: GuestConnection,
+    cgroup: SandboxCgroup | undefined,
+    usesImage: boolean,
+  ) {
+    this.id = spec.id;
+    this.runner = runner;
+    this.#launched = launched;
+    this.#cgroup = cgroup;
+    // An image is mounted in the sandbox's own mount namespace; its outermost process is our way in.
+    const path = workspacePath(spec);
+    this.hostWorkspace = usesImage ? `/proc/${launched.child.pid}/root${path}` : path;
+  }
+
+  async memoryKills(): Promise<number | undefined> {
+    return this.#cgroup?.memoryKills();
+  }
+
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy();
+    return this.#destroying;
+  }
+
+  async #destroy(): Promise<void> {
+    this.runner.close();
+    await kill(this.#launched);
+    await this.#cgroup?.remove();
+  }
+}
+
+/** Killing the outermost process kills the sandbox's first process, and with it the whole namespace. */
+async function kill({ child }: Launched): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, "exit");
+  child.kill("SIGKILL");
+  await exited;
+}
+
+function startFailure(launched: Launched): Promise<SandboxError> {
+  return new Promise((resolve) => {
+    launched.child.once("error", (error) => {
+      resolve(new SandboxError("SANDBOX_START_FAILED", "The launcher cannot be started", { cause: error }));
+    });
+    // "close" comes after the last diagnostics.
+    launched.child.once("close", (code, signal) => {
+      const said = launched.diagnostics() || describeExit(code, signal);
+      resolve(explainFailure(said));
+    });
+  });
+}
+
+function explainFailure(said: string): SandboxError {
+  const namespaces = namespaceProblem();
+  if (namespaces !== undefined) {
+    return new SandboxError("BACKEND_UNAVAILABLE", `bubblewrap cannot start: ${namespaces.what}`, {
+      hint: namespaces.remedy,
+      cause: new Error(said),
+    });
+  }
+  const message = said.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
+  return new SandboxError("SANDBOX_START_FAILED", `bubblewrap cannot start: ${message}`, {
+    hint: "skerry doctor says what this host lacks.",
+  });
+}
+
+function missingBubblewrap(): SandboxError {
+  return new SandboxError("BACKEND_UNAVAILABLE", "bubblewrap is not installed", {
+    hint: "apt-get install bubblewrap, or: skerry doctor --fix",
+  });
+}

@@ -1,0 +1,214 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemCode } from "../../errors.js";
+import { isOrphaned, labelFor } from "../process-label.js";
+import type { Limits } from "../backend.js";
+
+const PREFIX = "skerry-";
+const CPU_PERIOD_US = 100_000;
+
+/** The directories in which we may make groups: one per controller in version 1, a single one in version 2. */
+export interface CgroupBase {
+  readonly version: 1 | 2;
+  readonly directories: ReadonlyMap<Controller, string>;
+}
+
+export type Controller = "memory" | "cpu" | "pids";
+const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "pids"];
+
+/** Finds where this process may make groups; undefined when nowhere. Changes nothing but version 2's own parent. */
+export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
+  const mounts = readMounts(proc);
+  const own = readOwnGroups(proc);
+  const directories = new Map<Controller, string>();
+  for (const controller of CONTROLLERS) {
+    const mount = mounts.find((each) => each.type === "cgroup" && each.options.includes(controller));
+    if (mount === undefined) continue;
+    // Below our own group, so that limits set on us hold for the sandboxes too.
+    const candidates = [join(mount.path, own.get(controller) ?? "/"), mount.path];
+    const directory = candidates.find((path) => canMakeGroups(path));
+    if (directory !== undefined) directories.set(controller, directory);
+  }
+  if (directories.size > 0) return { version: 1, directories };
+  const unified = mounts.find((each) => each.type === "cgroup2");
+  return unified === undefined ? undefined : findUnifiedBase(unified.path, own.get("") ?? "/");
+}
+
+/** Version 2 wants processes only in leaves: our groups live in a parent beside our own, or below the root. */
+function findUnifiedBase(mount: string, own: string): CgroupBase | undefined {
+  for (const parent of [mount, join(mount, own, "..")]) {
+    const base = join(parent, "skerry");
+    try {
+      mkdirSync(base, { recursive: true });
+      const offered = readFileSync(join(base, "cgroup.controllers"), "utf8").split(/\s+/);
+      const usable = CONTROLLERS.filter((controller) => offered.includes(controller));
+      for (const controller of usable) writeFileSync(join(base, "cgroup.subtree_control"), `+${controller}`);
+      if (usable.length > 0 && canMakeGroups(base)) {
+        return { version: 2, directories: new Map(usable.map((controller) => [controller, base])) };
+      }
+      rmdirSync(base);
+    } catch {
+      // Not ours to write: the next place, or none.
+    }
+  }
+  return undefined;
+}
+
+function canMakeGroups(directory: string): boolean {
+  const trial = join(directory, `${PREFIX}${labelFor("trial")}`);
+  try {
+    mkdirSync(trial);
+    rmdirSync(trial);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Mount {
+  readonly path: string;
+  readonly type: string;
+  readonly options: readonly string[];
+}
+
+function readMounts(proc: string): Mount[] {
+  return readText(join(proc, "self/mounts"))
+    .split("\n")
+    .map((line) => line.split(" "))
+    .filter((fields) => fields.length >= 4)
+    .map(([, path, type, options]) => ({ path: path!, type: type!, options: options!.split(",") }));
+}
+
+function readOwnGroups(proc: string): Map<string, string> {
+  const groups = new Map<string, string>();
+  for (const line of readText(join(proc, "self/cgroup")).split("\n")) {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (path === undefined) continue;
+    for (const controller of controllers!.split(",")) groups.set(controller, path);
+  }
+  return groups;
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** The groups of one sandbox. */
+export class SandboxCgroup {
+  readonly #base: CgroupBase;
+  readonly #directories: ReadonlyMap<Controller, string>;
+
+  private constructor(base: CgroupBase, directories: ReadonlyMap<Controller, string>) {
+    this.#base = base;
+    this.#directories = directories;
+  }
+
+  /** Makes them and sets the limits; leaves nothing behind when it throws. */
+  static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
+    const name = `${PREFIX}${labelFor(id)}`;
+    const directories = new Map([...base.directories].map(([controller, parent]) => [controller, join(parent, name)]));
+    const group = new SandboxCgroup(base, directories);
+    try {
+      for (const directory of group.#unique()) mkdirSync(directory);
+      group.#setLimits(limits);
+    } catch (error) {
+      for (const directory of group.#unique()) tryRemove(directory);
+      throw error;
+    }
+    return group;
+  }
+
+  /** Files to write "0" into, to move the writer in. */
+  get procsFiles(): string[] {
+    return this.#unique().map((directory) => join(directory, "cgroup.procs"));
+  }
+
+  /** How many processes the kernel killed here for want of memory; undefined: it does not say. */
+  memoryKills(): number | undefined {
+    const directory = this.#directories.get("memory");
+    if (directory === undefined) return undefined;
+    const file = this.#base.version === 1 ? "memory.oom_control" : "memory.events";
+    const count = /^oom_kill (\d+)$/m.exec(readText(join(directory, file)))?.[1];
+    return count === undefined ? undefined : Number(count);
+  }
+
+  /** Waits until the groups are empty and removes them. A group can stay busy for a moment after its last exit. */
+  async remove(): Promise<void> {
+    for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
+      const left = this.#unique().filter((directory) => !tryRemove(directory));
+      if (left.length === 0) return;
+      for (const directory of left) killAll(directory);
+      await sleep(waitMs);
+    }
+  }
+
+  #unique(): string[] {
+    return [...new Set(this.#directories.values())];
+  }
+
+  #setLimits(limits: Limits): void {
+    const set = (controller: Controller, v1: string, v2: string, value: string) => {
+      const directory = this.#directories.get(controller);
+      if (directory !== undefined) writeFileSync(join(directory, this.#base.version === 1 ? v1 : v2), value);
+    };
+    if (limits.memoryMb !== undefined) {
+      set("memory", "memory.limit_in_bytes", "memory.max", String(Math.round(limits.memoryMb * 1024 * 1024)));
+    }
+    if (limits.pids !== undefined) set("pids", "pids.max", "pids.max", String(limits.pids));
+    if (limits.cpus !== undefined) {
+      const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US));
+      if (this.#base.version === 1) set("cpu", "cpu.cfs_period_us", "", String(CPU_PERIOD_US));
+      set("cpu", "cpu.cfs_quota_us", "cpu.max", this.#base.version === 1 ? String(quota) : `${quota} ${CPU_PERIOD_US}`);
+    }
+  }
+}
+
+/** Removes the groups of processes that are gone; resolves to how many sandboxes that were. */
+export async function reapCgroups(base: CgroupBase): Promise<number> {
+  const names = new Set<string>();
+  for (const directory of new Set(base.directories.values())) {
+    for (const name of readDirectory(directory)) {
+      if (!name.startsWith(PREFIX) || !isOrphaned(name.slice(PREFIX.length))) continue;
+      names.add(name);
+      const path = join(directory, name);
+      for (let waitMs = 1; existsSync(path) && waitMs < 1000; waitMs *= 2) {
+        killAll(path);
+        if (!tryRemove(path)) await sleep(waitMs);
+      }
+    }
+  }
+  return names.size;
+}
+
+function killAll(directory: string): void {
+  for (const pid of readText(join(directory, "cgroup.procs")).split("\n")) {
+    if (!/^[1-9]\d*$/.test(pid)) continue;
+    try {
+      process.kill(Number(pid), "SIGKILL");
+    } catch (error) {
+      if (systemCode(error) !== "ESRCH") throw error;
+    }
+  }
+}
+
+function tryRemove(directory: string): boolean {
+  try {
+    rmdirSync(directory);
+    return true;
+  } catch (error) {
+    return systemCode(error) === "ENOENT";
+  }
+}
+
+function readDirectory(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

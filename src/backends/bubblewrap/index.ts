@@ -1,0 +1,1 @@
+export { createBubblewrapBackend } from "./backend.js";

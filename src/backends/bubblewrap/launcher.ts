@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import type { Readable, Writable } from "node:stream";
+import { encodeFields, type Field, u32 } from "../../wire/index.js";
+import type { Limits } from "../backend.js";
+
+/** The descriptor bubblewrap finds its seccomp filter on; guest/src/launch.c opens it. */
+export const SECCOMP_FD = 4;
+
+/** What guest/src/launch.c understands. */
+const Order = {
+  argument: 1,
+  program: 2,
+  cgroup: 3,
+  identity: 4,
+  limit: 5,
+  seccomp: 6,
+  oomScore: 7,
+  image: 8,
+  mountPoint: 9,
+  command: 10,
+  holder: 11,
+} as const;
+
+/** Numbers of resource limits; the same on x86-64 and arm64. */
+const Resource = { fileSize: 1, core: 4, processes: 6, openFiles: 7, lockedMemory: 8, messageQueues: 12 } as const;
+
+export interface LaunchOrders {
+  /** The launcher's program: the guest's own binary. */
+  readonly launcher: string;
+  readonly bubblewrap: string;
+  readonly arguments: readonly string[];
+  /** What runs inside. */
+  readonly command: string;
+  readonly seccomp: Buffer;
+  readonly cgroupFiles: readonly string[];
+  readonly identity?: { readonly uid: number; readonly gid: number };
+  readonly limits: Limits;
+  readonly image?: { readonly path: string; readonly mountPoint: string; readonly holder: string };
+}
+
+export interface Launched {
+  readonly child: ChildProcess;
+  readonly toGuest: Writable;
+  readonly fromGuest: Readable;
+  /** The first kilobytes of what bubblewrap complained about. */
+  diagnostics(): string;
+}
+
+/** Starts bubblewrap behind the launcher. Orders go through the pipe: the process list and the disk see nothing. */
+export function launch(orders: LaunchOrders): Launched {
+  const child = spawn(orders.launcher, ["--launch"], { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
+  const [toGuest, fromGuest, complaints] = [child.stdin!, child.stdout!, child.stderr!];
+  let text = "";
+  complaints.on("data", (chunk: Buffer) => {
+    if (text.length < 4096) text += chunk.toString("latin1");
+  });
+  // A child that dies at once breaks the pipe; its exit tells the story.
+  toGuest.on("error", () => undefined);
+  const fields = encodeFields(encodeOrders(orders));
+  toGuest.write(Buffer.concat([u32(fields.length), fields]));
+  return { child, toGuest, fromGuest, diagnostics: () => text.trim() };
+}
+
+function encodeOrders(orders: LaunchOrders): Field[] {
+  const fields: Field[] = [
+    [Order.program, orders.bubblewrap],
+    [Order.command, orders.command],
+    [Order.seccomp, orders.seccomp],
+    ...orders.arguments.map((argument): Field => [Order.argument, argument]),
+    ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
+    ...resourceLimits(orders.limits),
+  ];
+  if (orders.identity !== undefined) {
+    // Root may prefer every other process as the kernel's victim for memory; an ordinary user may not.
+    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)], [Order.oomScore, "-900"]);
+  }
+  if (orders.image !== undefined) {
+    const { path, mountPoint, holder } = orders.image;
+    fields.push([Order.image, path], [Order.mountPoint, mountPoint], [Order.holder, holder]);
+  }
+  return fields;
+}
+
+function resourceLimits(limits: Limits): Field[] {
+  const fields = [resourceLimit(Resource.core, 0), resourceLimit(Resource.messageQueues, 819_200)];
+  if (limits.pids !== undefined) fields.push(resourceLimit(Resource.processes, limits.pids));
+  if (limits.openFiles !== undefined) fields.push(resourceLimit(Resource.openFiles, limits.openFiles));
+  if (limits.fileSizeMb !== undefined) fields.push(resourceLimit(Resource.fileSize, limits.fileSizeMb * 1024 * 1024));
+  return fields;
+}
+
+function resourceLimit(resource: number, value: number): Field {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUInt32LE(resource, 0);
+  bytes.writeBigUInt64LE(BigInt(Math.round(value)), 4);
+  return [Order.limit, bytes];
+}
+
+/** The name of the signal that ended a child, or its status. */
+export function describeExit(code: number | null, signal: NodeJS.Signals | null): string {
+  if (signal !== null) return `signal ${constants.signals[signal] ?? signal}`;
+  return `status ${code}`;
+}

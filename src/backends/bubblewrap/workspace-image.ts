@@ -1,0 +1,233 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { SandboxError, systemCode } from "../../errors.js";
+import type { CreateSpec } from "../backend.js";
+
+const run = promisify(execFile);
+
+
+export interface ImageSize {
+  readonly sizeMb: number;
+  readonly inodes: number;
+}
+
+/** The few blocks of an empty file system that are not zero. */
+interface Template {
+  readonly bytes: number;
+  readonly extents: readonly { readonly offset: number; readonly data: Buffer }[];
+}
+
+const templates = new Map<string, Promise<Template>>();
+
+interface ImageTools {
+  /** Undefined: this host cannot mount images. */
+  readonly mke2fs: string | undefined;
+  readonly guest: string;
+  readonly cacheDir: string;
+}
+
+/** Where a session's files are, or where its image is mounted. */
+export function workspacePath(spec: CreateSpec): string {
+  return join(spec.directory.path, "workspace");
+}
+
+/**
+ * Decides how the workspace is kept within its limits: resolves to the image to mount, or undefined for a plain
+ * directory. A session keeps what it was made with.
+ */
+export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Promise<string | undefined> {
+  const image = join(spec.directory.path, "workspace.img");
+  const { workspaceMb, workspaceInodes } = spec.limits;
+  const existing = statSync(image, { throwIfNoEntry: false });
+  if (existing !== undefined) {
+    if (tools.mke2fs === undefined) throw cannotMount();
+    const sizeMb = existing.size / 1024 / 1024;
+    if ((spec.requestedLimits.workspaceMb ?? sizeMb) < sizeMb) throw fixedSize(`${sizeMb} MB`);
+    return image;
+  }
+  if (workspaceMb === undefined && workspaceInodes === undefined) return undefined;
+  if (tools.mke2fs === undefined) throw cannotMount();
+  if (readdirSync(workspacePath(spec)).length > 0) {
+    if (spec.requestedLimits.workspaceMb === undefined && spec.requestedLimits.workspaceInodes === undefined) return undefined;
+    throw fixedSize("no limit");
+  }
+  const size = { sizeMb: workspaceMb ?? 1024, inodes: workspaceInodes ?? 100_000 };
+  try {
+    await createWorkspaceImage(image, size, { ...tools, mke2fs: tools.mke2fs });
+  } catch (error) {
+    // Another process made it for the same session at the same time: then it is there.
+    if (systemCode(error) !== "EEXIST") throw error;
+  }
+  return image;
+}
+
+function cannotMount(): SandboxError {
+  return new SandboxError("LIMIT_UNENFORCEABLE", "This host cannot limit the size of a workspace", {
+    hint: "It takes root, loop devices and e2fsprogs. Leave limits.workspace out, or see skerry doctor.",
+  });
+}
+
+function fixedSize(has: string): SandboxError {
+  return new SandboxError("LIMIT_UNENFORCEABLE", `This session's workspace was made with ${has}`, {
+    hint: "The size is fixed when a session is made: delete the session, or use another one.",
+  });
+}
+
+/**
+ * Makes an empty file system of this size in a new, sparse file: a workspace that the kernel itself keeps within
+ * its limits. The file system is made once per size; each image after that is a few writes.
+ */
+async function createWorkspaceImage(
+  path: string,
+  size: ImageSize,
+  tools: ImageTools & { readonly mke2fs: string },
+): Promise<void> {
+  const key = join(tools.cacheDir, `${size.sizeMb}-${size.inodes}`);
+  let template = templates.get(key);
+  if (template === undefined) {
+    template = loadTemplate(key, size, tools);
+    templates.set(key, template);
+    template.catch(() => templates.delete(key));
+  }
+  const { bytes, extents } = await template;
+  // Under its name only when it is whole: another process may be waiting to mount it.
+  const unfinished = `${path}.${randomBytes(6).toString("hex")}`;
+  const fd = openSync(unfinished, "wx", 0o600);
+  try {
+    ftruncateSync(fd, bytes);
+    for (const { offset, data } of extents) writeSync(fd, data, 0, data.length, offset);
+    linkSync(unfinished, path);
+  } catch (error) {
+    if (systemCode(error) !== "ENOSPC") throw error;
+    throw new SandboxError("DISK_FULL", "There is no room for a new workspace", { cause: error });
+  } finally {
+    closeSync(fd);
+    rmSync(unfinished, { force: true });
+  }
+}
+
+async function loadTemplate(
+  key: string,
+  size: ImageSize,
+  tools: ImageTools & { readonly mke2fs: string },
+): Promise<Template> {
+  return readTemplate(key) ?? (await makeTemplate(key, size, tools));
+}
+
+async function makeTemplate(
+  key: string,
+  { sizeMb, inodes }: ImageSize,
+  { mke2fs, guest, cacheDir }: ImageTools & { readonly mke2fs: string },
+): Promise<Template> {
+  mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
+  const image = join(cacheDir, `.new-${randomBytes(6).toString("hex")}`);
+  // No journal: nothing here outlives a crash of the kernel. No reserve for root. Tables are zeroed when used.
+  const features = ["-O", "^has_journal,^resize_inode,^metadata_csum", "-m", "0"];
+  const layout = ["-N", String(inodes), "-E", "lazy_itable_init=1,nodiscard,assume_storage_prezeroed=1"];
+  try {
+    await run(mke2fs, ["-q", "-F", "-t", "ext4", ...features, ...layout, image, `${Math.ceil(sizeMb)}M`], {
+      env: {},
+    });
+    const { stdout } = await run(guest, ["--extents", image], { env: {} });
+    const template = readExtents(image, stdout, Math.ceil(sizeMb) * 1024 * 1024);
+    writeTemplate(key, template);
+    return template;
+  } catch (error) {
+    throw new SandboxError(
+      "LIMIT_UNENFORCEABLE",
+      `A workspace of ${sizeMb} MB and ${inodes} files cannot be made`,
+      {
+        hint: "Choose another limits.workspace or limits.workspaceInodes.",
+        cause: error,
+      },
+    );
+  } finally {
+    rmSync(image, { force: true });
+  }
+}
+
+function readExtents(image: string, list: string, bytes: number): Template {
+  const fd = openSync(image, "r");
+  try {
+    const extents = list
+      .trim()
+      .split("\n")
+      .map((line) => {
+        const [offset, length] = line.split(" ").map(Number) as [number, number];
+        const data = Buffer.alloc(length);
+        readSync(fd, data, 0, length, offset);
+        return { offset, data };
+      })
+      .flatMap(withoutZeroBlocks);
+    return { bytes, extents };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const BLOCK_BYTES = 4096;
+const ZERO_BLOCK = Buffer.alloc(BLOCK_BYTES);
+
+/** Preallocated blocks count as data; only what differs from a hole is worth writing. */
+function withoutZeroBlocks(extent: { offset: number; data: Buffer }): { offset: number; data: Buffer }[] {
+  const kept: { offset: number; data: Buffer }[] = [];
+  for (let at = 0; at < extent.data.length; at += BLOCK_BYTES) {
+    const block = extent.data.subarray(at, at + BLOCK_BYTES);
+    if (block.equals(ZERO_BLOCK.subarray(0, block.length))) continue;
+    const last = kept.at(-1);
+    const offset = extent.offset + at;
+    if (last !== undefined && last.offset + last.data.length === offset)
+      last.data = Buffer.concat([last.data, block]);
+    else kept.push({ offset, data: Buffer.from(block) });
+  }
+  return kept;
+}
+
+function writeTemplate(key: string, template: Template): void {
+  const index = template.extents.map(({ offset, data }) => [offset, data.length]);
+  const head = Buffer.from(`${JSON.stringify({ bytes: template.bytes, index })}\n`);
+  const temporary = `${key}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(temporary, Buffer.concat([head, ...template.extents.map(({ data }) => data)]), {
+    mode: 0o600,
+  });
+  renameSync(temporary, key);
+}
+
+function readTemplate(key: string): Template | undefined {
+  let content: Buffer;
+  try {
+    content = readFileSync(key);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  const lineEnd = content.indexOf(10);
+  const { bytes, index } = JSON.parse(content.toString("utf8", 0, lineEnd)) as {
+    bytes: number;
+    index: [number, number][];
+  };
+  let at = lineEnd + 1;
+  const extents = index.map(([offset, length]) => {
+    const data = content.subarray(at, at + length);
+    at += length;
+    return { offset, data };
+  });
+  return { bytes, extents };
+}

@@ -1,0 +1,117 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { SandboxError, systemCode } from "../errors.js";
+
+const PACKAGE_ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+
+/** Files that give the user inside a name, and the machine inside an address of its own. */
+const ETC = {
+  passwd: "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/workspace:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+  group: "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n",
+  hosts: "127.0.0.1 localhost skerry\n::1 localhost\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+} as const;
+
+/** Parts of the host's /etc that programs need and that say nothing about the host. */
+const HOST_ETC = [
+  "ld.so.cache",
+  "alternatives",
+  "ssl/certs",
+  "ssl/openssl.cnf",
+  "localtime",
+  "mime.types",
+  "protocols",
+  "services",
+  "python3",
+  "python3.11",
+];
+
+/** The guest's program, its warm runners and the few files of /etc that a sandbox needs. */
+export interface GuestRuntime {
+  readonly directory: string;
+  readonly guest: string;
+}
+
+/** Where the package's own build of the guest is. */
+export function findPrebuilt(): { readonly guest: string; readonly runners: string; readonly version: string } {
+  const prebuilt = join(PACKAGE_ROOT, "prebuilt");
+  const guest = join(prebuilt, `linux-${process.arch}`, "skerry-guest");
+  if (!existsSync(guest)) {
+    throw new SandboxError("BACKEND_UNAVAILABLE", `The guest is not built for linux-${process.arch}`, {
+      hint: "In a clone, run guest/build.sh (needs gcc). Packages carry it for x64 and arm64.",
+    });
+  }
+  const version = readFileSync(join(prebuilt, "version"), "utf8").trim();
+  return { guest, runners: join(prebuilt, "runners"), version };
+}
+
+/**
+ * Copies the guest to where every sandbox's user can read it and no path gives the caller away. One copy per
+ * version; several processes may do this at once.
+ */
+export function installGuestRuntime(stateDir: string): GuestRuntime {
+  const prebuilt = findPrebuilt();
+  const directory = join(stateDir, "runtime", `${prebuilt.version}-${hostEtcVersion()}`);
+  const guest = join(directory, "skerry-guest");
+  if (existsSync(guest)) return { directory, guest };
+  mkdirSync(join(stateDir, "runtime"), { recursive: true, mode: 0o711 });
+  const temporary = join(stateDir, "runtime", `.new-${randomBytes(6).toString("hex")}`);
+  try {
+    mkdirSync(join(temporary, "etc", "ssl"), { recursive: true });
+    mkdirSync(join(temporary, "empty"));
+    copyExecutable(prebuilt.guest, join(temporary, "skerry-guest"));
+    for (const name of readdirSync(prebuilt.runners)) copyReadable(join(prebuilt.runners, name), join(temporary, name));
+    for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
+      // Certificates are links into other places: what they point at is what is wanted. Alternatives stay links.
+      const dereference = name !== "alternatives";
+      cpSync(join("/etc", name), join(temporary, "etc", name), { recursive: true, dereference, verbatimSymlinks: !dereference });
+    }
+    for (const [name, content] of Object.entries(ETC)) {
+      writeFileSync(join(temporary, "etc", name), content);
+      chmodSync(join(temporary, "etc", name), 0o444);
+    }
+    for (const path of [".", "etc", "etc/ssl", "empty"]) chmodSync(join(temporary, path), 0o755);
+    renameSync(temporary, directory);
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true });
+    const code = systemCode(error);
+    if (code === "ENOSPC") {
+      throw new SandboxError("DISK_FULL", "There is no room for the guest in the state directory", {
+        hint: "Free some space, or point SKERRY_STATE_DIR at another disk.",
+        cause: error,
+      });
+    }
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+  }
+  return { directory, guest };
+}
+
+/** Changes when the host's certificates, libraries or time zone do: then a new copy is made. */
+function hostEtcVersion(): string {
+  const times = HOST_ETC.map((name) => statSync(join("/etc", name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  return createHash("sha256").update(times.join()).digest("hex").slice(0, 8);
+}
+
+function copyExecutable(from: string, to: string): void {
+  copyFileSync(from, to);
+  chmodSync(to, 0o555);
+}
+
+function copyReadable(from: string, to: string): void {
+  copyFileSync(from, to);
+  chmodSync(to, 0o444);
+}

@@ -1,0 +1,1 @@
+export { createSubprocessBackend } from "./backend.js";

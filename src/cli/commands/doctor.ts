@@ -1,0 +1,127 @@
+import { spawnSync } from "node:child_process";
+import { diagnose } from "../../manager/doctor.js";
+import { type Paint, paintFor } from "../colour.js";
+import { readConfig } from "../open-sandbox.js";
+import { stderr, stdout } from "../output.js";
+import type { GlobalOptions } from "../program.js";
+import { formatTable } from "../table.js";
+import { visible } from "../visible.js";
+
+type Diagnosis = Awaited<ReturnType<typeof diagnose>>;
+
+/** The exit status when this host cannot run code in isolation. */
+const UNAVAILABLE = 69;
+
+export interface DoctorOptions extends GlobalOptions {
+  readonly json?: boolean;
+  readonly fix?: boolean;
+}
+
+/** `skerry doctor`: what this host can enforce; with --fix also gets what is missing. */
+export async function doctor(options: DoctorOptions): Promise<number> {
+  const config = await readConfig(options);
+  let diagnosis = await diagnose(config);
+  if (options.fix && diagnosis.fixes.length > 0) {
+    await applyFixes(diagnosis.fixes);
+    diagnosis = await diagnose(config);
+  }
+  await stdout.write(
+    options.json
+      ? `${JSON.stringify(diagnosis)}\n`
+      : describeDiagnosis(
+          diagnosis,
+          paintFor(stdout, options.color),
+          stdout.isTerminal && isUtf8(process.env),
+        ),
+  );
+  return diagnosis.ok ? 0 : UNAVAILABLE;
+}
+
+/** The diagnosis for a person. */
+export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boolean): string {
+  const yes = paint("green", marks ? "✓" : "yes");
+  const no = paint("red", marks ? "✗" : "no");
+  const mark = (good: boolean) => (good ? yes : no);
+  const title = (text: string) => `\n${paint("bold", text)}\n`;
+  const parts: string[] = [];
+
+  parts.push(title("Host").slice(1));
+  parts.push(
+    formatTable(Object.entries(diagnosis.host).map(([name, value]) => [`  ${name}`, visible(plain(value))])),
+  );
+
+  parts.push(title("Backends"));
+  for (const { name, available, version, problems, capabilities } of diagnosis.backends) {
+    parts.push(`  ${mark(available)} ${name}${version === undefined ? "" : ` ${visible(version)}`}\n`);
+    if (available) {
+      const enforced = Object.entries(capabilities).map(([key, value]) =>
+        typeof value === "boolean"
+          ? [`      ${words(key)}`, mark(value)]
+          : [`      ${words(key)}`, plain(value)],
+      );
+      parts.push(formatTable(enforced));
+    }
+    for (const { what, remedy } of problems) {
+      parts.push(`      ${paint("yellow", visible(what))}\n        ${visible(remedy)}\n`);
+    }
+  }
+
+  parts.push(title("Languages"));
+  parts.push(
+    formatTable(
+      diagnosis.languages.map(({ name, available, interpreter, version }) => [
+        `  ${mark(available)} ${name}`,
+        visible([interpreter, version].filter((each) => each !== undefined).join(" ")),
+      ]),
+    ),
+  );
+
+  if (diagnosis.fixes.length > 0) {
+    parts.push(title("To get what is missing, run skerry doctor --fix, or:"));
+    for (const { what, command } of diagnosis.fixes)
+      parts.push(`  ${visible(command)}   # ${visible(what)}\n`);
+  }
+  const verdict = diagnosis.ok
+    ? "This host can run code in isolation."
+    : "This host cannot run code in isolation yet.";
+  parts.push(`\n${paint(diagnosis.ok ? "green" : "red", verdict)}\n`);
+  return parts.join("");
+}
+
+/** "memoryLimit" → "memory limit". */
+function words(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string"
+    ? value
+    : typeof value === "boolean"
+      ? value
+        ? "yes"
+        : "no"
+      : JSON.stringify(value);
+}
+
+function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
+  return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
+}
+
+/** Runs the commands as root, or says that a person must. What they print goes to standard error. */
+async function applyFixes(fixes: Diagnosis["fixes"]): Promise<void> {
+  const isRoot = process.getuid?.() === 0;
+  if (!isRoot && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0) {
+    await stderr.write("skerry: installing needs root; run these as root, or with sudo:\n");
+    for (const { command } of fixes) await stderr.write(`  ${command}\n`);
+    return;
+  }
+  for (const { what, command } of fixes) {
+    await stderr.write(`skerry: ${what}: ${command}\n`);
+    const argv = isRoot ? ["sh", "-c", command] : ["sudo", "-n", "sh", "-c", command];
+    const { status } = spawnSync(argv[0]!, argv.slice(1), {
+      stdio: ["ignore", 2, 2],
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+    });
+    if (status !== 0) await stderr.write(`skerry: that failed (status ${status ?? "?"})\n`);
+  }
+}

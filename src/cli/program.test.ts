@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ExecuteOptions } from "./program.js";
+
+const calls = vi.hoisted(() => ({ list: [] as unknown[][], status: 0, failure: undefined as unknown }));
+const record =
+  (name: string) =>
+  async (...args: unknown[]) => {
+    calls.list.push([name, ...args]);
+    if (calls.failure !== undefined) throw calls.failure;
+    return calls.status;
+  };
+vi.mock("./commands/run.js", () => ({ run: record("run") }));
+vi.mock("./commands/exec.js", () => ({ exec: record("exec") }));
+vi.mock("./commands/shell.js", () => ({ shell: record("shell") }));
+vi.mock("./commands/files.js", () => ({
+  list: record("files ls"),
+  print: record("files cat"),
+  put: record("files put"),
+  get: record("files get"),
+  remove: record("files rm"),
+}));
+vi.mock("./commands/sessions.js", () => ({ list: record("sessions ls"), remove: record("sessions rm") }));
+vi.mock("./commands/doctor.js", () => ({ doctor: record("doctor") }));
+vi.mock("./commands/bench.js", () => ({ bench: record("bench") }));
+
+const { SandboxError } = await import("../errors.js");
+const { createProgram, runProgram } = await import("./program.js");
+const { stderr, stdout } = await import("./output.js");
+
+let printed: { out: string; err: string };
+beforeEach(() => {
+  calls.list = [];
+  calls.status = 0;
+  calls.failure = undefined;
+  printed = { out: "", err: "" };
+  vi.spyOn(stdout, "write").mockImplementation(async (data) => {
+    printed.out += String(data);
+  });
+  vi.spyOn(stderr, "write").mockImplementation(async (data) => {
+    printed.err += String(data);
+  });
+  vi.spyOn(process.stdout, "write").mockImplementation((data) => {
+    printed.out += String(data);
+    return true;
+  });
+  vi.spyOn(process.stderr, "write").mockImplementation((data) => {
+    printed.err += String(data);
+    return true;
+  });
+});
+afterEach(() => vi.restoreAllMocks());
+
+const skerry = (...argv: string[]) => runProgram(createProgram(), argv);
+
+describe("a command line", () => {
+  it.each<[string[], unknown[]]>([
+    [
+      ["run", "a.py"],
+      ["run", ["a.py"], { color: true }],
+    ],
+    [
+      ["run", "a.py", "--json", "--", "--json", "-x"],
+      ["run", ["a.py", "--json", "-x"], { color: true, json: true }],
+    ],
+    [
+      ["run", "-l", "python", "-c", "1", "--", "x"],
+      ["run", ["x"], { color: true, language: "python", code: "1" }],
+    ],
+    [
+      ["run", "--language", "python", "-"],
+      ["run", ["-"], { color: true, language: "python" }],
+    ],
+    [
+      ["exec", "--", "ls", "-la", "--json"],
+      ["exec", ["ls", "-la", "--json"], { color: true }],
+    ],
+    [
+      ["exec", "-s", "w", "ls", "-la", "--json"],
+      ["exec", ["ls", "-la", "--json"], { color: true, session: "w" }],
+    ],
+    [["shell"], ["shell", [], { color: true }]],
+    [
+      ["shell", "--session", "w", "python3", "-i"],
+      ["shell", ["python3", "-i"], { color: true, session: "w" }],
+    ],
+    [
+      ["files", "ls", "--session", "w"],
+      ["files ls", [], { color: true, session: "w" }],
+    ],
+    [
+      ["files", "rm", "-rs", "w", "a", "b"],
+      ["files rm", ["a", "b"], { color: true, session: "w", recursive: true }],
+    ],
+    [
+      ["files", "put", "a", "b", "-s", "w"],
+      ["files put", ["a", "b"], { color: true, session: "w" }],
+    ],
+    [["sessions"], ["sessions ls", { color: true }]],
+    [
+      ["sessions", "--json"],
+      ["sessions ls", { color: true, json: true }],
+    ],
+    [
+      ["sessions", "rm", "a", "b"],
+      ["sessions rm", ["a", "b"], { color: true }],
+    ],
+    [
+      ["doctor", "--fix"],
+      ["doctor", { color: true, fix: true }],
+    ],
+    [
+      ["bench", "a", "--json"],
+      ["bench", ["a"], { color: true, json: true }],
+    ],
+    [
+      ["--config", "c", "--no-color", "sessions", "ls"],
+      ["sessions ls", { color: false, config: "c" }],
+    ],
+    [
+      ["doctor", "--config", "c"],
+      ["doctor", { color: true, config: "c" }],
+    ],
+  ])("%j chooses its command", async (argv, expected) => {
+    expect(await skerry(...argv)).toBe(0);
+    expect(calls.list).toEqual([expected]);
+    expect(printed).toEqual({ out: "", err: "" });
+  });
+
+  it("has its limits read and its lists collected", async () => {
+    const words =
+      "run a.py --timeout 5m --memory 1gb --cpus 2 --pids 9 -e A=1 --env B=2 --input x:y --output o --cwd d";
+    await skerry(...words.split(" "), "--backend", "bubblewrap");
+    expect(calls.list[0]![2] as ExecuteOptions).toEqual({
+      color: true,
+      timeout: 300_000,
+      memory: 1024,
+      cpus: 2,
+      pids: 9,
+      env: { A: "1", B: "2" },
+      input: [{ hostPath: "x", path: "y" }],
+      output: [{ hostPath: "o", path: "o" }],
+      cwd: "d",
+      backend: "bubblewrap",
+    });
+  });
+
+  it("does not remember the one before", async () => {
+    await skerry("run", "a.py", "-e", "A=1");
+    await skerry("run", "a.py", "-e", "B=1");
+    expect(calls.list.map((call) => (call[2] as ExecuteOptions).env)).toEqual([{ A: "1" }, { B: "1" }]);
+  });
+
+  it("ends with the command's status", async () => {
+    calls.status = 124;
+    expect(await skerry("run", "a.py")).toBe(124);
+  });
+});
+
+describe("what goes wrong", () => {
+  it("is said in two lines, with the code's status", async () => {
+    calls.failure = new SandboxError("BACKEND_UNAVAILABLE", "no \x1b[2Jbwrap", { hint: "Install it." });
+    expect(await skerry("run", "a.py")).toBe(69);
+    expect(printed).toEqual({ out: "", err: "skerry: no \\x1b[2Jbwrap\nhint: Install it.\n" });
+  });
+
+  it("is one JSON object on standard output with --json", async () => {
+    calls.failure = new SandboxError("BACKEND_UNAVAILABLE", "no bwrap", { hint: "Install it." });
+    expect(await skerry("run", "a.py", "--json")).toBe(69);
+    expect(printed.err).toBe("");
+    expect(JSON.parse(printed.out)).toEqual({
+      error: { code: "BACKEND_UNAVAILABLE", message: "no bwrap", hint: "Install it." },
+    });
+  });
+
+  it("is not JSON because the command inside has a --json of its own", async () => {
+    calls.failure = new SandboxError("COMMAND_NOT_FOUND", "no such command");
+    expect(await skerry("exec", "tool", "--json")).toBe(127);
+    expect(printed).toEqual({ out: "", err: "skerry: no such command\n" });
+  });
+
+  it("is a mistake of ours when it is anything else", async () => {
+    calls.failure = new TypeError("x is not a function");
+    expect(await skerry("run", "a.py")).toBe(70);
+    expect(printed.err).toBe("skerry: x is not a function\n");
+  });
+
+  it.each<[string[], string]>([
+    [["rnu"], "skerry: unknown command 'rnu'\nhint: Did you mean run?\n"],
+    [["run", "--memmory", "1gb"], "skerry: unknown option '--memmory'\nhint: Did you mean --memory?\n"],
+    [["exec"], "skerry: missing required argument 'command'\nhint: Run: skerry exec --help\n"],
+    [
+      ["files", "ls"],
+      "skerry: required option '-s, --session <name>' not specified\nhint: Run: skerry files --help\n",
+    ],
+    [
+      ["run", "a.py", "--timeout", "0"],
+      'skerry: --timeout: "0" is not a duration: it must be longer than zero\n' +
+        "hint: Write seconds as a number, or a number with a unit: 250ms, 30s, 5m, 2h, 1d.\n",
+    ],
+  ])("is a usage error for %j", async (argv, message) => {
+    expect(await skerry(...argv)).toBe(64);
+    expect(printed).toEqual({ out: "", err: message });
+    expect(calls.list).toEqual([]);
+  });
+
+  it("is JSON too when the command line itself is wrong", async () => {
+    expect(await skerry("run", "--json", "--bogus")).toBe(64);
+    expect(JSON.parse(printed.out)).toEqual({
+      error: {
+        code: "INVALID_ARGUMENT",
+        message: "unknown option '--bogus'",
+        hint: "Run: skerry run --help",
+      },
+    });
+  });
+});
+
+describe("help", () => {
+  it.each([[], ["run"], ["exec"], ["shell"], ["files"], ["sessions"], ["doctor"], ["bench"]])(
+    "has examples: %s --help",
+    async (...words) => {
+      expect(await skerry(...words, "--help")).toBe(0);
+      expect(printed.out).toMatch(/\nExamples:\n {2}\S/);
+      expect(printed.err).toBe("");
+    },
+  );
+
+  it("stands on standard error when no command was given", async () => {
+    expect(await skerry()).toBe(64);
+    expect(printed.out).toBe("");
+    expect(printed.err).toContain("Usage: skerry");
+  });
+
+  it("has the package's version", async () => {
+    expect(await skerry("--version")).toBe(0);
+    expect(printed.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});

@@ -1,0 +1,126 @@
+/** The configuration after validation: every default filled in, durations in milliseconds, sizes in MiB. */
+export interface Config {
+  readonly sandbox: SandboxConfig;
+}
+
+export const SANDBOX_MODES = ["per-session", "shared", "disabled"] as const;
+export type SandboxMode = (typeof SANDBOX_MODES)[number];
+
+export interface SandboxConfig {
+  /** False: every request for a sandbox is refused; code never runs outside one instead. */
+  readonly enabled: boolean;
+  /** A registered backend's name, or "auto": the best isolating one of this host. */
+  readonly backend: string;
+  readonly mode: SandboxMode;
+  /** Where sessions and their files are kept. Left out: the manager's own choice. */
+  readonly stateDir?: string;
+  readonly network: NetworkConfig;
+  readonly filesystem: FilesystemConfig;
+  readonly runtime: RuntimeConfig;
+  /** Only what the user set. `DEFAULT_LIMITS` has the rest, which apply where the backend can enforce them. */
+  readonly limits: LimitsConfig;
+  /** By language name. Left out: `DEFAULT_LANGUAGE`. */
+  readonly languages: Readonly<Record<string, LanguageConfig>>;
+  readonly backends: BackendsConfig;
+  readonly workspace: WorkspaceConfig;
+}
+
+/** Nothing is allowed unless it is named. A denied name wins over an allowed one. */
+export interface NetworkConfig {
+  readonly allowedDomains: readonly string[];
+  readonly deniedDomains: readonly string[];
+  readonly allowLocalBinding: boolean;
+}
+
+/** Host paths and globs; `~` is the home directory (`expandHome`). */
+export interface FilesystemConfig {
+  readonly allowRead: readonly string[];
+  readonly denyRead: readonly string[];
+  readonly allowWrite: readonly string[];
+  readonly denyWrite: readonly string[];
+}
+
+export interface RuntimeConfig {
+  readonly cleanupOnExit: boolean;
+  /** Of one execution. */
+  readonly timeoutMs: number;
+  /** A sandbox that nobody used for this long is stopped; null: never. */
+  readonly idleTimeoutMs: number | null;
+  /** A sandbox this old is stopped; null: never. */
+  readonly maxAgeMs: number | null;
+}
+
+export interface LimitsConfig {
+  readonly memoryMb?: number;
+  /** In cores: 0.5 is half of one. */
+  readonly cpus?: number;
+  readonly pids?: number;
+  readonly openFiles?: number;
+  readonly fileSizeMb?: number;
+  readonly workspaceMb?: number;
+  readonly workspaceInodes?: number;
+  readonly tmpMb?: number;
+  /** Bytes of standard output and standard error together, per execution. */
+  readonly outputBytes?: number;
+}
+
+export interface LanguageConfig {
+  /** Keep an interpreter started. */
+  readonly warm: boolean;
+  /** Modules that the warm interpreter imports before the first program. */
+  readonly preload: readonly string[];
+}
+
+export interface BackendsConfig {
+  readonly bubblewrap: BubblewrapConfig;
+  readonly srt: SrtConfig;
+  readonly docker: DockerConfig;
+  readonly opensandbox: OpenSandboxConfig;
+  /** Blocks of backends registered from outside, as they were written. */
+  readonly [name: string]: unknown;
+}
+
+export interface BubblewrapConfig {
+  /** Of the program. Left out: looked up. */
+  readonly path?: string;
+  /** When root runs us, each sandbox gets a user of its own from this range. */
+  readonly uidRange: { readonly start: number; readonly count: number };
+}
+
+export interface SrtConfig {
+  readonly settingsPath: string;
+}
+
+export interface DockerConfig {
+  readonly image: string;
+  readonly networkMode: string;
+}
+
+export interface OpenSandboxConfig {
+  readonly mode: "local" | "vke";
+  readonly local: OpenSandboxServer;
+  readonly vke: OpenSandboxServer & {
+    readonly namespace: string;
+    readonly kubeconfigPath: string;
+    readonly tos: { readonly enabled: boolean; readonly mountPath: string; readonly pvcName: string };
+  };
+  readonly network: { readonly allowedDomains: readonly string[]; readonly deniedDomains: readonly string[] };
+  /** Quantities as Kubernetes writes them. */
+  readonly runtime: { readonly timeoutMs: number; readonly cpu: string; readonly memory: string };
+}
+
+export interface OpenSandboxServer {
+  readonly serverUrl: string;
+  readonly apiKey: string;
+  readonly defaultImage: string;
+}
+
+/** What a new session's workspace is filled with. */
+export interface WorkspaceConfig {
+  /** The directory that the names below are looked up in. Left out: a new workspace is empty. */
+  readonly source?: string;
+  /** Its tree is copied. */
+  readonly initDirectory: string;
+  /** Copied when there is no init directory. */
+  readonly bootstrapFiles: readonly string[];
+}

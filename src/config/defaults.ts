@@ -1,0 +1,90 @@
+import type { Config, LanguageConfig, LimitsConfig } from "./config.js";
+
+const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
+
+/** What no configuration at all means. The schema takes its defaults from here. */
+export const DEFAULT_CONFIG: Config = deepFreeze({
+  sandbox: {
+    enabled: true,
+    backend: "auto",
+    mode: "per-session",
+    network: { allowedDomains: [], deniedDomains: [], allowLocalBinding: false },
+    filesystem: {
+      allowRead: [],
+      denyRead: [
+        "~/.ssh",
+        "~/.gnupg",
+        "~/.aws",
+        "~/.azure",
+        "~/.kube",
+        "~/.docker",
+        "~/.config/gcloud",
+        "~/.config/gh",
+        "~/.netrc",
+        "~/.npmrc",
+        "~/.pypirc",
+        "~/.git-credentials",
+        "~/.password-store",
+        "~/.vault-token",
+        "~/.cargo/credentials*",
+        "~/.bash_history",
+        "~/.zsh_history",
+        "~/.skerry",
+      ],
+      allowWrite: [],
+      denyWrite: [".env", "*.pem"],
+    },
+    runtime: {
+      cleanupOnExit: true,
+      timeoutMs: 300_000,
+      idleTimeoutMs: 30 * 60_000,
+      maxAgeMs: 24 * 3_600_000,
+    },
+    limits: {},
+    languages: {},
+    backends: {
+      bubblewrap: { uidRange: { start: 1_900_000_000, count: 65_536 } },
+      srt: { settingsPath: "~/.skerry/srt-settings.json" },
+      docker: { image: "python:3.11-slim", networkMode: "none" },
+      opensandbox: {
+        mode: "local",
+        local: { serverUrl: "http://localhost:8080", apiKey: "", defaultImage: OPENSANDBOX_IMAGE },
+        vke: {
+          serverUrl: "http://opensandbox-server.skerry.svc.cluster.local:8080",
+          apiKey: "",
+          defaultImage: OPENSANDBOX_IMAGE,
+          namespace: "skerry",
+          kubeconfigPath: "~/.kube/config",
+          tos: { enabled: true, mountPath: "/tos", pvcName: "skerry-tos-pvc" },
+        },
+        network: { allowedDomains: [], deniedDomains: [] },
+        runtime: { timeoutMs: 300_000, cpu: "500m", memory: "1Gi" },
+      },
+    },
+    workspace: {
+      initDirectory: "init",
+      bootstrapFiles: ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"],
+    },
+  },
+});
+
+/** Limits that apply where the user set none and the backend can enforce them. */
+export const DEFAULT_LIMITS = deepFreeze({
+  memoryMb: 512,
+  pids: 128,
+  openFiles: 1024,
+  workspaceMb: 1024,
+  workspaceInodes: 100_000,
+  tmpMb: 256,
+  outputBytes: 10 * 1024 * 1024,
+} satisfies LimitsConfig);
+
+/** What a language that the configuration does not mention gets. */
+export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({ warm: true, preload: [] });
+
+/** Makes a plain value and everything in it unchangeable. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const child of Object.values(value)) deepFreeze(child);
+  return Object.freeze(value);
+}

@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { editDistance, nearest } from "./nearest.js";
+
+it.each([
+  ["netwrok", "network"],
+  ["allowed_domains", "allowedDomains"],
+  ["ALLOWEDDOMAIN", "allowedDomains"],
+  ["bakend", "backend"],
+])("takes %s for %s", (word, expected) => {
+  expect(nearest(word, ["backend", "network", "allowedDomains"])).toBe(expected);
+});
+
+it("suggests nothing for a word unlike all others", () => {
+  expect(nearest("zebra", ["backend", "network"])).toBeUndefined();
+  expect(nearest("x", ["y", "z"])).toBeUndefined();
+});
+
+it("measures a distance: zero only for equal words, the same both ways", () => {
+  const word = fc.string({ maxLength: 12 });
+  fc.assert(
+    fc.property(word, word, (a, b) => {
+      expect(editDistance(a, b)).toBe(editDistance(b, a));
+      expect(editDistance(a, b) === 0).toBe(a === b);
+      expect(editDistance(a, b)).toBeLessThanOrEqual(Math.max(a.length, b.length));
+    }),
+  );
+});

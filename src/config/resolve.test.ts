@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest";
+import { SandboxError } from "../errors.js";
+import { DEFAULT_CONFIG } from "./defaults.js";
+import { parseConfig, resolveConfig } from "./resolve.js";
+
+function problemsOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    expect(error).toBeInstanceOf(SandboxError);
+    expect((error as SandboxError).code).toBe("CONFIG_INVALID");
+    return (error as SandboxError).message;
+  }
+  throw new Error("expected an error");
+}
+
+describe("a valid configuration", () => {
+  it("is the defaults when it is empty", () => {
+    expect(parseConfig({})).toEqual(DEFAULT_CONFIG);
+    expect(parseConfig({ sandbox: {} })).toEqual(DEFAULT_CONFIG);
+    expect(parseConfig({ sandbox: { backends: { opensandbox: { vke: { tos: {} } } } } })).toEqual(
+      DEFAULT_CONFIG,
+    );
+  });
+
+  it("denies by default: no domain, no host path to write, no secret place to read", () => {
+    const { network, filesystem, backends } = DEFAULT_CONFIG.sandbox;
+    expect(network).toEqual({ allowedDomains: [], deniedDomains: [], allowLocalBinding: false });
+    expect(filesystem.allowWrite).toEqual([]);
+    expect(filesystem.denyRead).toEqual(expect.arrayContaining(["~/.ssh", "~/.gnupg", "~/.aws", "~/.netrc"]));
+    expect(filesystem.denyWrite).toEqual([".env", "*.pem"]);
+    expect(backends.docker.networkMode).toBe("none");
+  });
+
+  it("has durations in milliseconds, and sizes in MiB only where the user set them", () => {
+    const { sandbox } = parseConfig({
+      sandbox: {
+        runtime: { timeout: "5m", idleTimeout: "never", maxAge: 60 },
+        limits: { memory: "1gb", cpus: 0.5, pids: 64, fileSize: "512kb", output: "1mb" },
+      },
+    });
+    expect(sandbox.runtime).toEqual({
+      cleanupOnExit: true,
+      timeoutMs: 300_000,
+      idleTimeoutMs: null,
+      maxAgeMs: 60_000,
+    });
+    expect(sandbox.limits).toEqual({
+      memoryMb: 1024,
+      cpus: 0.5,
+      pids: 64,
+      fileSizeMb: 0.5,
+      outputBytes: 1_048_576,
+    });
+  });
+
+  it("takes the documents' example for OpenSandbox, under either name", () => {
+    const block = {
+      mode: "vke",
+      vke: { serverUrl: "https://osb.example.com", apiKey: "k", tos: { enabled: false } },
+      runtime: { timeout: 60, cpu: "2", memory: "4Gi" },
+    };
+    const alias = parseConfig({ sandbox: { backend: "opensandbox", opensandbox: block } });
+    expect(alias).toEqual(
+      parseConfig({ sandbox: { backend: "opensandbox", backends: { opensandbox: block } } }),
+    );
+    expect(alias.sandbox.backends.opensandbox).toEqual({
+      ...DEFAULT_CONFIG.sandbox.backends.opensandbox,
+      mode: "vke",
+      vke: {
+        ...DEFAULT_CONFIG.sandbox.backends.opensandbox.vke,
+        serverUrl: "https://osb.example.com",
+        apiKey: "k",
+        tos: { enabled: false, mountPath: "/tos", pvcName: "skerry-tos-pvc" },
+      },
+      runtime: { timeoutMs: 60_000, cpu: "2", memory: "4Gi" },
+    });
+  });
+
+  it("keeps the block of a backend from outside as it was written", () => {
+    const options = { source: "test", extraBackends: ["mine"] };
+    const { backends } = resolveConfig(
+      { sandbox: { backends: { mine: { anything: [1] } } } },
+      options,
+    ).sandbox;
+    expect(backends.mine).toEqual({ anything: [1] });
+    expect(backends.docker).toEqual(DEFAULT_CONFIG.sandbox.backends.docker);
+  });
+
+  it("cannot be changed afterwards", () => {
+    const { network } = parseConfig({ sandbox: { network: { allowedDomains: ["a.example"] } } }).sandbox;
+    expect(() => (network.allowedDomains as string[]).push("b.example")).toThrow(TypeError);
+    expect(() => (DEFAULT_CONFIG.sandbox.filesystem.denyRead as string[]).pop()).toThrow(TypeError);
+  });
+});
+
+describe("an invalid configuration", () => {
+  it.each<[string, unknown, string]>([
+    [
+      "a misspelt key",
+      { sandbox: { netwrok: {} } },
+      'c.json: sandbox.netwrok: unknown key, did you mean "network"?',
+    ],
+    [
+      "a key in the style of Python",
+      { sandbox: { network: { allowed_domains: [] } } },
+      'c.json: sandbox.network.allowed_domains: unknown key, did you mean "allowedDomains"?',
+    ],
+    [
+      "a block at the wrong level",
+      { network: {} },
+      'c.json: network: unknown key, did you mean "sandbox.network"?',
+    ],
+    [
+      "a key like no other",
+      { sandbox: { backends: { zebra: {} } } },
+      "c.json: sandbox.backends.zebra: unknown key, expected one of bubblewrap, srt, docker, opensandbox",
+    ],
+    [
+      "a misspelt key in a language",
+      { sandbox: { languages: { python: { preloda: [] } } } },
+      'c.json: sandbox.languages.python.preloda: unknown key, did you mean "preload"?',
+    ],
+    [
+      "a misspelt key under the alias, by the name the user wrote",
+      { sandbox: { opensandbox: { mod: "vke" } } },
+      'c.json: sandbox.opensandbox.mod: unknown key, did you mean "mode"?',
+    ],
+    [
+      "the same block twice",
+      { sandbox: { opensandbox: {}, backends: { opensandbox: {} } } },
+      "c.json: sandbox.opensandbox: the same block is also given as sandbox.backends.opensandbox",
+    ],
+    [
+      "an unknown mode",
+      { sandbox: { mode: "global" } },
+      'c.json: sandbox.mode: Invalid option: expected one of "per-session"|"shared"|"disabled"',
+    ],
+    [
+      "text for a switch",
+      { sandbox: { enabled: "no" } },
+      "c.json: sandbox.enabled: expected boolean, received string",
+    ],
+    ["a list at the top", [], "c.json: expected object, received array"],
+    ["nothing", null, "c.json: expected object, received null"],
+    [
+      "an item of the wrong type",
+      { sandbox: { filesystem: { denyRead: ["~/.ssh", 5] } } },
+      "c.json: sandbox.filesystem.denyRead[1]: expected string, received number",
+    ],
+    [
+      "a language name that is not one",
+      { sandbox: { languages: { "../x": {} } } },
+      'c.json: sandbox.languages["../x"]: expected a language\'s name in lower case',
+    ],
+  ])("names %s", (_, input, message) => {
+    expect(problemsOf(() => parseConfig(input, "c.json"))).toBe(message);
+  });
+
+  it.each<[string, unknown]>([
+    ["a timeout of zero", { runtime: { timeout: 0 } }],
+    ["a timeout in parsecs", { runtime: { timeout: "5 parsecs" } }],
+    ["an idle timeout of zero", { runtime: { idleTimeout: "0s" } }],
+    ["memory below a mebibyte", { limits: { memory: 512 } }],
+    ["no processes", { limits: { pids: 0 } }],
+    ["half a process", { limits: { pids: 1.5 } }],
+    ["no processor", { limits: { cpus: 0 } }],
+    ["NaN processors", { limits: { cpus: Number.NaN } }],
+    ["an empty backend", { backend: "" }],
+    ["a NUL in a path", { filesystem: { allowRead: ["/a\0b"] } }],
+    ["an address for a domain", { network: { allowedDomains: ["https://example.com"] } }],
+    ["a domain with a port", { network: { allowedDomains: ["example.com:443"] } }],
+    ["every domain", { network: { allowedDomains: ["*"] } }],
+    ["a whole top-level domain", { network: { allowedDomains: ["*.com"] } }],
+    ["a wildcard in the middle", { network: { allowedDomains: ["a.*.com"] } }],
+    ["the host's network for a container", { backends: { docker: { networkMode: "host" } } }],
+    ["another container's network", { backends: { docker: { networkMode: "container:x" } } }],
+    ["a server address that is a file", { opensandbox: { local: { serverUrl: "file:///etc/passwd" } } }],
+    ["a mount path that is relative", { opensandbox: { vke: { tos: { mountPath: "tos" } } } }],
+    ["users of the system in the range", { backends: { bubblewrap: { uidRange: { start: 0 } } } }],
+    [
+      "a range beyond 32 bits",
+      { backends: { bubblewrap: { uidRange: { start: 4293000000, count: 16777216 } } } },
+    ],
+    ["a bootstrap file outside", { workspace: { bootstrapFiles: ["../secret"] } }],
+    ["an init directory outside", { workspace: { initDirectory: "/etc" } }],
+  ])("refuses %s", (_, sandbox) => {
+    problemsOf(() => parseConfig({ sandbox }));
+  });
+
+  it("says what a duration may look like", () => {
+    expect(problemsOf(() => parseConfig({ sandbox: { runtime: { idleTimeout: "0s" } } }, "c.json"))).toBe(
+      'c.json: sandbox.runtime.idleTimeout: "0s" is not a duration: it must be longer than zero. ' +
+        "Write seconds as a number, or a number with a unit: 250ms, 30s, 5m, 2h, 1d.",
+    );
+  });
+
+  it("lists every problem at once", () => {
+    expect(
+      problemsOf(() => parseConfig({ sandbox: { bakend: "x", enabled: 1 }, sanbox: {} }, "c.yaml")),
+    ).toBe(
+      [
+        "the configuration has 3 problems:",
+        "  c.yaml: sandbox.enabled: expected boolean, received number",
+        '  c.yaml: sandbox.bakend: unknown key, did you mean "backend"?',
+        '  c.yaml: sanbox: unknown key, did you mean "sandbox"?',
+      ].join("\n"),
+    );
+  });
+
+  it("never shows a key's value", () => {
+    const message = problemsOf(() =>
+      parseConfig({ sandbox: { opensandbox: { local: { apiKey: ["s3cret"] } } } }),
+    );
+    expect(message).not.toContain("s3cret");
+  });
+
+  it.each(["__proto__", "constructor", "prototype"])("refuses the key %s anywhere", (key) => {
+    for (const text of [`{"${key}":{}}`, `{"sandbox":{"languages":{"${key}":{"warm":true}}}}`]) {
+      expect(problemsOf(() => parseConfig(JSON.parse(text)))).toContain("this key is not allowed");
+    }
+    expect(({} as Record<string, unknown>).warm).toBeUndefined();
+  });
+
+  it("refuses a file nested without end", () => {
+    const text = `${'{"sandbox":'.repeat(5000)}1${"}".repeat(5000)}`;
+    expect(problemsOf(() => parseConfig(JSON.parse(text)))).toContain("nested deeper than 32 levels");
+  });
+});

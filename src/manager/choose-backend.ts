@@ -1,0 +1,36 @@
+import type { Probe, SandboxBackend } from "../backends/backend.js";
+import { getBackend, listBackends } from "../backends/registry.js";
+import type { SandboxConfig } from "../config/index.js";
+import { SandboxError } from "../errors.js";
+
+export interface ChosenBackend {
+  readonly backend: SandboxBackend;
+  readonly probe: Probe;
+}
+
+/** The backend of that name, or with "auto" the first that isolates here. Refuses one that cannot run. */
+export async function chooseBackend(name: string, stateDir: string, config: SandboxConfig): Promise<ChosenBackend> {
+  const load = (each: string) => getBackend(each, { stateDir, options: config.backends[each] });
+  if (name !== "auto") {
+    const backend = await load(name);
+    const probe = await backend.probe();
+    if (!probe.available) throw unavailable([[name, probe]]);
+    return { backend, probe };
+  }
+  const tried: [string, Probe][] = [];
+  for (const each of listBackends()) {
+    const backend = await load(each);
+    const probe = await backend.probe();
+    if (probe.available && probe.capabilities.isolates) return { backend, probe };
+    if (probe.capabilities.isolates) tried.push([each, probe]);
+  }
+  throw unavailable(tried);
+}
+
+function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError {
+  const reasons = tried.map(([name, { problems }]) => `${name}: ${problems[0]?.what ?? "not available here"}`);
+  const remedies = tried.flatMap(([, { problems }]) => problems[0]?.remedy ?? []);
+  return new SandboxError("BACKEND_UNAVAILABLE", `No backend can isolate here (${reasons.join("; ")})`, {
+    hint: [...remedies, "skerry doctor --fix installs what is missing."].join(" — or: "),
+  });
+}

@@ -1,0 +1,50 @@
+import type { Capabilities, Limits } from "../backends/backend.js";
+import { DEFAULT_LIMITS } from "../config/index.js";
+import { SandboxError } from "../errors.js";
+
+/** Which capability each limit takes. */
+const NEEDS: Readonly<Record<keyof Limits, keyof Capabilities | undefined>> = {
+  memoryMb: "memoryLimit",
+  cpus: "cpuLimit",
+  pids: "pidsLimit",
+  openFiles: "openFilesLimit",
+  fileSizeMb: "fileSizeLimit",
+  workspaceMb: "workspaceLimit",
+  workspaceInodes: "workspaceLimit",
+  tmpMb: undefined,
+};
+
+/** What to enforce: every limit that was asked for, or an error; defaults where the backend can enforce them. */
+export function effectiveLimits(requested: Limits, capabilities: Capabilities, backend: string): Limits {
+  const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = {};
+  for (const name of Object.keys(NEEDS) as (keyof Limits)[]) {
+    const needed = NEEDS[name];
+    const enforceable = needed === undefined ? capabilities.isolates : capabilities[needed] === true;
+    const asked = requested[name];
+    if (asked !== undefined && !enforceable) throw unenforceable(name, backend);
+    const value = asked ?? (enforceable ? (DEFAULT_LIMITS as Limits)[name] : undefined);
+    if (value !== undefined) limits[name] = value;
+  }
+  return limits;
+}
+
+/** Refuses values that mean nothing, whoever they come from. */
+export function checkLimits(limits: Limits): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Object.hasOwn(NEEDS, name)) {
+      throw new SandboxError("INVALID_ARGUMENT", `There is no limit named ${JSON.stringify(name)}`, {
+        hint: `Known limits: ${Object.keys(NEEDS).join(", ")}.`,
+      });
+    }
+    if (value === undefined) continue;
+    if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
+      throw new SandboxError("INVALID_ARGUMENT", `limits.${name} must be a number above zero, not ${String(value)}`);
+    }
+  }
+}
+
+function unenforceable(name: keyof Limits, backend: string): SandboxError {
+  return new SandboxError("LIMIT_UNENFORCEABLE", `The backend ${backend} cannot enforce limits.${name} on this host`, {
+    hint: "skerry doctor says why and what would help. Leave the limit out to run without it.",
+  });
+}

@@ -1,0 +1,214 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { isOrphaned, labelFor } from "../backends/process-label.js";
+import { SandboxError, systemCode } from "../errors.js";
+import { allocateOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
+import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
+import { ensureStateDirectory } from "../workspace/state-directory.js";
+
+/** A session's place on disk. */
+export interface StoredSession {
+  readonly key: string;
+  readonly path: string;
+  readonly owner: Owner | undefined;
+  /** True when this call made it. */
+  readonly isNew: boolean;
+  /** Removed with its sandbox. */
+  readonly ephemeral: boolean;
+}
+
+export interface SessionInfo {
+  readonly key: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date;
+}
+
+interface Meta {
+  readonly key: string;
+  readonly createdAt: string;
+  readonly uid?: number;
+}
+
+const META_FILE = "session.json";
+const UNFINISHED = ".new-";
+const GONE = ".gone-";
+/** Folders and the prefixes of names in them that belong to one process. */
+const REAPED = [
+  ["ephemeral", ""],
+  ["ephemeral", GONE],
+  ["sessions", UNFINISHED],
+  ["sessions", GONE],
+] as const;
+
+/**
+ * Sessions as directories below the state directory:
+ *
+ *   sessions/<name>/    session.json, workspace/: kept until deleted
+ *   ephemeral/<label>/  the same, for one sandbox of one process
+ *   owners/<uid>        which directory a user id belongs to
+ */
+export class SessionStore {
+  readonly #root: string;
+  readonly #uidRange: { readonly start: number; readonly count: number };
+  readonly #isRoot = process.getuid?.() === 0;
+
+  constructor(root: string, uidRange: { readonly start: number; readonly count: number }) {
+    this.#root = root;
+    this.#uidRange = uidRange;
+  }
+
+  /** Finds the session or makes it; two processes that do this at once get the same one. */
+  async open(key: string): Promise<StoredSession> {
+    validateSessionKey(key);
+    this.#prepare();
+    const name = sessionDirectoryName(key);
+    const path = join(this.#root, "sessions", name);
+    const existing = this.#read(path);
+    if (existing !== undefined) {
+      const now = new Date();
+      utimesSync(join(path, META_FILE), now, now);
+      return { key, path, owner: ownerOf(existing), isNew: false, ephemeral: false };
+    }
+    const holder = join("sessions", name);
+    const made = this.#make(key, join(this.#root, "sessions", `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`), holder);
+    try {
+      renameSync(made.path, path);
+      return { ...made, path, isNew: true, ephemeral: false };
+    } catch (error) {
+      await this.#discard(made);
+      const winner = this.#read(path);
+      if (winner === undefined || !isTaken(error)) throw error;
+      return { key, path, owner: ownerOf(winner), isNew: false, ephemeral: false };
+    }
+  }
+
+  /** A session that nobody will find again. */
+  openEphemeral(key: string): StoredSession {
+    validateSessionKey(key);
+    this.#prepare();
+    const name = labelFor(randomBytes(8).toString("hex"));
+    const made = this.#make(key, join(this.#root, "ephemeral", name), join("ephemeral", name));
+    return { ...made, isNew: true, ephemeral: true };
+  }
+
+  exists(key: string): boolean {
+    return this.#read(join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)))) !== undefined;
+  }
+
+  list(): SessionInfo[] {
+    const directory = join(this.#root, "sessions");
+    return readDirectory(directory)
+      .filter((name) => !name.startsWith("."))
+      .flatMap((name) => this.#read(join(directory, name)) ?? [])
+      .map(({ key, createdAt, usedAt }) => ({ key, createdAt: new Date(createdAt), lastUsedAt: usedAt }))
+      .sort((a, b) => b.lastUsedAt.getTime() - a.lastUsedAt.getTime());
+  }
+
+  /** Removes a session's files. False when there was none. */
+  async delete(key: string): Promise<boolean> {
+    const path = join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)));
+    const meta = this.#read(path);
+    if (meta === undefined) return false;
+    await this.#discard({ path, owner: ownerOf(meta) });
+    return true;
+  }
+
+  async discardEphemeral(session: StoredSession): Promise<void> {
+    if (session.ephemeral) await this.#discard(session);
+  }
+
+  /** Removes what processes that were killed left behind; resolves to how many. */
+  async reap(): Promise<number> {
+    let count = 0;
+    for (const [folder, prefix] of REAPED) {
+      for (const name of readDirectory(join(this.#root, folder))) {
+        if (!name.startsWith(prefix) || !isOrphaned(name.slice(prefix.length))) continue;
+        await removeTree(join(this.#root, folder), name);
+        count++;
+      }
+    }
+    if (count > 0) releaseUnheld(this.#root, (holder) => existsSync(join(this.#root, holder)));
+    return count;
+  }
+
+  #prepare(): void {
+    ensureStateDirectory(this.#root);
+    for (const name of ["sessions", "ephemeral"]) mkdirSync(join(this.#root, name), { recursive: true, mode: 0o711 });
+  }
+
+  #make(key: string, path: string, holder: string): { key: string; path: string; owner: Owner | undefined } {
+    const owner = this.#isRoot ? allocateOwner(this.#root, this.#uidRange, holder) : undefined;
+    try {
+      const workspace = join(path, "workspace");
+      mkdirSync(workspace, { recursive: true, mode: 0o711 });
+      // The sandbox's user must be able to pass through, whatever our umask is.
+      chmodSync(path, 0o711);
+      chmodSync(workspace, 0o700);
+      if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+      const meta: Meta = { key, createdAt: new Date().toISOString(), ...(owner !== undefined && { uid: owner.uid }) };
+      writeFileSync(join(path, META_FILE), JSON.stringify(meta), { mode: 0o600 });
+      return { key, path, owner };
+    } catch (error) {
+      if (owner !== undefined) releaseOwner(this.#root, owner);
+      if (systemCode(error) !== "ENOSPC") throw error;
+      throw new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
+        hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+        cause: error,
+      });
+    }
+  }
+
+  /** Out of sight first, so that nobody opens half a session; then removed. */
+  async #discard(session: { readonly path: string; readonly owner: Owner | undefined }): Promise<void> {
+    const folder = join(session.path, "..");
+    const gone = `${GONE}${labelFor(randomBytes(6).toString("hex"))}`;
+    try {
+      renameSync(session.path, join(folder, gone));
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return;
+      throw error;
+    }
+    await removeTree(folder, gone);
+    if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+  }
+
+  #read(path: string): (Meta & { readonly usedAt: Date }) | undefined {
+    const file = join(path, META_FILE);
+    try {
+      const meta = JSON.parse(readFileSync(file, "utf8")) as Meta;
+      return { ...meta, usedAt: statSync(file).mtime };
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return undefined;
+      throw new SandboxError("INTERNAL", "A session's record cannot be read", { cause: error });
+    }
+  }
+}
+
+function ownerOf(meta: Meta): Owner | undefined {
+  return meta.uid === undefined ? undefined : { uid: meta.uid, gid: meta.uid };
+}
+
+function isTaken(error: unknown): boolean {
+  return ["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "");
+}
+
+function readDirectory(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import type { ExecutionResult } from "./result.js";
+
+/** What happens while a command runs, in the order it happens. The last event is the exit. */
+export type ExecutionEvent =
+  | { readonly type: "started"; readonly pid: number }
+  | { readonly type: "stdout" | "stderr"; readonly data: Buffer }
+  | { readonly type: "exit"; readonly result: ExecutionResult };
+
+/** Where a running command's output goes. */
+export interface OutputSink {
+  /** Returns false when it wants no more for now; `onDrain` is called when it does again. */
+  output(type: "stdout" | "stderr", data: Buffer): boolean;
+  onDrain: (() => void) | undefined;
+}
+
+const QUEUE_BYTES = 1024 * 1024;
+
+/**
+ * A command on its way: await it for its result, or iterate it for its events. When it streams, unread events
+ * hold the program back instead of filling memory.
+ */
+export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent>, OutputSink {
+  onDrain: (() => void) | undefined;
+  readonly #result: Promise<ExecutionResult>;
+  readonly #streams: boolean;
+  readonly #queue: ExecutionEvent[] = [];
+  #queued = 0;
+  #discards = false;
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #failure: unknown;
+
+  constructor(streams: boolean, start: (sink: Execution) => Promise<ExecutionResult>) {
+    this.#streams = streams;
+    this.#result = Promise.resolve().then(() => start(this));
+    this.#result.then(
+      (result) => this.#end({ type: "exit", result }),
+      (error) => {
+        this.#failure = error;
+        this.#end(undefined);
+      },
+    );
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: being awaitable is the point
+  then<A = ExecutionResult, B = never>(
+    onFulfilled?: ((result: ExecutionResult) => A | PromiseLike<A>) | null,
+    onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    // Awaited instead of iterated: nobody will take the events.
+    if (this.#streams && this.#wake === undefined) this.#discard();
+    return this.#result.then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<ExecutionResult | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally: () => void): Promise<ExecutionResult> {
+    return this.then().finally(onFinally);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent> {
+    this.#discards = false;
+    for (;;) {
+      const event = this.#queue.shift();
+      if (event !== undefined) {
+        this.#took(event);
+        yield event;
+        if (event.type === "exit") return;
+      } else if (this.#ended) {
+        if (this.#failure !== undefined) throw this.#failure;
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+
+  /** Tells the iterator that the process exists. */
+  started(pid: number): void {
+    if (this.#streams) this.#push({ type: "started", pid });
+  }
+
+  output(type: "stdout" | "stderr", data: Buffer): boolean {
+    if (this.#discards) return true;
+    this.#push({ type, data });
+    this.#queued += data.length;
+    return this.#queued < QUEUE_BYTES;
+  }
+
+  #took(event: ExecutionEvent): void {
+    if (event.type !== "stdout" && event.type !== "stderr") return;
+    const wasFull = this.#queued >= QUEUE_BYTES;
+    this.#queued -= event.data.length;
+    if (wasFull && this.#queued < QUEUE_BYTES) this.onDrain?.();
+  }
+
+  #discard(): void {
+    this.#discards = true;
+    this.#queue.length = 0;
+    this.#queued = 0;
+    this.onDrain?.();
+  }
+
+  #push(event: ExecutionEvent): void {
+    if (!this.#discards || event.type === "exit") this.#queue.push(event);
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  #end(exit: ExecutionEvent | undefined): void {
+    this.#ended = true;
+    if (exit !== undefined) this.#push(exit);
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

@@ -1,0 +1,103 @@
+import { extname } from "node:path";
+import { SandboxError } from "../errors.js";
+import { needsModuleSyntax } from "./module-syntax.js";
+
+/** A language the sandbox can run. Adding one is adding an entry to LANGUAGES. */
+export interface Language {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  /** The first is what a program without a name gets. */
+  readonly extensions: readonly string[];
+  /** Another extension that this very code needs; undefined: the first. */
+  extensionFor?(code: string): string | undefined;
+  /** The program to look for inside, and what to install when it is not there. */
+  readonly interpreter: string;
+  readonly install: string;
+  /** Arguments that start a program the plain way. `runtime` is where the guest's runners are inside. */
+  command(path: string, runtime: string): readonly string[];
+  readonly warm?: WarmLanguage;
+}
+
+/** How an interpreter is kept started. */
+export interface WarmLanguage {
+  readonly kind: "fork" | "single";
+  command(runtime: string, preload: readonly string[]): readonly string[];
+  /** Variables that only act when an interpreter starts: a program that sets one gets a fresh interpreter. */
+  readonly startupVariables: RegExp;
+}
+
+export const LANGUAGES: readonly Language[] = [
+  {
+    name: "python",
+    aliases: ["py", "python3"],
+    extensions: [".py"],
+    interpreter: "python3",
+    install: "apt-get install python3",
+    command: (path) => ["python3", path],
+    warm: {
+      kind: "fork",
+      command: (runtime, preload) => ["python3", `${runtime}/python-zygote.py`, JSON.stringify({ preload })],
+      startupVariables: /^(?:PYTHON(?!PATH$|IOENCODING$|UNBUFFERED$)\w*|LD_\w+|MALLOC_\w+|LC_\w+|LANG|LANGUAGE)$/,
+    },
+  },
+  {
+    name: "javascript",
+    aliases: ["js", "node"],
+    extensions: [".js", ".mjs", ".cjs"],
+    extensionFor: (code) => (needsModuleSyntax(code) ? ".mjs" : undefined),
+    interpreter: "node",
+    install: "apt-get install nodejs",
+    command: (path) => ["node", path],
+    warm: {
+      kind: "single",
+      command: (runtime) => ["node", `${runtime}/node-runner.cjs`],
+      startupVariables: /^(?:NODE_\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|LC_\w+|LANG|TZ)$/,
+    },
+  },
+  {
+    name: "typescript",
+    aliases: ["ts"],
+    extensions: [".ts", ".mts", ".cts"],
+    interpreter: "node",
+    install: "apt-get install nodejs",
+    command: (path, runtime) => ["node", "--require", `${runtime}/typescript-hooks.cjs`, path],
+    warm: {
+      kind: "single",
+      command: (runtime) => ["node", `${runtime}/node-runner.cjs`, "--typescript"],
+      startupVariables: /^(?:NODE_\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|LC_\w+|LANG|TZ)$/,
+    },
+  },
+  {
+    name: "bash",
+    aliases: ["sh", "shell"],
+    extensions: [".sh", ".bash"],
+    interpreter: "bash",
+    install: "apt-get install bash",
+    command: (path) => ["bash", path],
+  },
+];
+
+export const languageNames: readonly string[] = LANGUAGES.map((language) => language.name);
+
+/** The language of that name or alias; an unknown one is an error that lists the known. */
+export function findLanguage(name: string): Language {
+  const wanted = name.toLowerCase();
+  const found = LANGUAGES.find((language) => language.name === wanted || language.aliases.includes(wanted));
+  if (found !== undefined) return found;
+  throw new SandboxError("LANGUAGE_UNKNOWN", `Unknown language ${JSON.stringify(name)}`, {
+    hint: `Known languages: ${languageNames.join(", ")}.`,
+  });
+}
+
+/** The language that a file's name says, or undefined. */
+export function languageForFile(path: string): Language | undefined {
+  const extension = extname(path).toLowerCase();
+  return LANGUAGES.find((language) => language.extensions.includes(extension));
+}
+
+export function languageUnavailable(language: Language, cause: unknown): SandboxError {
+  return new SandboxError("LANGUAGE_UNAVAILABLE", `There is no ${language.interpreter} inside the sandbox to run ${language.name}`, {
+    hint: `Install it where the sandbox can see it (below /usr): ${language.install}`,
+    cause,
+  });
+}

@@ -1,0 +1,179 @@
+import { constants } from "node:os";
+import { type Readable, pipeline } from "node:stream";
+import type { Instance } from "../backends/backend.js";
+import { SandboxError } from "../errors.js";
+import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
+import type { Execution } from "./execution.js";
+import { OutputCollector } from "./output-collector.js";
+import type { Reason } from "./result.js";
+
+/** How long a killed command may take to be gone before the whole sandbox is. */
+const KILL_GRACE_MS = 5000;
+
+const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.signals).map(([name, number]) => [number, name]),
+);
+
+export interface CommandOptions {
+  readonly stdin?: string | Uint8Array | Readable | undefined;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly stream: boolean;
+  /** Undefined: no limit. */
+  readonly maxOutputBytes: number | undefined;
+}
+
+/** How a command ended, before it is put into words. */
+export interface CommandOutcome {
+  readonly reason: Reason;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+  readonly cpuTimeMs: number;
+  readonly memoryKb: number;
+  /** False: something of it is still alive, and the sandbox must go. */
+  readonly clean: boolean;
+  readonly warm: boolean;
+}
+
+/** Runs one command to its end. Throws only when it could not be run at all or the sandbox was lost. */
+export async function runCommand(
+  instance: Instance,
+  request: RunRequest,
+  options: CommandOptions,
+  execution: Execution,
+): Promise<CommandOutcome> {
+  const killsBefore = await instance.memoryKills();
+  const startedAt = performance.now();
+  if (options.signal?.aborted) throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
+  const handle = instance.runner.run(request);
+  const ending = new Ending(handle, options);
+  const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
+  const finished = Promise.all([
+    consume(handle, "stdout", options, collector, execution, ending),
+    consume(handle, "stderr", options, collector, execution, ending),
+  ]);
+  feed(handle, options.stdin);
+  try {
+    const { pid } = await handle.started;
+    execution.started(pid);
+    const exit = await Promise.race([handle.exit, ending.overdue]);
+    await Promise.race([finished, ending.overdue]);
+    const killsAfter = await instance.memoryKills();
+    return describe(exit, ending, collector, performance.now() - startedAt, (killsAfter ?? 0) > (killsBefore ?? 0));
+  } finally {
+    ending.stop();
+  }
+}
+
+/** Watches the clock, the caller's signal and the output's size, and kills at most once. */
+class Ending {
+  reason: Reason | undefined;
+  /** Resolves to an exit of our own making when the killed command does not go away. */
+  readonly overdue: Promise<RunExit>;
+  readonly #handle: RunHandle;
+  readonly #options: CommandOptions;
+  readonly #onAbort = () => this.end("cancelled");
+  #resolveOverdue!: (exit: RunExit) => void;
+  #timer: NodeJS.Timeout;
+
+  constructor(handle: RunHandle, options: CommandOptions) {
+    this.#handle = handle;
+    this.#options = options;
+    this.overdue = new Promise((resolve) => {
+      this.#resolveOverdue = resolve;
+    });
+    this.#timer = setTimeout(() => this.end("timeout"), options.timeoutMs);
+    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  end(reason: Reason): void {
+    if (this.reason !== undefined) return;
+    this.reason = reason;
+    this.#handle.kill();
+    clearTimeout(this.#timer);
+    const exit = { exitCode: null, signal: constants.signals.SIGKILL, cpuTimeMs: 0, memoryKb: 0, clean: false, warm: false };
+    this.#timer = setTimeout(() => this.#resolveOverdue(exit), KILL_GRACE_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+/** Moves one output to where it belongs; resolves when it has ended. */
+function consume(
+  handle: RunHandle,
+  type: "stdout" | "stderr",
+  options: CommandOptions,
+  collector: OutputCollector,
+  execution: Execution,
+  ending: Ending,
+): Promise<void> {
+  const output = handle[type];
+  let left = options.maxOutputBytes ?? Number.POSITIVE_INFINITY;
+  if (options.stream) {
+    const previous = execution.onDrain;
+    execution.onDrain = () => {
+      previous?.();
+      output.resume();
+    };
+  }
+  output.on("data", (data: Buffer) => {
+    if (!options.stream) {
+      if (!collector.add(type, data)) ending.end("output-limit");
+      return;
+    }
+    left -= data.length;
+    if (left < 0) ending.end("output-limit");
+    // After a kill for its size nothing more is passed on.
+    if (ending.reason !== "output-limit" && !execution.output(type, data)) output.pause();
+  });
+  return new Promise((resolve) => output.once("close", resolve));
+}
+
+function feed(handle: RunHandle, stdin: CommandOptions["stdin"]): void {
+  if (stdin === undefined) handle.stdin.end();
+  else if (typeof stdin === "string" || stdin instanceof Uint8Array) handle.stdin.end(stdin);
+  // A program that does not read to the end is no error of ours.
+  else pipeline(stdin, handle.stdin, () => undefined);
+}
+
+function describe(
+  exit: RunExit,
+  ending: Ending,
+  collector: OutputCollector,
+  durationMs: number,
+  memoryKilled: boolean,
+): CommandOutcome {
+  const outcome = outcomeOf(exit, durationMs);
+  const failed = exit.signal !== null || exit.exitCode !== 0;
+  return {
+    ...outcome,
+    reason: ending.reason ?? (memoryKilled && failed ? "memory" : outcome.reason),
+    stdout: collector.text("stdout"),
+    stderr: collector.text("stderr"),
+    truncated: collector.truncated || ending.reason === "output-limit",
+  };
+}
+
+/** What the exit alone says. */
+export function outcomeOf(exit: RunExit, durationMs: number): CommandOutcome {
+  return {
+    reason: exit.signal === null ? "exited" : "signaled",
+    exitCode: exit.exitCode,
+    signal: exit.signal === null ? null : (SIGNAL_NAMES.get(exit.signal) ?? `SIG${exit.signal}`),
+    stdout: "",
+    stderr: "",
+    truncated: false,
+    durationMs,
+    cpuTimeMs: exit.cpuTimeMs,
+    memoryKb: exit.memoryKb,
+    clean: exit.clean,
+    warm: exit.warm,
+  };
+}

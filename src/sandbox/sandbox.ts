@@ -1,0 +1,275 @@
+import type { Readable } from "node:stream";
+import type { Instance } from "../backends/backend.js";
+import { SandboxError, toSandboxError } from "../errors.js";
+import type { RunRequest } from "../wire/runner.js";
+import type { AgentWorkspace } from "../workspace/agent-workspace.js";
+import { ChangeLog } from "./change-log.js";
+import { Execution } from "./execution.js";
+import { SandboxFiles } from "./files.js";
+import { findLanguage, type Language, languageUnavailable } from "./languages.js";
+import { type ProgramFile, placeProgram } from "./program-file.js";
+import { createResult, type ExecutionResult } from "./result.js";
+import { type CommandOutcome, runCommand } from "./run-command.js";
+import { openTerminal, type Terminal, type TerminalOptions } from "./terminal.js";
+import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
+
+export interface ExecOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A path inside; relative ones start at the workspace. */
+  readonly cwd?: string;
+  /** Left out: empty. */
+  readonly stdin?: string | Uint8Array | Readable;
+  /** Left out: the configuration's. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Iterate for events as they happen; nothing is kept, so `stdout` and `stderr` of the result are empty. */
+  readonly stream?: boolean;
+  /** A program that prints more is ended. Left out: the configuration's, or no limit when streaming. */
+  readonly maxOutputBytes?: number;
+}
+
+export interface RunCodeOptions extends ExecOptions {
+  readonly language: string;
+  readonly code: string;
+  /** What tracebacks call it; `main` with the language's extension if left out. */
+  readonly filename?: string;
+  readonly args?: readonly string[];
+}
+
+export interface SandboxSettings {
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  readonly warm: (language: Language) => WarmSettings;
+}
+
+export interface SandboxInit {
+  readonly instance: Instance;
+  readonly type: string;
+  readonly sessionId: string;
+  readonly workspace: AgentWorkspace | undefined;
+  readonly settings: SandboxSettings;
+  /** Called once, when the sandbox has stopped for whatever reason. */
+  readonly onStopped?: () => void | Promise<void>;
+}
+
+/** A running sandbox of one session. */
+export class Sandbox {
+  readonly id: string;
+  readonly sessionId: string;
+  /** The backend's name. */
+  readonly type: string;
+  readonly files: SandboxFiles;
+  readonly #instance: Instance;
+  readonly #settings: SandboxSettings;
+  readonly #changes: ChangeLog;
+  readonly #warm: WarmInterpreters;
+  readonly #workspace: AgentWorkspace | undefined;
+  readonly #onStopped: (() => void | Promise<void>) | undefined;
+  #stopping: Promise<void> | undefined;
+  #active = 0;
+  #lastUsedAt = Date.now();
+
+  constructor(init: SandboxInit) {
+    this.id = init.instance.id;
+    this.sessionId = init.sessionId;
+    this.type = init.type;
+    this.#instance = init.instance;
+    this.#settings = init.settings;
+    this.#workspace = init.workspace;
+    this.#onStopped = init.onStopped;
+    this.#changes = new ChangeLog(init.workspace);
+    this.files = new SandboxFiles(init.instance, init.workspace, () => this.#changes.invalidate());
+    this.#warm = new WarmInterpreters(init.instance, init.settings.warm);
+    // Whatever ends the guest ends the sandbox.
+    void init.instance.runner.closed.then(() => this.stop());
+  }
+
+  get isRunning(): boolean {
+    return this.#stopping === undefined;
+  }
+
+  /** Commands that are running now. */
+  get activeExecutions(): number {
+    return this.#active;
+  }
+
+  get lastUsedAt(): number {
+    return this.#active > 0 ? Date.now() : this.#lastUsedAt;
+  }
+
+  /** Where programs inside find the session's files. */
+  get workspacePath(): string {
+    return this.#instance.guestWorkspace;
+  }
+
+  /** Runs a command; arguments are passed as they are, without a shell. */
+  exec(argv: readonly string[], options: ExecOptions = {}): Execution {
+    return new Execution(options.stream ?? false, async (execution) => {
+      if (argv.length === 0 || argv[0] === "") {
+        throw new SandboxError("INVALID_ARGUMENT", "There is no command to run", {
+          hint: 'Pass the program and its arguments: ["ls", "-la"].',
+        });
+      }
+      return this.#execute({ argv }, options, execution);
+    });
+  }
+
+  /** Runs a shell command line. */
+  shell(command: string, options: ExecOptions = {}): Execution {
+    return this.exec(["bash", "-c", command], options);
+  }
+
+  /** Runs a program given as text. */
+  runCode(options: RunCodeOptions): Execution {
+    return new Execution(options.stream ?? false, async (execution) => {
+      const language = findLanguage(options.language);
+      this.#assertRunning();
+      checkOptions(options);
+      const program = await placeProgram(this.files, language, options.code, options.filename);
+      try {
+        return await this.#runProgram(language, program, options, execution);
+      } finally {
+        await program.remove().catch((error) => this.#ignoreWhenStopped(error));
+        this.#replenish(language);
+      }
+    });
+  }
+
+  /** A real terminal inside, with a shell unless another command is given. */
+  async terminal(options: TerminalOptions): Promise<Terminal> {
+    this.#assertRunning();
+    return openTerminal(this.#instance, options, (outcome) => this.#result(outcome, undefined));
+  }
+
+  /** Starts an interpreter ahead of the first program; resolves when it is ready. */
+  async prewarm(language: string): Promise<void> {
+    this.#assertRunning();
+    await this.#warm.prepare(findLanguage(language));
+  }
+
+  /** Kills everything inside and removes every trace but the workspace. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    try {
+      await this.#instance.destroy();
+    } finally {
+      this.#workspace?.close();
+      await this.#onStopped?.();
+    }
+  }
+
+  async #runProgram(
+    language: Language,
+    program: ProgramFile,
+    options: RunCodeOptions,
+    execution: Execution,
+  ): Promise<ExecutionResult> {
+    const { guestWorkspace, guestRuntime } = this.#instance;
+    const path = `${guestWorkspace}/${program.path}`;
+    const args = options.args ?? [];
+    const env = { ...this.#instance.baseEnv, ...options.env };
+    const cwd = this.#directory(options.cwd);
+    const interpreter = this.#warm.take(language, options.env ?? {});
+    const request: Omit<RunRequest, "env" | "cwd"> = {
+      argv: [...language.command(path, guestRuntime), ...args],
+      ...(interpreter !== undefined && {
+        warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
+      }),
+    };
+    try {
+      return await this.#execute(request, options, execution, program.path);
+    } catch (error) {
+      throw toSandboxError(error).code === "COMMAND_NOT_FOUND" ? languageUnavailable(language, error) : error;
+    }
+  }
+
+  async #execute(
+    request: Omit<RunRequest, "env" | "cwd">,
+    options: ExecOptions,
+    execution: Execution,
+    programPath?: string,
+  ): Promise<ExecutionResult> {
+    this.#assertRunning();
+    checkOptions(options);
+    const stream = options.stream ?? false;
+    const before = this.#changes.begin();
+    this.#active++;
+    try {
+      const outcome = await runCommand(
+        this.#instance,
+        { ...request, env: { ...this.#instance.baseEnv, ...options.env }, cwd: this.#directory(options.cwd) },
+        {
+          stdin: options.stdin,
+          timeoutMs: options.timeoutMs ?? this.#settings.timeoutMs,
+          signal: options.signal,
+          stream,
+          maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : this.#settings.maxOutputBytes),
+        },
+        execution,
+      );
+      return this.#result(outcome, this.#changes.end(before, programPath), options.timeoutMs);
+    } finally {
+      this.#active--;
+      this.#changes.abandon(before);
+      this.#lastUsedAt = Date.now();
+    }
+  }
+
+  #result(
+    outcome: CommandOutcome,
+    changes: { readonly written: readonly string[]; readonly deleted: readonly string[] } | undefined,
+    timeoutMs = this.#settings.timeoutMs,
+  ): ExecutionResult {
+    if (!outcome.clean) void this.stop();
+    return createResult(outcome, {
+      sandboxType: this.type,
+      sandboxId: this.id,
+      sessionId: this.sessionId,
+      filesWritten: changes?.written ?? [],
+      filesDeleted: changes?.deleted ?? [],
+      timeoutMs,
+    });
+  }
+
+  #replenish(language: Language): void {
+    if (this.isRunning) this.#warm.replenish(language);
+  }
+
+  #ignoreWhenStopped(error: unknown): void {
+    if (this.isRunning) throw error;
+  }
+
+  #directory(cwd: string | undefined): string {
+    const workspace = this.#instance.guestWorkspace;
+    if (cwd === undefined || cwd === "") return workspace;
+    return cwd.startsWith("/") ? cwd : `${workspace}/${cwd}`;
+  }
+
+  #assertRunning(): void {
+    if (this.isRunning) return;
+    throw new SandboxError("SANDBOX_NOT_RUNNING", `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`, {
+      hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
+    });
+  }
+}
+
+function checkOptions({ timeoutMs, maxOutputBytes }: ExecOptions): void {
+  for (const [name, value] of Object.entries({ timeoutMs, maxOutputBytes })) {
+    if (value === undefined) continue;
+    if (!Number.isFinite(value) || value <= 0) {
+      throw new SandboxError("INVALID_ARGUMENT", `${name} must be a number above zero, not ${value}`);
+    }
+  }
+  if (timeoutMs !== undefined && timeoutMs > 2 ** 31 - 1) {
+    throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days");
+  }
+}
+

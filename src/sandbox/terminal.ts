@@ -1,0 +1,58 @@
+import type { Readable, Writable } from "node:stream";
+import type { Instance } from "../backends/backend.js";
+import { SandboxError } from "../errors.js";
+import type { ExecutionResult } from "./result.js";
+import { type CommandOutcome, outcomeOf } from "./run-command.js";
+
+export interface TerminalOptions {
+  readonly rows: number;
+  readonly columns: number;
+  /** Left out: a login shell. */
+  readonly argv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+/** A pseudo-terminal inside. */
+export interface Terminal {
+  readonly output: Readable;
+  readonly input: Writable;
+  readonly exit: Promise<ExecutionResult>;
+  resize(rows: number, columns: number): void;
+  kill(): void;
+}
+
+export async function openTerminal(
+  instance: Instance,
+  options: TerminalOptions,
+  toResult: (outcome: CommandOutcome) => ExecutionResult,
+): Promise<Terminal> {
+  checkSize(options.rows, options.columns);
+  const startedAt = performance.now();
+  const handle = instance.runner.run({
+    argv: options.argv ?? ["bash", "-i"],
+    env: { ...instance.baseEnv, TERM: "xterm-256color", ...options.env },
+    cwd: options.cwd ?? instance.guestWorkspace,
+    terminal: { rows: options.rows, columns: options.columns },
+  });
+  await handle.started;
+  handle.stderr.resume();
+  return {
+    output: handle.stdout,
+    input: handle.stdin,
+    exit: handle.exit.then((exit) => toResult(outcomeOf(exit, performance.now() - startedAt))),
+    resize: (rows, columns) => {
+      checkSize(rows, columns);
+      handle.resize(rows, columns);
+    },
+    kill: () => handle.kill(),
+  };
+}
+
+function checkSize(rows: number, columns: number): void {
+  for (const value of [rows, columns]) {
+    if (!Number.isInteger(value) || value < 1 || value > 65_535) {
+      throw new SandboxError("INVALID_ARGUMENT", "A terminal has between 1 and 65535 rows and columns");
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import { Duplex, Readable, Writable } from "node:stream";
+import { violation } from "./decoder.js";
+import { INPUT_WINDOW_BYTES, OUTPUT_WINDOW_BYTES } from "./frames.js";
+
+/** Grant room in pieces of this size, so that a busy stream does not send a frame for every chunk. */
+const GRANT_BYTES = OUTPUT_WINDOW_BYTES / 4;
+const WRITE_BYTES = 64 * 1024;
+
+/** Counts what the guest may still send; more than that is a violation. */
+export class OutputWindow {
+  #allowed = OUTPUT_WINDOW_BYTES;
+  #consumed = 0;
+  readonly #grant: (bytes: number) => void;
+
+  constructor(grant: (bytes: number) => void) {
+    this.#grant = grant;
+  }
+
+  received(bytes: number): void {
+    this.#allowed -= bytes;
+    if (this.#allowed < 0) throw violation("more output than it was given room for");
+    this.#consumed += bytes;
+  }
+
+  /** The reader wants more: everything received so far has been taken. */
+  wanted(): void {
+    if (this.#consumed < GRANT_BYTES) return;
+    const bytes = this.#consumed;
+    this.#consumed = 0;
+    this.#allowed += bytes;
+    this.#grant(bytes);
+  }
+}
+
+/** One output of the guest. Unread bytes stop the program that writes them, not this process. */
+export class GuestReadable extends Readable {
+  readonly #window: OutputWindow;
+  #ended = false;
+
+  constructor(grant: (bytes: number) => void) {
+    super({ highWaterMark: GRANT_BYTES, autoDestroy: true });
+    this.#window = new OutputWindow(grant);
+  }
+
+  receive(part: Buffer): void {
+    this.#window.received(part.length);
+    if (this.destroyed || this.#ended) return this.#window.wanted();
+    this.push(part);
+  }
+
+  finish(): void {
+    if (this.#ended || this.destroyed) return;
+    this.#ended = true;
+    this.push(null);
+  }
+
+  override _read(): void {
+    this.#window.wanted();
+  }
+}
+
+/** Sends pieces while the guest has room, and waits when it has not. */
+export class InputSender {
+  #room = INPUT_WINDOW_BYTES;
+  #waiting: (() => void) | undefined;
+  readonly #send: (piece: Uint8Array) => void;
+
+  constructor(send: (piece: Uint8Array) => void) {
+    this.#send = send;
+  }
+
+  roomGranted(bytes: number): void {
+    this.#room += bytes;
+    if (this.#room > INPUT_WINDOW_BYTES) throw violation("more room than the window has");
+    const resume = this.#waiting;
+    this.#waiting = undefined;
+    resume?.();
+  }
+
+  write(chunk: Uint8Array, done: () => void): void {
+    let rest = chunk;
+    while (rest.length > 0 && this.#room > 0) {
+      const piece = rest.subarray(0, Math.min(rest.length, this.#room, WRITE_BYTES));
+      rest = rest.subarray(piece.length);
+      this.#room -= piece.length;
+      this.#send(piece);
+    }
+    if (rest.length === 0) return done();
+    this.#waiting = () => this.write(rest, done);
+  }
+
+  /** Lets a waiting writer go: nobody will read. */
+  abandon(): void {
+    this.#room = 0;
+    const resume = this.#waiting;
+    this.#waiting = undefined;
+    if (resume !== undefined) {
+      this.write = (_chunk, done) => done();
+      resume();
+    }
+    this.write = (_chunk, done) => done();
+  }
+}
+
+/** A command's standard input, or a file being written. */
+export class GuestWritable extends Writable {
+  readonly sender: InputSender;
+  readonly #end: () => void;
+
+  constructor(send: (piece: Uint8Array) => void) {
+    super({ highWaterMark: WRITE_BYTES, decodeStrings: true });
+    this.sender = new InputSender(send);
+    this.#end = () => send(new Uint8Array(0));
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    this.sender.write(chunk, callback);
+  }
+
+  override _final(callback: () => void): void {
+    this.#end();
+    callback();
+  }
+
+  /** The other side is gone: what is still written goes nowhere, without an error. */
+  abandon(): void {
+    this.sender.abandon();
+    if (!this.writableEnded) this.end();
+  }
+}
+
+/** A connection to or from a port inside. */
+export class GuestDuplex extends Duplex {
+  readonly sender: InputSender;
+  readonly #window: OutputWindow;
+  readonly #end: () => void;
+  readonly #abort: () => void;
+  #ended = false;
+
+  constructor(send: (piece: Uint8Array) => void, grant: (bytes: number) => void, abort: () => void) {
+    super({ readableHighWaterMark: GRANT_BYTES, writableHighWaterMark: WRITE_BYTES, allowHalfOpen: true });
+    this.sender = new InputSender(send);
+    this.#window = new OutputWindow(grant);
+    this.#end = () => send(new Uint8Array(0));
+    this.#abort = abort;
+  }
+
+  receive(part: Buffer): void {
+    this.#window.received(part.length);
+    if (this.destroyed || this.#ended) return this.#window.wanted();
+    this.push(part);
+  }
+
+  finish(): void {
+    if (this.#ended || this.destroyed) return;
+    this.#ended = true;
+    this.push(null);
+  }
+
+  override _read(): void {
+    this.#window.wanted();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    this.sender.write(chunk, callback);
+  }
+
+  override _final(callback: () => void): void {
+    this.#end();
+    callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.sender.abandon();
+    this.#abort();
+    callback(error);
+  }
+}

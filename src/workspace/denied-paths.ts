@@ -1,0 +1,43 @@
+import { SandboxError } from "../errors.js";
+import { textOf } from "./byte-name.js";
+import { quoted } from "./file-errors.js";
+import { compileGlob, type PathMatcher } from "./glob.js";
+import { scanTree } from "./tree-scan.js";
+
+/** Looking for protected files in a tree stops here, and then refuses: it fails closed. */
+const CHECK_LIMITS = { maxEntries: 100_000, maxDepth: 64, recursive: true };
+
+/** The paths that our own API neither writes nor removes. What the guest itself does is the backend's matter. */
+export class DeniedPaths {
+  readonly #matchers: readonly PathMatcher[];
+
+  constructor(patterns: readonly string[]) {
+    this.#matchers = patterns.map(compileGlob);
+  }
+
+  /** Throws FILE_DENIED when the path, or a directory above it, is denied. */
+  refuse(components: readonly string[]): void {
+    if (this.#matchers.length === 0) return;
+    for (let depth = 1; depth <= components.length; depth++) {
+      const path = components.slice(0, depth).join("/");
+      if (this.#matchers.some((matches) => matches(path))) throw denied(components.join("/"));
+    }
+  }
+
+  /** Throws FILE_DENIED when something inside the directory is denied, or when that cannot be found out. */
+  refuseBeneath(directoryFd: number, path: string): void {
+    if (this.#matchers.length === 0) return;
+    const truncated = scanTree(directoryFd, CHECK_LIMITS, (_handle, relative) => {
+      const inside = `${path}/${textOf(relative)}`;
+      if (this.#matchers.some((matches) => matches(inside))) throw denied(inside);
+      return true;
+    });
+    if (truncated) throw denied(path, "it is too large to look for protected files");
+  }
+}
+
+function denied(path: string, why = "it is protected"): SandboxError {
+  return new SandboxError("FILE_DENIED", `${quoted(path)} may not be written or removed: ${why}`, {
+    hint: "Choose another path; `denyWrite` in the settings protects this one.",
+  });
+}

@@ -1,0 +1,30 @@
+export {
+  AgentWorkspace,
+  type ListOptions,
+  type WorkspaceOptions,
+  type WriteOptions,
+  type WriteStreamOptions,
+} from "./agent-workspace.js";
+export { type BootstrapOptions, bootstrapWorkspace } from "./bootstrap.js";
+export {
+  diffSnapshots,
+  type FileChanges,
+  type Snapshot,
+  type SnapshotOptions,
+  takeSnapshot,
+} from "./change-tracker.js";
+export type { Owner } from "./descriptor-walk.js";
+export type { Entry } from "./entry.js";
+export { compileGlob, isGlob, type PathMatcher } from "./glob.js";
+export { PathTraversalError } from "./path-traversal-error.js";
+export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
+export { sessionDirectoryName, validateSessionKey } from "./session-name.js";
+export {
+  type Collected,
+  type CollectOptions,
+  collectOutputFiles,
+  type InputFile,
+  type OutputFile,
+  putInputFiles,
+} from "./transfer.js";
+export { visibleName } from "./visible-name.js";

@@ -1,0 +1,55 @@
+import { randomInt } from "node:crypto";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { SandboxError, systemCode } from "../errors.js";
+import type { Owner } from "./descriptor-walk.js";
+
+/**
+ * Takes a user id that no other workspace on this host has, so that the kernel keeps sandboxes apart even where
+ * a wall fails. `holder` says for whom, for `releaseUnheld`.
+ */
+export function allocateOwner(
+  stateDir: string,
+  range: { readonly start: number; readonly count: number },
+  holder: string,
+): Owner {
+  const directory = join(stateDir, "owners");
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const attempts = Math.min(range.count * 4, 100_000);
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const uid = range.start + randomInt(range.count);
+    try {
+      const fd = openSync(join(directory, String(uid)), "wx", 0o600);
+      writeSync(fd, holder);
+      closeSync(fd);
+      return { uid, gid: uid };
+    } catch (error) {
+      if (systemCode(error) !== "EEXIST") throw error;
+    }
+  }
+  throw new SandboxError("SANDBOX_START_FAILED", "Every user id of the range is taken by a session", {
+    hint: "Delete sessions (skerry sessions rm), or widen backends.bubblewrap.uidRange.",
+  });
+}
+
+export function releaseOwner(stateDir: string, owner: Owner): void {
+  rmSync(join(stateDir, "owners", String(owner.uid)), { force: true });
+}
+
+/** Gives back the ids whose workspace is gone. */
+export function releaseUnheld(stateDir: string, isHeld: (holder: string) => boolean): void {
+  const directory = join(stateDir, "owners");
+  for (const name of readdirIfThere(directory)) {
+    const holder = readFileSync(join(directory, name), "utf8");
+    if (holder !== "" && !isHeld(holder)) rmSync(join(directory, name), { force: true });
+  }
+}
+
+function readdirIfThere(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}

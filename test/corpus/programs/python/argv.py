@@ -1,0 +1,2 @@
+import sys
+print(sys.argv, sys.orig_argv[1:], len(sys.orig_argv))

@@ -1,0 +1,2 @@
+import sys
+print("é", sys.stdout.encoding, sys.stdout.errors, sys.stdin.errors, sys.stderr.errors)

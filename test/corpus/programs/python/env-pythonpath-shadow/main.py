@@ -1,0 +1,2 @@
+import sys, random
+print(random.MINE, sys.path[1:2] != [])

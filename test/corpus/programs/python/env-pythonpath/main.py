@@ -1,0 +1,2 @@
+import sys, helper_from_path
+print(helper_from_path.VALUE, sys.path)

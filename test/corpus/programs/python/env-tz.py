@@ -1,0 +1,2 @@
+import time
+print(time.tzname, time.timezone, time.localtime(0).tm_hour)

@@ -1,0 +1,3 @@
+import warnings, sys
+warnings.warn("deprecated", DeprecationWarning)
+print(sys.warnoptions)

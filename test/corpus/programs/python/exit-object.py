@@ -1,0 +1,4 @@
+class Thing:
+    def __str__(self):
+        return "a thing"
+raise SystemExit(Thing())

@@ -1,0 +1,10 @@
+import sys, os
+print("one")
+print("err one", file=sys.stderr)
+sys.stdout.flush()
+os.write(1, b"two\n")
+print("three", end="", flush=True)
+os.write(1, b"|four\n")
+print("five (buffered)")
+os.write(1, b"six (direct)\n")
+sys.stderr.write("no newline")

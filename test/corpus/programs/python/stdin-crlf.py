@@ -1,0 +1,2 @@
+import sys
+sys.stdout.write(repr(sys.stdin.read()) + "\n")

@@ -1,0 +1,2 @@
+import os
+print("x" * 100000)

@@ -1,0 +1,3 @@
+import sys
+print("nobody reads this")
+sys.stderr.write("before the end\n")

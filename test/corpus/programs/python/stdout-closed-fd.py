@@ -1,0 +1,3 @@
+import os
+print("gone")
+os.close(1)

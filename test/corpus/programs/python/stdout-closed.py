@@ -1,0 +1,4 @@
+import sys, os
+print("gone")
+sys.stdout.close()
+sys.stderr.write("closed\n")

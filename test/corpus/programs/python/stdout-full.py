@@ -1,0 +1,1 @@
+print("this cannot be written")

@@ -1,0 +1,2 @@
+import json, sys, logging, subprocess, asyncio
+print(sorted(sys.modules))

@@ -1,0 +1,2 @@
+import json, sys, random, decimal
+print(list(sys.modules))

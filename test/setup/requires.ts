@@ -1,0 +1,58 @@
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync } from "node:fs";
+import { describe, it } from "vitest";
+
+/** What a test may need from the host, and how to see whether it is there. */
+const COMPONENTS = {
+  linux: () => process.platform === "linux",
+  root: () => process.getuid?.() === 0,
+  bubblewrap: () => runs("bwrap", "--version"),
+  python3: () => existsSync("/usr/bin/python3") || existsSync("/usr/local/bin/python3"),
+  numpy: () => runs("/usr/bin/python3", "-c", "import numpy"),
+  pandas: () => runs("/usr/bin/python3", "-c", "import pandas"),
+  gcc: () => runs("gcc", "--version"),
+  "gcc-arm64": () => runs("aarch64-linux-gnu-gcc", "--version"),
+  "qemu-arm64": () => runs("qemu-aarch64-static", "--version"),
+  git: () => runs("git", "--version"),
+  docker: () => runs("docker", "info"),
+  cgroups: () =>
+    ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].some((path) => {
+      try {
+        accessSync(path, constants.W_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    }),
+} satisfies Record<string, () => boolean>;
+
+export type Component = keyof typeof COMPONENTS;
+
+const known = new Map<Component, boolean>();
+
+/**
+ * `requires("bubblewrap").describe("…", …)`: runs where the components are, and says what is missing where they are
+ * not. With CI=true something missing is a failure.
+ */
+export function requires(...components: Component[]): { describe: Describe; it: Test; missing: Component[] } {
+  const missing = components.filter((component) => !isPresent(component));
+  if (missing.length === 0) return { describe, it, missing };
+  const reason = `needs ${missing.join(", ")}`;
+  if (process.env.CI === "true")
+    throw new Error(`${reason}, which this host lacks (scripts/setup.sh --test installs it)`);
+  console.warn(`skipped: ${reason}`);
+  return { describe: describe.skip, it: it.skip, missing };
+}
+
+type Describe = typeof describe | typeof describe.skip;
+type Test = typeof it | typeof it.skip;
+
+function isPresent(component: Component): boolean {
+  const present = known.get(component) ?? COMPONENTS[component]();
+  known.set(component, present);
+  return present;
+}
+
+function runs(command: string, ...args: string[]): boolean {
+  return spawnSync(command, args, { stdio: "ignore", timeout: 30_000 }).status === 0;
+}
