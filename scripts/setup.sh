@@ -97,13 +97,7 @@ if ! [ -e node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -n
   command -v npm >/dev/null 2>&1 || die "npm is missing" "Install it: it comes with Node.js, or as the package npm."
   say "installing npm packages"
   rm -f build/ready
-  if ! npm ci --no-audit --no-fund >"$log" 2>&1 </dev/null; then
-    # A registry without the packages of other systems leaves them out of the lock file, which npm ci refuses and npm
-    # install does not. What the lock file has is installed as it says, and the file stays as it is.
-    grep -q 'npm error code EUSAGE' "$log" && say "npm ci refuses package-lock.json; using npm install with it"
-    quietly npm install --no-save --no-audit --no-fund ||
-      die "the npm packages could not be installed" "Is the network there? Try: npm ci"
-  fi
+  quietly npm ci --no-audit --no-fund || die "the npm packages could not be installed" "Is the network there? Try: npm ci"
   touch node_modules/.package-lock.json
 fi
 

@@ -16,8 +16,13 @@ const START_ENV =
   /^(?:NODE_(?:OPTIONS|DEBUG.*|EXTRA_CA_CERTS|ICU_DATA|NO_WARNINGS|PENDING_DEPRECATION|PRESERVE_SYMLINKS.*|REDIRECT_WARNINGS|V8_COVERAGE|COMPILE_CACHE.*|DISABLE_COMPILE_CACHE|USE_ENV_PROXY|USE_SYSTEM_CA)|OPENSSL_.*|SSL_CERT_.*|LD_.*|MALLOC_.*|GLIBC_.*|UV_USE_IO_URING|LC_ALL|LC_MESSAGES|LANG)$/;
 
 delete require.cache[__filename];
-// `--require` also reaches the program's worker threads; there is nothing to do in them.
-if (isMainThread && process.argv[1] === __filename) park();
+// `--require` also reaches the program's worker threads, where there is only the trace to remove.
+if (!isMainThread) hidePreloads();
+else if (process.argv[1] === __filename) park();
+
+function hidePreloads() {
+  for (let at; (at = process.execArgv.findIndex((text) => text.startsWith(__dirname))) > 0; ) process.execArgv.splice(at - 1, 2);
+}
 
 /** Blocks until there is a job, then arranges for Node to run it as its main program. */
 function park() {

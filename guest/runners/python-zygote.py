@@ -70,7 +70,7 @@ START_ENV = start_env()
 
 LOADED = {}  # name -> module, for everything loaded here that a plain run would not have
 IMPORTS = {}  # name -> names its execution imported, in order
-EFFECTS = {}  # name -> warning filters its execution added
+EFFECTS = {}  # name -> what its execution added to the interpreter: (warning filters, finders)
 TOP_NAMES = set()  # top-level names in LOADED: what a user's file must not be called
 
 _LOADING = []
@@ -86,18 +86,24 @@ def _note_import(name):
 def _recording_load(spec):
     """Stands in for importlib's loader while preloading, to learn who imports whom."""
     _note_import(spec.name)
+    if spec.name in LOADED:
+        SERVING["restore"](spec.name)
+        return LOADED[spec.name]
     _LOADING.append(spec.name)
     known = set(sys.modules)
-    filters = list(_warnings.filters)
+    filters, finders = list(_warnings.filters), list(sys.meta_path)
     try:
         return _plain_load(spec)
     finally:
         for name in sys.modules:  # modules that put others in place without importing them
             if name not in known and name not in IMPORTS and name != spec.name:
                 _note_import(name)
-        added = [entry for entry in _warnings.filters if entry not in filters]
-        if added:
-            EFFECTS[spec.name] = added
+        effects = (
+            [entry for entry in _warnings.filters if entry not in filters],
+            [finder for finder in sys.meta_path if finder not in finders],
+        )
+        if any(effects):
+            EFFECTS[spec.name] = effects
         IMPORTS.setdefault(spec.name, [])
         _LOADING.pop()
 
@@ -126,7 +132,6 @@ def preload(names, warn):
     _plain_load, _plain_import = importlib_core._load_unlocked, builtins.__import__
     importlib_core._load_unlocked = _recording_load
     builtins.__import__ = _recording_import
-    filters = list(_warnings.filters)
     script_dir = sys.path.pop(0)
     try:
         for name in names:
@@ -135,20 +140,28 @@ def preload(names, warn):
             except BaseException as error:  # a broken preload must not cost the sandbox its Python
                 if warn:
                     warn("%s: %s: %s" % (name, type(error).__name__, error))
+            set_aside()
     finally:
         builtins.__import__ = _plain_import
         importlib_core._load_unlocked = _plain_load
         sys.path.insert(0, script_dir)
+    sys.path_importer_cache.pop(script_dir, None)
+
+
+def set_aside():
+    """Makes the interpreter look as if nothing had been imported since it started."""
     for name in [name for name in sys.modules if name not in BASELINE]:
         LOADED[name] = sys.modules.pop(name)
         parent, _, child = name.rpartition(".")
         if parent in BASELINE and getattr(sys.modules[parent], child, None) is LOADED[name]:
             delattr(sys.modules[parent], child)
         TOP_NAMES.add(name.partition(".")[0])
-    if _warnings.filters != filters:
-        _warnings.filters[:] = filters
+    if _warnings.filters != BASE_FILTERS:
+        _warnings.filters[:] = BASE_FILTERS
         _mutate_filters()
-    sys.path_importer_cache.pop(script_dir, None)
+    sys.meta_path[:] = BASE_META_PATH
+    SERVING["meta_path"][:] = BASE_META_PATH
+    SERVING["SERVED"].clear()
 
 
 def _mutate_filters():
@@ -168,7 +181,7 @@ def _load_unlocked(spec):
 
 def serve(spec):
     module = LOADED.get(spec.name)
-    if module is None:
+    if module is None or spec.name in SERVED:
         return None
     loaded = getattr(module, "__spec__", None)
     if loaded is None or loaded.origin != spec.origin or type(loaded.loader) is not type(spec.loader):
@@ -180,8 +193,9 @@ def serve(spec):
 
 def restore(name):
     modules = sys.modules
-    if name in modules or name not in LOADED:
+    if name in modules or name not in LOADED or name in SERVED:
         return
+    SERVED.add(name)
     module = modules[name] = LOADED[name]
     for imported in IMPORTS.get(name, ()):
         restore(imported)
@@ -190,18 +204,27 @@ def restore(name):
     if parent in modules and parent not in LOADED and not hasattr(modules[parent], child):
         setattr(modules[parent], child, module)
     if name in EFFECTS:
-        import _warnings
-        for entry in reversed(EFFECTS[name]):
-            if entry not in _warnings.filters:
-                _warnings.filters.insert(0, entry)
-        mutate_filters()
+        filters, finders = EFFECTS[name]
+        for entry in reversed(filters):
+            if entry not in warning_filters:
+                warning_filters.insert(0, entry)
+        if filters:
+            mutate_filters()
+        sys.meta_path += finders
+        meta_path.extend(finders)
     if name == "numpy.random":
         module.seed()
+    elif name == "threading":
+        renew_threading(module)
+
+def renew_threading(threading):
+    threading.main_thread()._native_id = threading.get_native_id()
+    threading._counter = threading._count(1).__next__  # a preload may have started threads
 '''
 
 
-def shadowed(path):
-    """Whether a directory ahead of the standard library has a module that we loaded from there."""
+def shadowed(path, names=TOP_NAMES):
+    """Whether a directory of `path` that is not ours has a module with one of `names`."""
     for directory in path:
         if directory in BASE_PATH_SET:
             continue
@@ -213,20 +236,20 @@ def shadowed(path):
             continue
         for entry in entries:
             name, _, suffix = entry.partition(".")
-            if name in TOP_NAMES and (suffix.endswith(("py", "pyc", "so")) or not suffix):
+            if name in names and (suffix.endswith(("py", "pyc", "so")) or not suffix):
                 return True
     return False
 
 
-def install_serving():
-    scope = {
-        "sys": sys, "LOADED": LOADED, "IMPORTS": IMPORTS, "EFFECTS": EFFECTS, "shadowed": shadowed,
-        "plain_load": importlib_core._load_unlocked, "mutate_filters": _mutate_filters,
-        "meta_path": list(sys.meta_path), "path_hooks": list(sys.path_hooks),
-        "__name__": "importlib._bootstrap", "__builtins__": __builtins__,
-    }
-    exec(compile(SERVE_SOURCE, "<frozen importlib._bootstrap>", "exec"), scope)
-    importlib_core._load_unlocked = scope["_load_unlocked"]
+BASE_FILTERS = list(_warnings.filters)
+BASE_META_PATH = list(sys.meta_path)
+SERVING = {
+    "sys": sys, "LOADED": LOADED, "IMPORTS": IMPORTS, "EFFECTS": EFFECTS, "SERVED": set(), "shadowed": shadowed,
+    "plain_load": importlib_core._load_unlocked, "mutate_filters": _mutate_filters, "warning_filters": _warnings.filters,
+    "meta_path": list(sys.meta_path), "path_hooks": list(sys.path_hooks),
+    "__name__": "importlib._bootstrap", "__builtins__": __builtins__,
+}
+exec(compile(SERVE_SOURCE, "<frozen importlib._bootstrap>", "exec"), SERVING)
 
 
 # --- Can this job run in a fork? ------------------------------------------------------------------
@@ -276,13 +299,8 @@ def needs_cold_start(job, path, search_path):
         return "HOME"
     if user_site(env.get("HOME")) != START_USER_SITE:
         return "user site"
-    if env.get("PYTHONPATH") and any(
-        os.path.exists(os.path.join(entry, name))
-        for entry in search_path[1:]
-        for name in ("sitecustomize.py", "usercustomize.py")
-        if entry not in BASE_PATH_SET
-    ):
-        return "sitecustomize"
+    if env.get("PYTHONPATH") and shadowed(search_path[1:], START_NAMES):
+        return "PYTHONPATH"
     if not os.path.isfile(path) or not path.endswith(".py"):
         return "not a .py file"
     if shadowed(search_path):
@@ -337,6 +355,8 @@ def become(job):
         sys.dont_write_bytecode = bool(dont_write)
         native.set_flag(sys.flags, 4, dont_write)
     open_streams(env)
+    if "threading" in sys.modules:
+        SERVING["renew_threading"](sys.modules["threading"])
     return path
 
 
@@ -436,7 +456,7 @@ class Exit:
         # so what we loaded is swapped for look-alikes, which `import` in a late `__del__` still finds.
         modules = sys.modules
         for name, module in list(modules.items()):
-            if KEPT.get(name) is module and name not in ("sys", "builtins"):
+            if KEPT.get(name) is module and isinstance(module, ModuleType) and module not in (sys, KEPT["builtins"]):
                 modules[name] = look_alike = LookAlike()
                 look_alike.__dict__ = module.__dict__
         sys._skerry_leave = Leave(status, sys.__stdout__, sys.__stderr__)
@@ -490,7 +510,7 @@ class Native:
         self._depth_at = self._find_recursion_counter()
 
     def _find_recursion_counter(self):
-        """Finds the thread's recursion counter: the one integer that moves by one with each call."""
+        """Finds the thread's recursion counters: integers that move by one with each call."""
 
         def snapshot(depth):
             return snapshot(depth - 1) if depth else list(self._thread_state)
@@ -501,15 +521,18 @@ class Native:
             for at, value in enumerate(shallow)
             if abs(deep[at] - value) == 5 and deeper[at] - deep[at] == 7 * (deep[at] - value) // 5
         ]
-        return found[0] if len(found) == 1 else None
+        if len(found) != 1:
+            return []
+        # 3.12 and 3.13 count C calls apart, two fields further on.
+        return [found[0], found[0] + 2] if (3, 12) <= sys.version_info < (3, 14) else found
 
     def depth(self):
-        return self._thread_state[self._depth_at] if self._depth_at is not None else 0
+        return [self._thread_state[at] for at in self._depth_at]
 
-    def shift_depth(self, difference):
+    def restore_depth(self, plain, here):
         """Our few C calls below the program must not eat into its recursion limit."""
-        if self._depth_at is not None and difference:
-            self._thread_state[self._depth_at] += difference
+        for at, wanted, found in zip(self._depth_at, plain, here):
+            self._thread_state[at] += wanted - found
 
     def signalfd(self, signals):
         mask = bytearray(128)
@@ -557,7 +580,7 @@ def program(channel, result, partial):
     ending.status = None
     del channel, main
     if depths:
-        native.shift_depth(PLAIN_DEPTH - depths[0])
+        native.restore_depth(PLAIN_DEPTH, depths[0])
     yield partial(native.run_file, file, encoded, 1, native.compiler_flags)
     failed = result[-1] != 0
     if failed and getattr(sys, "last_type", None) is KeyboardInterrupt:
@@ -589,7 +612,7 @@ def leave_python(channel):
     """Never returns: unwinds this file's frames and has C run program()."""
     result = deque(maxlen=1)
     steps = map(partial.__call__, program(channel, result, partial))
-    message = type("Program", (), {"__str__": partial(result.extend, steps)})
+    message = type("Program", (), {"__str__": staticmethod(partial(result.extend, steps))})
     raise SystemExit(message())
 
 
@@ -699,7 +722,8 @@ class Zygote:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                pid = 0
+            sys.modules.pop("resource", None)  # wait4() imports it
             if not pid:
                 return
             if pid in self.jobs:
@@ -742,6 +766,8 @@ __name__ = "_skerry_zygote"
 sys.modules["__main__"] = pristine_main()
 
 BASE_PATH_SET = frozenset(BASE_PATH)
+# What Python imports while it starts, with PYTHONPATH already in force.
+START_NAMES = {name.partition(".")[0] for name in BASELINE} | {"sitecustomize", "usercustomize"}
 START_LOCALE = locale_of(START_ENV)
 START_COERCED = os.environ.get("LC_CTYPE") != START_ENV.get("LC_CTYPE")
 START_USER_SITE = user_site(START_ENV.get("HOME"))
@@ -766,11 +792,13 @@ PLAIN_DEPTH = depths[0]
 ending = Exit()
 loaded("atexit").register(ending.last_atexit)
 zygote = Zygote(socket.socket(fileno=CONTROL))
-preload(json_loads(sys.argv[1]).get("preload", []) if len(sys.argv) > 1 else [], lambda text: zygote.say("W" + text))
+names = json_loads(sys.argv[1]).get("preload", []) if len(sys.argv) > 1 else []
+# C extensions import threading unseen by the recorder unless it is set aside before.
+preload(["threading", *names] if names else [], lambda text: zygote.say("W" + text))
 KEPT = {**sys.modules, **LOADED}
 del KEPT["__main__"]
 ending.watch_system_exit()
-install_serving()
+importlib_core._load_unlocked = SERVING["_load_unlocked"]
 gc.collect()
 gc.freeze()
 zygote.run()

@@ -20,7 +20,8 @@ const PACKAGE_ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
 const ETC = {
-  passwd: "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/workspace:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+  passwd:
+    "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/workspace:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
   group: "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n",
   hosts: "127.0.0.1 localhost skerry\n::1 localhost\n",
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
@@ -47,7 +48,11 @@ export interface GuestRuntime {
 }
 
 /** Where the package's own build of the guest is. */
-export function findPrebuilt(): { readonly guest: string; readonly runners: string; readonly version: string } {
+export function findPrebuilt(): {
+  readonly guest: string;
+  readonly runners: string;
+  readonly version: string;
+} {
   const prebuilt = join(PACKAGE_ROOT, "prebuilt");
   const guest = join(prebuilt, `linux-${process.arch}`, "skerry-guest");
   if (!existsSync(guest)) {
@@ -74,11 +79,16 @@ export function installGuestRuntime(stateDir: string): GuestRuntime {
     mkdirSync(join(temporary, "etc", "ssl"), { recursive: true });
     mkdirSync(join(temporary, "empty"));
     copyExecutable(prebuilt.guest, join(temporary, "skerry-guest"));
-    for (const name of readdirSync(prebuilt.runners)) copyReadable(join(prebuilt.runners, name), join(temporary, name));
+    for (const name of readdirSync(prebuilt.runners))
+      copyReadable(join(prebuilt.runners, name), join(temporary, name));
     for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
       // Certificates are links into other places: what they point at is what is wanted. Alternatives stay links.
       const dereference = name !== "alternatives";
-      cpSync(join("/etc", name), join(temporary, "etc", name), { recursive: true, dereference, verbatimSymlinks: !dereference });
+      cpSync(join("/etc", name), join(temporary, "etc", name), {
+        recursive: true,
+        dereference,
+        verbatimSymlinks: !dereference,
+      });
     }
     for (const [name, content] of Object.entries(ETC)) {
       writeFileSync(join(temporary, "etc", name), content);

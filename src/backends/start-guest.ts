@@ -10,7 +10,13 @@ export async function greetGuest(
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<SandboxError>((resolve) => {
     timer = setTimeout(
-      () => resolve(new SandboxError("SANDBOX_START_FAILED", `The sandbox did not answer within ${options.timeoutMs} ms`)),
+      () =>
+        resolve(
+          new SandboxError(
+            "SANDBOX_START_FAILED",
+            `The sandbox did not answer within ${options.timeoutMs} ms`,
+          ),
+        ),
       options.timeoutMs,
     );
   });
@@ -18,7 +24,11 @@ export async function greetGuest(
   options.signal?.addEventListener("abort", onAbort, { once: true });
   if (options.signal?.aborted) onAbort();
   try {
-    const outcome = await Promise.race([connection.ready.catch((error: SandboxError) => error), late, options.failed]);
+    const outcome = await Promise.race([
+      connection.ready.catch((error: SandboxError) => error),
+      late,
+      options.failed,
+    ]);
     if (outcome === undefined) return connection;
     // When the wire broke, the reason the process gave is the better story.
     const failure = outcome.code === "SANDBOX_LOST" ? await Promise.race([options.failed, late]) : outcome;

@@ -17,7 +17,12 @@ export async function openManager(options: GlobalOptions & { backend?: string })
     readConfig(options),
     import("../manager/index.js"),
   ]);
-  return new SandboxManager({ config, ...(options.backend !== undefined && { backend: options.backend }) });
+  // Ours cancel first, so that a result can still be shown.
+  return new SandboxManager({
+    config,
+    handleSignals: false,
+    ...(options.backend !== undefined && { backend: options.backend }),
+  });
 }
 
 /** The session's sandbox, or without a session one that is thrown away. */
@@ -40,9 +45,8 @@ export function openSandbox(
 }
 
 /** Refuses a session that nobody has made: looking at it must not make it. */
-export async function requireSession(manager: SandboxManager, name: string): Promise<void> {
-  const sessions = await manager.listSessions();
-  if (sessions.some(({ key }) => key === name)) return;
+export function requireSession(manager: SandboxManager, name: string): void {
+  if (manager.hasSession(name)) return;
   throw new SandboxError("SESSION_NOT_FOUND", `there is no session ${JSON.stringify(name)}`, {
     hint: "List them with: skerry sessions",
   });

@@ -9,7 +9,11 @@ export interface ChosenBackend {
 }
 
 /** The backend of that name, or with "auto" the first that isolates here. Refuses one that cannot run. */
-export async function chooseBackend(name: string, stateDir: string, config: SandboxConfig): Promise<ChosenBackend> {
+export async function chooseBackend(
+  name: string,
+  stateDir: string,
+  config: SandboxConfig,
+): Promise<ChosenBackend> {
   const load = (each: string) => getBackend(each, { stateDir, options: config.backends[each] });
   if (name !== "auto") {
     const backend = await load(name);
@@ -28,7 +32,9 @@ export async function chooseBackend(name: string, stateDir: string, config: Sand
 }
 
 function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError {
-  const reasons = tried.map(([name, { problems }]) => `${name}: ${problems[0]?.what ?? "not available here"}`);
+  const reasons = tried.map(
+    ([name, { problems }]) => `${name}: ${problems[0]?.what ?? "not available here"}`,
+  );
   const remedies = tried.flatMap(([, { problems }]) => problems[0]?.remedy ?? []);
   return new SandboxError("BACKEND_UNAVAILABLE", `No backend can isolate here (${reasons.join("; ")})`, {
     hint: [...remedies, "skerry doctor --fix installs what is missing."].join(" — or: "),

@@ -51,7 +51,9 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   const languages = await Promise.all(LANGUAGES.map(inspectLanguage));
   const isolating = backends.filter((backend) => backend.capabilities.isolates);
   const problems = isolating.flatMap((backend) => (backend.available ? [] : backend.problems));
-  const missing = LANGUAGES.filter((language) => languages.some(({ name, available }) => name === language.name && !available));
+  const missing = LANGUAGES.filter((language) =>
+    languages.some(({ name, available }) => name === language.name && !available),
+  );
   const commands = [
     ...problems.map(({ what, remedy }) => ({ what, command: remedy })),
     ...missing.map(({ name, install }) => ({ what: `no interpreter for ${name}`, command: install })),
@@ -66,7 +68,9 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
     },
     backends,
     languages,
-    fixes: commands.filter((fix, index) => commands.findIndex(({ command }) => command === fix.command) === index),
+    fixes: commands.filter(
+      (fix, index) => commands.findIndex(({ command }) => command === fix.command) === index,
+    ),
   };
 }
 

@@ -38,13 +38,20 @@ export function checkLimits(limits: Limits): void {
     }
     if (value === undefined) continue;
     if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
-      throw new SandboxError("INVALID_ARGUMENT", `limits.${name} must be a number above zero, not ${String(value)}`);
+      throw new SandboxError(
+        "INVALID_ARGUMENT",
+        `limits.${name} must be a number above zero, not ${String(value)}`,
+      );
     }
   }
 }
 
 function unenforceable(name: keyof Limits, backend: string): SandboxError {
-  return new SandboxError("LIMIT_UNENFORCEABLE", `The backend ${backend} cannot enforce limits.${name} on this host`, {
-    hint: "skerry doctor says why and what would help. Leave the limit out to run without it.",
-  });
+  return new SandboxError(
+    "LIMIT_UNENFORCEABLE",
+    `The backend ${backend} cannot enforce limits.${name} on this host`,
+    {
+      hint: "skerry doctor says why and what would help. Leave the limit out to run without it.",
+    },
+  );
 }

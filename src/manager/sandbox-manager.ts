@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Limits } from "../backends/backend.js";
-import { type Config, DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, expandHome, type SandboxMode } from "../config/index.js";
+import {
+  type Config,
+  DEFAULT_CONFIG,
+  DEFAULT_LANGUAGE,
+  DEFAULT_LIMITS,
+  expandHome,
+  type SandboxMode,
+} from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
@@ -61,7 +68,8 @@ export class SandboxManager {
     this.#options = options;
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
-    this.#stateDir = options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory();
+    for (const name of Object.keys(this.#config.languages)) findLanguage(name);
+    this.#stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     if (!this.#stateDir.startsWith("/")) {
       throw new SandboxError("INVALID_ARGUMENT", "The state directory must be an absolute path");
     }
@@ -181,10 +189,14 @@ export class SandboxManager {
   }
 
   async #startEntry(key: string, options: GetSandboxOptions): Promise<Sandbox> {
-    const sandbox = this.#start(() => this.#store.open(key), options, (stopped) => {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      return stopped;
-    });
+    const sandbox = this.#start(
+      () => this.#store.open(key),
+      options,
+      (stopped) => {
+        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+        return stopped;
+      },
+    );
     const entry: Entry = { key, startedAt: Date.now(), sandbox };
     this.#entries.set(key, entry);
     this.#watchExpiry();
@@ -197,9 +209,13 @@ export class SandboxManager {
   }
 
   async #startEphemeral(key: string, options: GetSandboxOptions): Promise<Sandbox> {
-    const sandbox = this.#start(async () => this.#store.openEphemeral(key), options, () => {
-      this.#ephemeral.delete(sandbox);
-    });
+    const sandbox = this.#start(
+      async () => this.#store.openEphemeral(key),
+      options,
+      () => {
+        this.#ephemeral.delete(sandbox);
+      },
+    );
     this.#ephemeral.add(sandbox);
     try {
       return await sandbox;
@@ -277,7 +293,8 @@ export class SandboxManager {
 
   #prewarm(sandbox: Sandbox): void {
     for (const [name, { warm, preload }] of Object.entries(this.#config.languages)) {
-      if (warm && preload.length > 0 && this.#options.warm !== false) sandbox.prewarm(name).catch(() => undefined);
+      if (warm && preload.length > 0 && this.#options.warm !== false)
+        sandbox.prewarm(name).catch(() => undefined);
     }
   }
 
@@ -308,7 +325,12 @@ export class SandboxManager {
   #filesystem() {
     const { allowRead, allowWrite, denyRead, denyWrite } = this.#config.filesystem;
     const expand = (paths: readonly string[]) => paths.map((path) => expandHome(path));
-    return { allowRead: expand(allowRead), allowWrite: expand(allowWrite), denyRead: expand(denyRead), denyWrite };
+    return {
+      allowRead: expand(allowRead),
+      allowWrite: expand(allowWrite),
+      denyRead: expand(denyRead),
+      denyWrite,
+    };
   }
 
   #mode(): SandboxMode {
@@ -326,9 +348,13 @@ export class SandboxManager {
   #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
     const { allowedDomains } = this.#config.network;
     if (allowedDomains.length === 0 || network === "per-host") return;
-    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot let a sandbox reach single domains`, {
-      hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
-    });
+    throw new SandboxError(
+      "UNSUPPORTED",
+      `The backend ${backend} cannot let a sandbox reach single domains`,
+      {
+        hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
+      },
+    );
   }
 
   #startReaping(): void {
@@ -345,7 +371,10 @@ export class SandboxManager {
 
   #watchExpiry(): void {
     const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
-    const shortest = Math.min(idleTimeoutMs ?? Number.POSITIVE_INFINITY, maxAgeMs ?? Number.POSITIVE_INFINITY);
+    const shortest = Math.min(
+      idleTimeoutMs ?? Number.POSITIVE_INFINITY,
+      maxAgeMs ?? Number.POSITIVE_INFINITY,
+    );
     if (this.#expiry !== undefined || !Number.isFinite(shortest)) return;
     this.#expiry = setInterval(() => this.#expire(), Math.max(50, Math.min(shortest / 4, 30_000)));
     this.#expiry.unref();
@@ -355,11 +384,14 @@ export class SandboxManager {
     const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
     const now = Date.now();
     for (const entry of this.#entries.values()) {
-      void entry.sandbox.then((sandbox) => {
-        const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
-        const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
-        return idle || old ? sandbox.stop() : undefined;
-      }, () => undefined);
+      void entry.sandbox.then(
+        (sandbox) => {
+          const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
+          const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
+          return idle || old ? sandbox.stop() : undefined;
+        },
+        () => undefined,
+      );
     }
   }
 }

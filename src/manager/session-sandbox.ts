@@ -1,7 +1,7 @@
-import type { ExecOptions, RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
-import type { ExecutionResult } from "../sandbox/result.js";
 import type { Execution } from "../sandbox/execution.js";
 import type { SandboxFiles } from "../sandbox/files.js";
+import type { ExecutionResult } from "../sandbox/result.js";
+import type { ExecOptions, RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 
 /** One session as a scope: `await using session = await SessionSandbox.open("chat:42")`. */

@@ -14,8 +14,8 @@ import {
 import { join } from "node:path";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { SandboxError, systemCode } from "../errors.js";
-import { allocateOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
 import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
+import { allocateOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
 import { ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** A session's place on disk. */
@@ -82,7 +82,11 @@ export class SessionStore {
       return { key, path, owner: ownerOf(existing), isNew: false, ephemeral: false };
     }
     const holder = join("sessions", name);
-    const made = this.#make(key, join(this.#root, "sessions", `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`), holder);
+    const made = this.#make(
+      key,
+      join(this.#root, "sessions", `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`),
+      holder,
+    );
     try {
       renameSync(made.path, path);
       return { ...made, path, isNew: true, ephemeral: false };
@@ -104,7 +108,9 @@ export class SessionStore {
   }
 
   exists(key: string): boolean {
-    return this.#read(join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)))) !== undefined;
+    return (
+      this.#read(join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)))) !== undefined
+    );
   }
 
   list(): SessionInfo[] {
@@ -145,7 +151,8 @@ export class SessionStore {
 
   #prepare(): void {
     ensureStateDirectory(this.#root);
-    for (const name of ["sessions", "ephemeral"]) mkdirSync(join(this.#root, name), { recursive: true, mode: 0o711 });
+    for (const name of ["sessions", "ephemeral"])
+      mkdirSync(join(this.#root, name), { recursive: true, mode: 0o711 });
   }
 
   #make(key: string, path: string, holder: string): { key: string; path: string; owner: Owner | undefined } {
@@ -157,7 +164,11 @@ export class SessionStore {
       chmodSync(path, 0o711);
       chmodSync(workspace, 0o700);
       if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
-      const meta: Meta = { key, createdAt: new Date().toISOString(), ...(owner !== undefined && { uid: owner.uid }) };
+      const meta: Meta = {
+        key,
+        createdAt: new Date().toISOString(),
+        ...(owner !== undefined && { uid: owner.uid }),
+      };
       writeFileSync(join(path, META_FILE), JSON.stringify(meta), { mode: 0o600 });
       return { key, path, owner };
     } catch (error) {

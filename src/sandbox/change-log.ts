@@ -28,9 +28,13 @@ export class ChangeLog {
   }
 
   /** Paths relative to the workspace, without the program's own file. */
-  end(beginning: Beginning, program?: string): { readonly written: readonly string[]; readonly deleted: readonly string[] } {
+  end(
+    beginning: Beginning,
+    program?: string,
+  ): { readonly written: readonly string[]; readonly deleted: readonly string[] } {
     this.abandon(beginning);
-    if (this.#workspace === undefined || beginning.snapshot === undefined) return { written: [], deleted: [] };
+    if (this.#workspace === undefined || beginning.snapshot === undefined)
+      return { written: [], deleted: [] };
     const after = takeSnapshot(this.#workspace, program === undefined ? {} : { excluded: [program] });
     this.#latest = this.#open === 0 ? after : undefined;
     const { created, modified, deleted } = diffSnapshots(beginning.snapshot, after);

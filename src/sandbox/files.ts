@@ -77,6 +77,9 @@ export class SandboxFiles {
 
   #shared(): AgentWorkspace {
     if (this.#workspace !== undefined) return this.#workspace;
-    throw new SandboxError("UNSUPPORTED", `Sandbox ${this.#instance.id} has no directory that this host can reach`);
+    throw new SandboxError(
+      "UNSUPPORTED",
+      `Sandbox ${this.#instance.id} has no directory that this host can reach`,
+    );
   }
 }

@@ -37,7 +37,8 @@ export const LANGUAGES: readonly Language[] = [
     warm: {
       kind: "fork",
       command: (runtime, preload) => ["python3", `${runtime}/python-zygote.py`, JSON.stringify({ preload })],
-      startupVariables: /^(?:PYTHON(?!PATH$|IOENCODING$|UNBUFFERED$)\w*|LD_\w+|MALLOC_\w+|LC_\w+|LANG|LANGUAGE)$/,
+      startupVariables:
+        /^(?:PYTHON(?!PATH$|IOENCODING$|UNBUFFERED$)\w*|LD_\w+|MALLOC_\w+|LC_\w+|LANG|LANGUAGE)$/,
     },
   },
   {
@@ -96,8 +97,12 @@ export function languageForFile(path: string): Language | undefined {
 }
 
 export function languageUnavailable(language: Language, cause: unknown): SandboxError {
-  return new SandboxError("LANGUAGE_UNAVAILABLE", `There is no ${language.interpreter} inside the sandbox to run ${language.name}`, {
-    hint: `Install it where the sandbox can see it (below /usr): ${language.install}`,
-    cause,
-  });
+  return new SandboxError(
+    "LANGUAGE_UNAVAILABLE",
+    `There is no ${language.interpreter} inside the sandbox to run ${language.name}`,
+    {
+      hint: `Install it where the sandbox can see it (below /usr): ${language.install}`,
+      cause,
+    },
+  );
 }

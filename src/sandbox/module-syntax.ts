@@ -19,6 +19,8 @@ export function needsModuleSyntax(code: string): boolean {
     new Script(`(function (exports, require, module, __filename, __dirname) { ${body}\n})`);
     return false;
   } catch (error) {
-    return error instanceof SyntaxError && MODULE_COMPLAINTS.some((complaint) => error.message.includes(complaint));
+    return (
+      error instanceof SyntaxError && MODULE_COMPLAINTS.some((complaint) => error.message.includes(complaint))
+    );
   }
 }

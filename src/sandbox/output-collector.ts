@@ -19,7 +19,8 @@ export class OutputCollector {
     const kept = data.length <= room ? data : data.subarray(0, Math.max(0, room));
     if (kept.length < data.length) this.#truncated = true;
     // A small part of a large chunk would keep the whole chunk in memory.
-    if (kept.length > 0) this.#parts[type].push(kept.length * 4 < kept.buffer.byteLength ? Buffer.from(kept) : kept);
+    if (kept.length > 0)
+      this.#parts[type].push(kept.length * 4 < kept.buffer.byteLength ? Buffer.from(kept) : kept);
     this.#used += kept.length;
     return !this.#truncated;
   }

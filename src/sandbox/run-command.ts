@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { type Readable, pipeline } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
@@ -48,22 +48,30 @@ export async function runCommand(
 ): Promise<CommandOutcome> {
   const killsBefore = await instance.memoryKills();
   const startedAt = performance.now();
-  if (options.signal?.aborted) throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
+  if (options.signal?.aborted)
+    throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
   const handle = instance.runner.run(request);
   const ending = new Ending(handle, options);
   const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
-  const finished = Promise.all([
-    consume(handle, "stdout", options, collector, execution, ending),
-    consume(handle, "stderr", options, collector, execution, ending),
-  ]);
   feed(handle, options.stdin);
   try {
     const { pid } = await handle.started;
     execution.started(pid);
+    // Only now, so that output is never reported before the start.
+    const finished = Promise.all([
+      consume(handle, "stdout", options, collector, execution, ending),
+      consume(handle, "stderr", options, collector, execution, ending),
+    ]);
     const exit = await Promise.race([handle.exit, ending.overdue]);
     await Promise.race([finished, ending.overdue]);
     const killsAfter = await instance.memoryKills();
-    return describe(exit, ending, collector, performance.now() - startedAt, (killsAfter ?? 0) > (killsBefore ?? 0));
+    return describe(
+      exit,
+      ending,
+      collector,
+      performance.now() - startedAt,
+      (killsAfter ?? 0) > (killsBefore ?? 0),
+    );
   } finally {
     ending.stop();
   }
@@ -95,7 +103,14 @@ class Ending {
     this.reason = reason;
     this.#handle.kill();
     clearTimeout(this.#timer);
-    const exit = { exitCode: null, signal: constants.signals.SIGKILL, cpuTimeMs: 0, memoryKb: 0, clean: false, warm: false };
+    const exit = {
+      exitCode: null,
+      signal: constants.signals.SIGKILL,
+      cpuTimeMs: 0,
+      memoryKb: 0,
+      clean: false,
+      warm: false,
+    };
     this.#timer = setTimeout(() => this.#resolveOverdue(exit), KILL_GRACE_MS);
   }
 

@@ -138,7 +138,8 @@ export class Sandbox {
   /** A real terminal inside, with a shell unless another command is given. */
   async terminal(options: TerminalOptions): Promise<Terminal> {
     this.#assertRunning();
-    return openTerminal(this.#instance, options, (outcome) => this.#result(outcome, undefined));
+    const cwd = this.#directory(options.cwd);
+    return openTerminal(this.#instance, { ...options, cwd }, (outcome) => this.#result(outcome, undefined));
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
@@ -255,9 +256,13 @@ export class Sandbox {
 
   #assertRunning(): void {
     if (this.isRunning) return;
-    throw new SandboxError("SANDBOX_NOT_RUNNING", `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`, {
-      hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
-    });
+    throw new SandboxError(
+      "SANDBOX_NOT_RUNNING",
+      `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`,
+      {
+        hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
+      },
+    );
   }
 }
 
@@ -272,4 +277,3 @@ function checkOptions({ timeoutMs, maxOutputBytes }: ExecOptions): void {
     throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days");
   }
 }
-

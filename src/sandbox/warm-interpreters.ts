@@ -37,7 +37,8 @@ export class WarmInterpreters {
     const { warm } = language;
     if (warm === undefined || !this.#settings(language).enabled) return undefined;
     const own = this.#instance.baseEnv;
-    if (Object.entries(env).some(([name, value]) => warm.startupVariables.test(name) && own[name] !== value)) return undefined;
+    if (Object.entries(env).some(([name, value]) => warm.startupVariables.test(name) && own[name] !== value))
+      return undefined;
     const slot = this.#slots.get(language.name);
     if (slot === undefined || !slot.ready) return undefined;
     if (warm.kind === "single") this.#slots.delete(language.name);

@@ -83,7 +83,8 @@ export class FrameDecoder {
 
   #finish(): void {
     this.#left = -1;
-    if (!isOutput(this.#type)) this.#sink.control(this.#type, this.#id, this.#control.subarray(0, this.#controlUsed));
+    if (!isOutput(this.#type))
+      this.#sink.control(this.#type, this.#id, this.#control.subarray(0, this.#controlUsed));
   }
 }
 

@@ -56,9 +56,13 @@ function commandFailure(errno: number, name: string, command: string): SandboxEr
   const code = CODES.get(errno) ?? "EXECUTION_FAILED";
   const shown = JSON.stringify(command.length > 80 ? `${command.slice(0, 80)}…` : command);
   if (errno === constants.errno.EAGAIN || errno === constants.errno.ENOMEM) {
-    return new SandboxError("EXECUTION_FAILED", `Cannot start ${shown}: the sandbox is at its limit (${name})`, {
-      hint: "Something inside uses up its processes or memory; raise limits.pids or limits.memory.",
-    });
+    return new SandboxError(
+      "EXECUTION_FAILED",
+      `Cannot start ${shown}: the sandbox is at its limit (${name})`,
+      {
+        hint: "Something inside uses up its processes or memory; raise limits.pids or limits.memory.",
+      },
+    );
   }
   return new SandboxError(code, `Cannot start ${shown}: ${name}`, {
     hint:

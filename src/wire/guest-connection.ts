@@ -121,7 +121,10 @@ export class GuestConnection implements Runner {
     const id = this.#allocate();
     const ready = createDeferred<void>();
     const gone = createDeferred<string>();
-    const fields: Field[] = [...commandFields(request), [Tag.flags, Uint8Array.of(request.kind === "single" ? ExecFlag.single : 0)]];
+    const fields: Field[] = [
+      ...commandFields(request),
+      [Tag.flags, Uint8Array.of(request.kind === "single" ? ExecFlag.single : 0)],
+    ];
     const finish = (why: string) => {
       this.#channels.delete(id);
       ready.reject(new SandboxError("EXECUTION_FAILED", `The warm interpreter ended: ${why}`));
@@ -260,9 +263,13 @@ export class GuestConnection implements Runner {
   #open(id: number, payload: Uint8Array | undefined, type: number, channel: Channel): void {
     if (payload !== undefined && payload.length > MAX_PAYLOAD_BYTES) {
       channel.failed(
-        new SandboxError("INVALID_ARGUMENT", `The command and its environment are ${payload.length} bytes long`, {
-          hint: `At most ${MAX_PAYLOAD_BYTES} bytes fit. Put long text into a file or into standard input.`,
-        }),
+        new SandboxError(
+          "INVALID_ARGUMENT",
+          `The command and its environment are ${payload.length} bytes long`,
+          {
+            hint: `At most ${MAX_PAYLOAD_BYTES} bytes fit. Put long text into a file or into standard input.`,
+          },
+        ),
       );
       return;
     }
@@ -386,7 +393,10 @@ function commandFields(request: Pick<RunRequest, "argv" | "env" | "cwd">): Field
   const fields: Field[] = request.argv.map((argument) => [Tag.argument, withoutNul(argument)]);
   for (const [name, value] of Object.entries(request.env ?? {})) {
     if (name === "" || name.includes("=")) {
-      throw new SandboxError("INVALID_ARGUMENT", `Not a name for an environment variable: ${JSON.stringify(name)}`);
+      throw new SandboxError(
+        "INVALID_ARGUMENT",
+        `Not a name for an environment variable: ${JSON.stringify(name)}`,
+      );
     }
     fields.push([Tag.variable, withoutNul(`${name}=${value}`)]);
   }

@@ -1,4 +1,5 @@
-import { lstatSync, mkdirSync } from "node:fs";
+import { lstatSync, mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { SandboxError } from "../errors.js";
 
 /**
@@ -21,6 +22,21 @@ export function ensureStateDirectory(path: string): void {
       "The state directory is not a directory that only this user can change",
       {
         hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a directory you own, with mode 0711 or 0700.",
+      },
+    );
+  }
+  if (process.getuid() === 0) checkPassage(path);
+}
+
+/** Root's sandboxes run as users of their own, who must be able to pass through to their files. */
+function checkPassage(path: string): void {
+  for (let parent = path; parent !== "/"; parent = dirname(parent)) {
+    if ((statSync(parent).mode & 0o001) !== 0) continue;
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      "Sandboxes cannot reach the state directory: a directory above it is closed to others",
+      {
+        hint: "Choose a state directory whose parents all have mode 0711 or 0755, such as /var/lib/skerry.",
       },
     );
   }

@@ -4,7 +4,7 @@
 Acts as the guest: it owns the other end of descriptor 3. Both runs use the same directory, arguments
 and environment; stdout, stderr and the way the process ended must be equal byte for byte.
 
-    harness.py [--python FILE] [--node FILE] [--preload a,b] [--cold-check] [filter ...]
+    harness.py [--python FILE] [--node FILE] [--preload a,b] [filter ...]
 """
 
 import argparse
@@ -27,7 +27,7 @@ PROGRAMS = os.path.join(HERE, "programs")
 RUNNERS = os.path.normpath(os.path.join(HERE, "..", "..", "guest", "runners"))
 PRELOAD = "json,random,logging,threading,asyncio,subprocess,multiprocessing,concurrent.futures,uuid,tempfile,decimal,dataclasses,numpy"
 TIMEOUT = 60
-ADDRESS = re.compile(rb"0x[0-9a-f]{6,}")
+VARIES = [(re.compile(rb"0x[0-9a-f]{6,}"), b"0xADDRESS"), (re.compile(rb"\(node:\d+\)"), b"(node:PID)")]
 
 
 class Program:
@@ -121,7 +121,9 @@ class Streams:
     def finish(self):
         for thread in self.threads:
             thread.join(10)
-        return tuple(ADDRESS.sub(b"0xADDRESS", self.output[fd]) for fd in (1, 2))
+        for pattern, stable in VARIES:
+            self.output = {fd: pattern.sub(stable, data) for fd, data in self.output.items()}
+        return self.output[1], self.output[2]
 
 
 def start_runner(command, env, fds):
@@ -234,7 +236,6 @@ def main():
     parser.add_argument("--python", default="/usr/bin/python3")
     parser.add_argument("--node", default="/usr/bin/node")
     parser.add_argument("--preload", default=PRELOAD)
-    parser.add_argument("--opt", help="directory with the runners and sucrase.cjs (made when missing)")
     parser.add_argument("filters", nargs="*")
     options = parser.parse_args()
     scratch = tempfile.mkdtemp(prefix="skerry-corpus-")
@@ -248,7 +249,7 @@ def main():
     directory = os.path.join(scratch, "workspace")
     runner, hooks = os.path.join(opt, "node-runner.cjs"), os.path.join(opt, "typescript-hooks.cjs")
     zygote = None
-    counts, failed, times = {}, [], []
+    counts, failed = {}, []
     for program in load_programs(options.filters):
         env = {**base_env, **program.env}
         label = program.language + "/" + program.name
@@ -267,7 +268,6 @@ def main():
             warm = run_parked(command, program, file, directory, base_env, env)
         same = plain[:3] == warm[:3] and plain[0] != "timeout"
         counts[program.language] = counts.get(program.language, 0) + 1
-        times.append((plain[3], warm[3]))
         print("%s %-48s %-10s plain %6.1f ms  warm %6.1f ms" % ("ok  " if same else "FAIL", label, plain[0], plain[3] * 1e3, warm[3] * 1e3), flush=True)
         if not same:
             failed.append(label)

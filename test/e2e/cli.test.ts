@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +14,8 @@ const { describe, it } = requires("linux", "bubblewrap", "python3");
 let home: string;
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), "skerry-e2e-"));
+  // The sandbox's own user must be able to pass through.
+  chmodSync(home, 0o711);
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -46,7 +48,15 @@ function start(args: string[]): ChildProcess {
 /** Starts a command and waits until it has printed something. */
 async function startAndWait(args: string[]): Promise<ChildProcess> {
   const child = start(args);
-  await once(child.stdout!, "data");
+  let complaints = "";
+  child.stderr!.on("data", (chunk) => {
+    complaints += chunk;
+  });
+  const ended = once(child, "exit").then(([status]) => {
+    throw new Error(`ended with ${status} before it printed anything: ${complaints}`);
+  });
+  await Promise.race([once(child.stdout!, "data"), ended]);
+  ended.catch(() => undefined);
   return child;
 }
 
@@ -130,11 +140,22 @@ describe("skerry run", () => {
     expect(skerry(args)).toEqual({ status: 124, stdout: "", stderr: "skerry: Execution timeout (0.5s)\n" });
   });
 
-  it("leaves the host's memory alone when the program prints without end", async () => {
+  it("ends with 137 and the reason when memory runs out", () => {
+    const args = ["run", "-l", "python", "-c", "bytearray(10**9)", "--memory", "64mb"];
+    const { status, stdout, stderr } = skerry(args);
+    expect({ status, stdout }).toEqual({ status: 137, stdout: "" });
+    expect(stderr).toMatch(/^skerry: .*memory/im);
+  });
+
+  it("ends quietly when its reader has seen enough", async () => {
     const child = await startAndWait(["exec", "--", "yes"]);
+    let complaints = "";
+    child.stderr!.on("data", (chunk) => {
+      complaints += chunk;
+    });
     child.stdout!.destroy();
-    const [status] = await once(child, "exit");
-    expect(status).toBe(141);
+    const [status] = await once(child, "close");
+    expect({ status, complaints }).toEqual({ status: 141, complaints: "" });
   });
 
   it.each([

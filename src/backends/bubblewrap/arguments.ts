@@ -20,7 +20,14 @@ const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline
 export function commonArguments(runtime: GuestRuntime, rules: FilesystemRules): string[] {
   const empty = join(runtime.directory, "empty");
   return [
-    ...["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup"],
+    ...[
+      "--unshare-user",
+      "--unshare-ipc",
+      "--unshare-pid",
+      "--unshare-net",
+      "--unshare-uts",
+      "--unshare-cgroup",
+    ],
     ...["--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"],
     ...["--clearenv", "--cap-drop", "ALL", "--uid", GUEST_USER, "--gid", GUEST_USER],
     ...["--ro-bind", "/usr", "/usr"],
@@ -49,10 +56,19 @@ export function sandboxArguments(common: readonly string[], spec: CreateSpec, se
 }
 
 function sizedTmpfs(path: string, sizeMb: number): string[] {
-  return ["--perms", "1777", "--size", String(Math.max(4096, Math.round(sizeMb * 1024 * 1024))), "--tmpfs", path];
+  return [
+    "--perms",
+    "1777",
+    "--size",
+    String(Math.max(4096, Math.round(sizeMb * 1024 * 1024))),
+    "--tmpfs",
+    path,
+  ];
 }
 
 function rootPath(path: string): string[] {
   if (!existsSync(path)) return [];
-  return lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+  return lstatSync(path).isSymbolicLink()
+    ? ["--symlink", readlinkSync(path), path]
+    : ["--ro-bind", path, path];
 }

@@ -58,7 +58,8 @@ class BubblewrapBackend implements SandboxBackend {
       guest: runtime.guest,
       cacheDir: join(this.#context.stateDir, "templates"),
     });
-    const cgroup = facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
+    const cgroup =
+      facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
     let launched: Launched | undefined;
     try {
       launched = launch({

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../errors.js";
-import { isOrphaned, labelFor } from "../process-label.js";
 import type { Limits } from "../backend.js";
+import { isOrphaned, labelFor } from "../process-label.js";
 
 const PREFIX = "skerry-";
 const CPU_PERIOD_US = 100_000;
@@ -111,7 +111,9 @@ export class SandboxCgroup {
   /** Makes them and sets the limits; leaves nothing behind when it throws. */
   static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
     const name = `${PREFIX}${labelFor(id)}`;
-    const directories = new Map([...base.directories].map(([controller, parent]) => [controller, join(parent, name)]));
+    const directories = new Map(
+      [...base.directories].map(([controller, parent]) => [controller, join(parent, name)]),
+    );
     const group = new SandboxCgroup(base, directories);
     try {
       for (const directory of group.#unique()) mkdirSync(directory);
@@ -163,7 +165,12 @@ export class SandboxCgroup {
     if (limits.cpus !== undefined) {
       const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US));
       if (this.#base.version === 1) set("cpu", "cpu.cfs_period_us", "", String(CPU_PERIOD_US));
-      set("cpu", "cpu.cfs_quota_us", "cpu.max", this.#base.version === 1 ? String(quota) : `${quota} ${CPU_PERIOD_US}`);
+      set(
+        "cpu",
+        "cpu.cfs_quota_us",
+        "cpu.max",
+        this.#base.version === 1 ? String(quota) : `${quota} ${CPU_PERIOD_US}`,
+      );
     }
   }
 }

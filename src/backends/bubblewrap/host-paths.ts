@@ -17,7 +17,10 @@ export function filesystemArguments(rules: FilesystemRules, emptyDirectory: stri
     ...writable.flatMap((path) => ["--bind", path, path]),
   ];
   for (const path of findMatches(rules.denyWrite, writable)) arguments_.push("--ro-bind", path, path);
-  for (const path of [...findMatches(rules.denyRead, shared), ...literalBelow(rules.denyRead, [...shared, "/usr"])]) {
+  for (const path of [
+    ...findMatches(rules.denyRead, shared),
+    ...literalBelow(rules.denyRead, [...shared, "/usr"]),
+  ]) {
     arguments_.push(...hide(path, emptyDirectory));
   }
   return arguments_;
@@ -31,9 +34,13 @@ export function hide(path: string, emptyDirectory: string): string[] {
 function sharedPath(path: string, rule: string): string {
   const normal = normalize(path);
   if (!normal.startsWith("/") || isGlob(path) || normal === "/") {
-    throw new SandboxError("CONFIG_INVALID", `filesystem.${rule}: ${JSON.stringify(path)} is not an absolute path of one directory or file`, {
-      hint: "Name each path you want to share; never the whole root.",
-    });
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `filesystem.${rule}: ${JSON.stringify(path)} is not an absolute path of one directory or file`,
+      {
+        hint: "Name each path you want to share; never the whole root.",
+      },
+    );
   }
   if (["/proc", "/sys", "/dev", "/run"].some((root) => isBelow(normal, root))) {
     throw new SandboxError("CONFIG_INVALID", `filesystem.${rule}: ${normal} cannot be shared with a sandbox`);
@@ -63,13 +70,18 @@ function findMatches(patterns: readonly string[], roots: readonly string[]): str
   const visit = (root: string, relative: string) => {
     for (const entry of readDirectory(join(root, relative))) {
       if (++seen > MAX_ENTRIES) {
-        throw new SandboxError("CONFIG_INVALID", `A shared directory has more than ${MAX_ENTRIES} entries to check`, {
-          hint: "Share a smaller directory, or use denyRead and denyWrite with plain paths only.",
-        });
+        throw new SandboxError(
+          "CONFIG_INVALID",
+          `A shared directory has more than ${MAX_ENTRIES} entries to check`,
+          {
+            hint: "Share a smaller directory, or use denyRead and denyWrite with plain paths only.",
+          },
+        );
       }
       const path = relative === "" ? entry.name : `${relative}/${entry.name}`;
       const absolute = join(root, path);
-      if (matchers.some((each) => each.matches(each.absolute ? absolute.slice(1) : path))) found.push(absolute);
+      if (matchers.some((each) => each.matches(each.absolute ? absolute.slice(1) : path)))
+        found.push(absolute);
       else if (entry.isDirectory()) visit(root, path);
     }
   };

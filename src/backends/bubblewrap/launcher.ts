@@ -23,7 +23,14 @@ const Order = {
 } as const;
 
 /** Numbers of resource limits; the same on x86-64 and arm64. */
-const Resource = { fileSize: 1, core: 4, processes: 6, openFiles: 7, lockedMemory: 8, messageQueues: 12 } as const;
+const Resource = {
+  fileSize: 1,
+  core: 4,
+  processes: 6,
+  openFiles: 7,
+  lockedMemory: 8,
+  messageQueues: 12,
+} as const;
 
 export interface LaunchOrders {
   /** The launcher's program: the guest's own binary. */
@@ -86,7 +93,8 @@ function resourceLimits(limits: Limits): Field[] {
   const fields = [resourceLimit(Resource.core, 0), resourceLimit(Resource.messageQueues, 819_200)];
   if (limits.pids !== undefined) fields.push(resourceLimit(Resource.processes, limits.pids));
   if (limits.openFiles !== undefined) fields.push(resourceLimit(Resource.openFiles, limits.openFiles));
-  if (limits.fileSizeMb !== undefined) fields.push(resourceLimit(Resource.fileSize, limits.fileSizeMb * 1024 * 1024));
+  if (limits.fileSizeMb !== undefined)
+    fields.push(resourceLimit(Resource.fileSize, limits.fileSizeMb * 1024 * 1024));
   return fields;
 }
 

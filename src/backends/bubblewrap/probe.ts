@@ -50,7 +50,8 @@ export async function probeHost(facts: HostFacts): Promise<Probe> {
   const capabilities = capabilitiesOf(facts);
   const problems: { what: string; remedy: string }[] = [];
   const version = facts.bubblewrap === undefined ? undefined : await versionOf(facts.bubblewrap);
-  if (process.platform !== "linux") problems.push({ what: "bubblewrap needs Linux", remedy: "Use another backend." });
+  if (process.platform !== "linux")
+    problems.push({ what: "bubblewrap needs Linux", remedy: "Use another backend." });
   if (facts.bubblewrap === undefined) {
     problems.push({ what: "bubblewrap is not installed", remedy: "apt-get install bubblewrap" });
   } else if (version === undefined || isOlder(version)) {
@@ -77,7 +78,9 @@ function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: strin
   if (!capabilities.workspaceLimit) {
     found.push({
       what: "the size of a workspace cannot be limited",
-      remedy: facts.isRoot ? "Loop devices and e2fsprogs are needed: apt-get install e2fsprogs" : "Run as root.",
+      remedy: facts.isRoot
+        ? "Loop devices and e2fsprogs are needed: apt-get install e2fsprogs"
+        : "Run as root.",
     });
   }
   return found;
@@ -97,7 +100,8 @@ export function namespaceProblem(read = readNumber): { what: string; remedy: str
   if (read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === 1) {
     return {
       what: "AppArmor restricts user namespaces",
-      remedy: "Add an AppArmor profile for bwrap, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+      remedy:
+        "Add an AppArmor profile for bwrap, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
     };
   }
   if (!existsSync("/proc/self/ns/user")) {

@@ -22,7 +22,6 @@ import type { CreateSpec } from "../backend.js";
 
 const run = promisify(execFile);
 
-
 export interface ImageSize {
   readonly sizeMb: number;
   readonly inodes: number;
@@ -65,7 +64,8 @@ export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Pro
   if (workspaceMb === undefined && workspaceInodes === undefined) return undefined;
   if (tools.mke2fs === undefined) throw cannotMount();
   if (readdirSync(workspacePath(spec)).length > 0) {
-    if (spec.requestedLimits.workspaceMb === undefined && spec.requestedLimits.workspaceInodes === undefined) return undefined;
+    if (spec.requestedLimits.workspaceMb === undefined && spec.requestedLimits.workspaceInodes === undefined)
+      return undefined;
     throw fixedSize("no limit");
   }
   const size = { sizeMb: workspaceMb ?? 1024, inodes: workspaceInodes ?? 100_000 };

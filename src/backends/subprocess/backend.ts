@@ -3,7 +3,14 @@ import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { SandboxError } from "../../errors.js";
 import type { GuestConnection } from "../../wire/index.js";
-import type { BackendContext, Capabilities, CreateSpec, Instance, Probe, SandboxBackend } from "../backend.js";
+import type {
+  BackendContext,
+  Capabilities,
+  CreateSpec,
+  Instance,
+  Probe,
+  SandboxBackend,
+} from "../backend.js";
 import { findPrebuilt } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
 
@@ -42,7 +49,10 @@ class SubprocessBackend implements SandboxBackend {
   }
 
   async probe(): Promise<Probe> {
-    const warning = { what: "subprocess does not isolate", remedy: "Use bubblewrap for code you do not trust." };
+    const warning = {
+      what: "subprocess does not isolate",
+      remedy: "Use bubblewrap for code you do not trust.",
+    };
     return { available: process.platform === "linux", problems: [warning], capabilities: CAPABILITIES };
   }
 

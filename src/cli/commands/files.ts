@@ -65,7 +65,7 @@ async function withFiles(
 ): Promise<number> {
   using interrupt = new Interrupt();
   await using manager = await openManager(options);
-  if (session === "existing") await requireSession(manager, options.session);
+  if (session === "existing") requireSession(manager, options.session);
   await use(await openSandbox(manager, options, interrupt.signal), interrupt.signal);
   return interrupt.status ?? 0;
 }

@@ -144,6 +144,7 @@ const OPEN_TO_ANYONE: readonly Attempt[] = [
   ["ioctl-TIOCSETD-all-high-bits", "ioctl", 0, 0xffffffff00005423n],
   ["socket-netlink", "socket", 16, 3, 0],
   ["socket-netlink-high-bits", "socket", HIGH | 16n, 3, 0],
+  ["socket-netlink-datagram", "socket", 16, 2, 0],
   ["socket-alg", "socket", 38, 5, 0],
   ["socket-vsock", "socket", 40, 1, 0],
   ["socket-vsock-high-bits", "socket", HIGH | 40n, 1, 0],

@@ -1,2 +1,2 @@
 import json, sys, logging, subprocess, asyncio
-print(sorted(sys.modules))
+for name in sorted(sys.modules): print(name)

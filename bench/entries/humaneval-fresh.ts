@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { SandboxManager } from "skerry";
+import type { Benchmark } from "../benchmark.js";
+import { interleave, timeMs } from "../measure.js";
+import { PYTHON, type Workbench } from "../workbench.js";
+
+const AT_ONCE = 2;
+const EXPECTED_PROGRAMS = 164;
+
+interface Program {
+  readonly name: string;
+  readonly code: string;
+  /** Where the baseline finds it. */
+  readonly path: string;
+}
+
+export const humanevalFresh: Benchmark = {
+  name: "humaneval-fresh",
+  what: `the ${EXPECTED_PROGRAMS} programs of HumanEval, each in its own fresh sandbox, two at a time`,
+  baseline: "bare python3 processes, two at a time",
+  unit: "programs/s",
+  better: "higher",
+  goal: 0.6,
+  async unavailable(bench) {
+    const file = dataFile(bench);
+    return existsSync(file) ? undefined : `there is no ${file}; SKERRY_HUMANEVAL can name another`;
+  },
+  async measure(bench) {
+    const programs = await loadPrograms(bench);
+    const manager = bench.manager();
+    const failures = new Set<string>();
+    const throughput = async (run: (program: Program) => Promise<void>) => {
+      const ms = await timeMs(() => forEachOf(programs, AT_ONCE, run));
+      return programs.length / (ms / 1000);
+    };
+    const samples = await interleave(
+      bench,
+      { rounds: bench.rounds(5), warmUp: bench.quick ? 0 : 1 },
+      () => throughput((program) => runOurs(bench, manager, program, failures)),
+      () => throughput((program) => bench.run(PYTHON, [program.path])),
+    );
+    const passed = programs.length - failures.size;
+    const first = [...failures][0];
+    const what = first === undefined ? "programs that pass" : `programs that pass (first failure ${first})`;
+    return { ...samples, checks: [{ what, value: passed, unit: "programs", atLeast: EXPECTED_PROGRAMS }] };
+  },
+};
+
+async function runOurs(bench: Workbench, manager: SandboxManager, program: Program, failures: Set<string>): Promise<void> {
+  bench.signal.throwIfAborted();
+  const result = await manager.runCodeOnce({ language: "python", code: program.code, signal: bench.signal });
+  if (!result.success) failures.add(`${program.name}: ${result.error}`);
+}
+
+function dataFile(bench: Workbench): string {
+  return process.env["SKERRY_HUMANEVAL"] ?? join(bench.repository, "..", "shared", "data", "HumanEval.jsonl.gz");
+}
+
+async function loadPrograms(bench: Workbench): Promise<Program[]> {
+  const text = gunzipSync(await readFile(dataFile(bench))).toString("utf8");
+  const tasks = text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Task);
+  const programs = tasks.map((task) => ({
+    name: task.task_id,
+    code: `${task.prompt}${task.canonical_solution}\n${task.test}\ncheck(${task.entry_point})\n`,
+    path: join(bench.directory, `${task.task_id.replaceAll("/", "-")}.py`),
+  }));
+  for (const { path, code } of programs) await writeFile(path, code);
+  return programs;
+}
+
+interface Task {
+  readonly task_id: string;
+  readonly prompt: string;
+  readonly canonical_solution: string;
+  readonly test: string;
+  readonly entry_point: string;
+}
+
+/** Works through a list, so many at a time. */
+async function forEachOf<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const work = async () => {
+    for (const item of rest) await action(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}

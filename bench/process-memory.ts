@@ -1,0 +1,41 @@
+import { readdir, readFile } from "node:fs/promises";
+
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+}
+
+/** Private bytes of each child of that name together with everything below it. */
+export async function privateMemoryOfChildren(parent: number, name: string): Promise<number[]> {
+  const processes = await readProcesses();
+  const children = new Map<number, number[]>();
+  for (const { pid, parent: above } of processes) children.set(above, [...(children.get(above) ?? []), pid]);
+  const family = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(family)];
+  const roots = processes.filter((each) => each.parent === parent && each.name === name);
+  return Promise.all(
+    roots.map(async ({ pid }) => (await Promise.all(family(pid).map(privateBytes))).reduce((sum, bytes) => sum + bytes, 0)),
+  );
+}
+
+async function readProcesses(): Promise<Process[]> {
+  const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry));
+  const found = await Promise.all(pids.map(readProcess));
+  return found.flatMap((process) => process ?? []);
+}
+
+async function readProcess(pid: string): Promise<Process | undefined> {
+  // A process may end while we look.
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  // The name in brackets may contain anything; the fields after the last bracket do not.
+  const end = stat.lastIndexOf(")");
+  if (end < 0) return undefined;
+  const parent = Number(stat.slice(end + 2).split(" ")[1]);
+  return { pid: Number(pid), parent, name: stat.slice(stat.indexOf("(") + 1, end) };
+}
+
+/** What only this process has, and what would be free without it. */
+async function privateBytes(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
+  return [...text.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
+}

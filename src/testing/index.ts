@@ -1,0 +1,1 @@
+export { type ConformanceOptions, type ConformanceTest, loadConformanceSuite } from "./conformance.js";

@@ -1,0 +1,1 @@
+console.log(require("from-node-path"), require("module").globalPaths.length);

@@ -1,0 +1,1 @@
+setTimeout(() => { null.x; }, 5);

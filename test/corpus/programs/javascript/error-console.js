@@ -1,0 +1,2 @@
+console.error(new Error("logged"));
+console.log({ e: new RangeError("nested") });

@@ -1,0 +1,1 @@
+throw { code: 5, list: [1, 2] };

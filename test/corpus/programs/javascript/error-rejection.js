@@ -1,0 +1,2 @@
+async function f() { throw new RangeError("async"); }
+f();

@@ -1,0 +1,2 @@
+try { require("./bad"); } catch (e) { console.log(e.name, e.message); }
+require("./bad");

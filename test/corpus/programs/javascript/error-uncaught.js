@@ -1,0 +1,4 @@
+function inner() {
+  throw new TypeError("broken", { cause: new Error("root") });
+}
+inner();

@@ -1,0 +1,2 @@
+export const value = "esm";
+export default class K {}

@@ -1,0 +1,2 @@
+import { nothing } from "node:fs";
+console.log("never");

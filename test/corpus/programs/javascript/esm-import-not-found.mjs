@@ -1,0 +1,1 @@
+import "./does-not-exist.mjs";

@@ -1,0 +1,2 @@
+export const x = 1;
+const y = 2 +;

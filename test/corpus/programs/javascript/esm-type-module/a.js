@@ -1,0 +1,1 @@
+export const a = await Promise.resolve("tla in dep");

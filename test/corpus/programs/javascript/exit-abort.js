@@ -1,0 +1,3 @@
+console.log("about");
+process.kill(process.pid, "SIGABRT");
+setTimeout(() => {}, 1000);

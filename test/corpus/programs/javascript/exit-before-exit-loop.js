@@ -1,0 +1,2 @@
+let n = 0;
+process.on("beforeExit", () => { if (n++ < 2) setTimeout(() => console.log("more", n), 1); });

@@ -1,0 +1,2 @@
+process.on("exit", () => process.exit(7));
+console.log("bye");

@@ -1,0 +1,1 @@
+console.log((1234567.891).toLocaleString(), new Intl.NumberFormat("de").format(1234.5), new Date(0).toLocaleDateString("en-US", { timeZone: "UTC" }), Intl.DateTimeFormat().resolvedOptions().locale, ["ä", "a", "z"].sort(Intl.Collator("de").compare));

@@ -1,0 +1,2 @@
+console.log(process.title.endsWith("node"), process.argv0, process.execArgv, process.exitCode, process.stdin.constructor.name, process.release.name, process.config.variables !== undefined, process.allowedNodeEnvironmentFlags.size > 10, process.features);
+console.log(process.pid > 1, process.uptime() > 0, process.umask().toString(8), process.report.excludeNetwork, process.sourceMapsEnabled, process.throwDeprecation, process.noDeprecation);

@@ -1,0 +1,1 @@
+console.log(typeof fs, typeof globalThis.require, typeof globalThis.module);

@@ -1,0 +1,2 @@
+exports.early = 1;
+exports.b = require("./b");

@@ -1,0 +1,1 @@
+exports.seen = require("./a").early;

@@ -1,0 +1,1 @@
+exports.name = require("path").basename(module.parent.filename);

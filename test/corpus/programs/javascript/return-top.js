@@ -1,0 +1,3 @@
+console.log("before");
+return;
+console.log("never");

@@ -1,0 +1,2 @@
+console.log("nobody reads");
+setTimeout(() => console.error("later"), 10);

@@ -1,0 +1,3 @@
+async def coro(): pass
+coro()
+print("done")

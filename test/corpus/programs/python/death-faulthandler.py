@@ -1,0 +1,4 @@
+import faulthandler, sys
+faulthandler.enable()
+def deep(): faulthandler._sigabrt()
+deep()

@@ -1,0 +1,3 @@
+import ctypes
+print("about to", flush=True)
+ctypes.string_at(0)

@@ -1,0 +1,3 @@
+import os, signal
+print("flushed?", flush=True)
+os.kill(os.getpid(), signal.SIGTERM)

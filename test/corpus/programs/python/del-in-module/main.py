@@ -1,0 +1,2 @@
+import other
+print("main done", other.keep.name)

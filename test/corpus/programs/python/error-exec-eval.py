@@ -1,0 +1,2 @@
+code = compile("def bad():\n    return undefined_name\nbad()", "<generated>", "exec")
+exec(code)

@@ -1,0 +1,3 @@
+def fail():
+    raise ImportError("no luck")
+fail()

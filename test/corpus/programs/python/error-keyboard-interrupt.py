@@ -1,0 +1,4 @@
+import atexit
+atexit.register(print, "atexit ran")
+print("before")
+raise KeyboardInterrupt

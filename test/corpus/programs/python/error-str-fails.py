@@ -1,0 +1,4 @@
+class Bad(Exception):
+    def __str__(self):
+        raise ValueError("no str")
+raise Bad()

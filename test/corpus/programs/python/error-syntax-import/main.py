@@ -1,0 +1,2 @@
+print("start")
+import broken

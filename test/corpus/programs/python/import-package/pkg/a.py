@@ -1,0 +1,2 @@
+from . import b
+value = b.name + "!"

@@ -1,0 +1,2 @@
+import sys, code
+print(sys.flags.interactive, sys.flags.inspect, hasattr(sys, "ps1"), sys.stdin.isatty())

@@ -1,0 +1,2 @@
+import numpy, sys
+for name in sorted(sys.modules): print(name)

@@ -1,0 +1,5 @@
+import warnings
+warnings.simplefilter("always")
+def f(): open("/dev/null")
+f()
+keep = open("/dev/null")

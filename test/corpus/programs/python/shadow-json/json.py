@@ -1,0 +1,1 @@
+MINE = "user's json"

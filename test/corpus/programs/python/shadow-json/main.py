@@ -1,0 +1,3 @@
+import json, sys
+print(json.MINE, json.__file__.endswith("workspace/json.py"))
+import logging.config

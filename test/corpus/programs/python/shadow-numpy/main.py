@@ -1,0 +1,2 @@
+import numpy
+print(numpy.WHO, numpy.__path__ is not None)

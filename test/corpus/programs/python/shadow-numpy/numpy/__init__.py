@@ -1,0 +1,1 @@
+WHO = "user's numpy package"

@@ -1,0 +1,2 @@
+import os
+print(hasattr(os, "WHO"), os.getcwd() != "")

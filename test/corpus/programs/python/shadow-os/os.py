@@ -1,0 +1,1 @@
+WHO = "never imported"

@@ -1,0 +1,1 @@
+WHO = "lib first"

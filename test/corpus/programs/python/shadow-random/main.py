@@ -1,0 +1,2 @@
+import random, tempfile
+print(random.WHO)

@@ -1,0 +1,2 @@
+WHO = "user's random"
+Random = None

@@ -1,0 +1,2 @@
+import { x } from "./missing";
+console.log(x);

@@ -1,0 +1,2 @@
+import { boom } from "./lib";
+boom<string>("x");

@@ -1,0 +1,2 @@
+const ok: number = 1;
+let bad: string = ;

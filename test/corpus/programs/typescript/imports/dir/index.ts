@@ -1,0 +1,1 @@
+export const inner = [1, 2] as number[];

@@ -1,0 +1,11 @@
+import def, { named, type Shape } from "./lib";
+import { other } from "./other.ts";
+import { viaJs } from "./via.js";
+import * as ns from "./dir";
+import data from "./data.json";
+import fs from "node:fs";
+import path = require("path");
+import type { Nothing } from "./types-only";
+const s: Shape = { w: 1 };
+console.log(def(2), named, other, viaJs, ns.inner, data.list, typeof fs.readFileSync, path.basename("/a/b"), s);
+import("./lib").then((m) => console.log("dynamic", m.named));

@@ -1,0 +1,1 @@
+export let other = "other" as const;

@@ -1,0 +1,2 @@
+async function f(): Promise<void> { throw new RangeError("lost"); }
+void f();

@@ -1,0 +1,2 @@
+import { v } from "./m";
+console.log(v, typeof import.meta.url);

@@ -1,0 +1,3 @@
+import { parentPort } from "node:worker_threads";
+const n: number = 3;
+parentPort!.postMessage({ n });
