@@ -73,7 +73,8 @@ export function installGuestRuntime(stateDir: string): GuestRuntime {
   const directory = join(stateDir, "runtime", `${prebuilt.version}-${hostEtcVersion()}`);
   const guest = join(directory, "skerry-guest");
   if (existsSync(guest)) return { directory, guest };
-  mkdirSync(join(stateDir, "runtime"), { recursive: true, mode: 0o711 });
+  if (mkdirSync(join(stateDir, "runtime"), { recursive: true }) !== undefined)
+    chmodSync(join(stateDir, "runtime"), 0o711);
   const temporary = join(stateDir, "runtime", `.new-${randomBytes(6).toString("hex")}`);
   try {
     mkdirSync(join(temporary, "etc", "ssl"), { recursive: true });

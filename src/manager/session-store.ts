@@ -151,8 +151,7 @@ export class SessionStore {
 
   #prepare(): void {
     ensureStateDirectory(this.#root);
-    for (const name of ["sessions", "ephemeral"])
-      mkdirSync(join(this.#root, name), { recursive: true, mode: 0o711 });
+    for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.#root, name));
   }
 
   #make(key: string, path: string, holder: string): { key: string; path: string; owner: Owner | undefined } {
@@ -205,6 +204,10 @@ export class SessionStore {
       throw new SandboxError("INTERNAL", "A session's record cannot be read", { cause: error });
     }
   }
+}
+
+function ensurePassable(path: string): void {
+  if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
 }
 
 function ownerOf(meta: Meta): Owner | undefined {

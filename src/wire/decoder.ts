@@ -39,7 +39,8 @@ export class FrameDecoder {
     while (at < chunk.length) {
       if (this.#left < 0) {
         at = this.#readHeader(chunk, at);
-        if (this.#left < 0) return;
+        // Still incomplete, or a frame without a payload.
+        if (this.#left < 0) continue;
       }
       at = isOutput(this.#type) ? this.#passOutput(chunk, at) : this.#fillControl(chunk, at);
     }

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SandboxError } from "../errors.js";
 
@@ -14,7 +14,8 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
 
 /** Makes the directory, or checks that the one there is ours alone to change. */
 export function ensureStateDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o711 });
+  // Whatever the umask says: root's sandboxes must be able to pass through.
+  if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
   const stat = lstatSync(path);
   if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o022) !== 0) {
     throw new SandboxError(
