@@ -28,9 +28,11 @@ import _frozen_importlib as importlib_core
 import _io
 import _signal
 import _warnings
+import time
 
 CONTROL = 3
 MAX_JOB = 1 << 20
+STANDBYS = 2  # one for the next job, one for the job after it while the first is replaced
 ModuleType = type(sys)
 
 # Settings that Python reads only while it starts, and that a fork can honour all the same.
@@ -333,6 +335,17 @@ def search_path_of(env, path):
 # --- In the child ---------------------------------------------------------------------------------
 
 
+def rehearse():
+    """Goes through the motions of become(), so that the pages it writes to are ours by the time it counts."""
+    env = dict(START_ENV)
+    path = REHEARSAL["path"]
+    parse_job(REHEARSAL_TEXT)
+    needs_cold_start(REHEARSAL, path, search_path_of(env, path))
+    replace_environment(env)
+    open_streams(env)
+    native.fopen(b"/dev/null/none", b"rb")
+
+
 def become(job):
     """Turns this fork into what `python3 path args` is just before the program's first line."""
     env = job["env"]
@@ -572,6 +585,7 @@ def program(channel, result, partial):
     main.depth = lambda _: depths.append(native.depth())
     yield partial(native.run_file, native.fmemopen(WARM_UP, len(WARM_UP), b"rb"), b"<warm-up>", 1, native.compiler_flags)
     main = sys.modules["__main__"] = pristine_main()
+    rehearse()
     path = become(receive_job(channel))
     encoded = os.fsencode(path)
     file = native.fopen(encoded, b"rb")
@@ -647,7 +661,7 @@ def parse_job(data):
 class Zygote:
     def __init__(self, control):
         self.control = control
-        self.standby = None  # (pid, channel)
+        self.standbys = {}  # pid -> channel, oldest first
         self.jobs = set()
         self.signals = -1
         self.buffer = bytearray(MAX_JOB)
@@ -675,20 +689,22 @@ class Zygote:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
             leave_python(there)
         there.close()
-        self.standby = (pid, here)
+        self.standbys[pid] = here
 
     def start(self, data, fds):
         """Hands one job to the standby and says which process runs it."""
         parse_job(data)
-        for attempt in (1, 2):
-            if self.standby is None:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))]
+        while True:
+            fresh = not self.standbys
+            if fresh:
                 self.fork_standby()
-            pid, channel = self.standby
-            self.standby = None
+            pid = next(iter(self.standbys))
+            channel = self.standbys.pop(pid)
             try:
-                channel.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))])
+                channel.sendmsg([data], rights)
             except OSError:
-                if attempt == 2:
+                if fresh:
                     raise
                 continue  # someone killed the standby
             finally:
@@ -718,21 +734,25 @@ class Zygote:
         return True
 
     def reap(self):
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                pid = 0
-            sys.modules.pop("resource", None)  # wait4() imports it
-            if not pid:
-                return
-            if pid in self.jobs:
-                self.jobs.discard(pid)
-                micros = (pid, status, usage.ru_utime * 1e6, usage.ru_stime * 1e6, usage.ru_maxrss)
-                self.say("X%d %d %d %d %d" % micros)
-            elif self.standby and pid == self.standby[0]:
-                self.standby[1].close()
-                self.standby = None
+        sys.modules["resource"] = KEPT["resource"]  # wait4() imports it each time
+        try:
+            while self.reap_one():
+                pass
+        finally:
+            del sys.modules["resource"]
+
+    def reap_one(self):
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid in self.jobs:
+            self.jobs.discard(pid)
+            micros = (pid, status, usage.ru_utime * 1e6, usage.ru_stime * 1e6, usage.ru_maxrss)
+            self.say("X%d %d %d %d %d" % micros)
+        elif pid in self.standbys:
+            self.standbys.pop(pid).close()
+        return pid != 0
 
     def run(self):
         self.signals = native.signalfd([_signal.SIGCHLD])
@@ -741,13 +761,17 @@ class Zygote:
         poller.register(self.signals, select.POLLIN)
         self.say("R")
         while True:
-            if self.standby is None:
+            # The timeout while jobs run is only for a preload whose threads steal SIGCHLD.
+            wait = 1000 if self.jobs else None
+            if len(self.standbys) < STANDBYS:
+                # A short job finishes first: forking beside it would take its memory bandwidth.
+                wait = 4 if self.jobs and self.standbys else 0
+            ready = [fd for fd, _ in poller.poll(wait)]
+            if not ready and len(self.standbys) < STANDBYS:
                 try:
                     self.fork_standby()
                 except OSError:
-                    pass  # the next job tries again and reports it
-            # The timeout is only for a preload whose threads steal SIGCHLD.
-            ready = [fd for fd, _ in poller.poll(1000 if self.jobs else None)]
+                    time.sleep(0.01)  # no memory or processes left; the next job tries again and reports it
             if self.signals in ready:
                 os.read(self.signals, 4096)
             if self.signals in ready or not ready:
@@ -797,6 +821,8 @@ names = json_loads(sys.argv[1]).get("preload", []) if len(sys.argv) > 1 else []
 preload(["threading", *names] if names else [], lambda text: zygote.say("W" + text))
 KEPT = {**sys.modules, **LOADED}
 del KEPT["__main__"]
+REHEARSAL = {"path": os.path.abspath(sys.argv[0]), "argv": ["rehearsal", "argument"], "cwd": "/", "env": START_ENV}
+REHEARSAL_TEXT = LOADED["json"].dumps(REHEARSAL).encode()
 ending.watch_system_exit()
 importlib_core._load_unlocked = SERVING["_load_unlocked"]
 gc.collect()
