@@ -384,14 +384,14 @@ export class SandboxManager {
     const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
     const now = Date.now();
     for (const entry of this.#entries.values()) {
-      void entry.sandbox.then(
-        (sandbox) => {
+      entry.sandbox
+        .then((sandbox) => {
           const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
           const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
           return idle || old ? sandbox.stop() : undefined;
-        },
-        () => undefined,
-      );
+        })
+        // A failed start is its caller's to hear of, a failed stop the next caller's.
+        .catch(() => undefined);
     }
   }
 }

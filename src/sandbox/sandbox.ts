@@ -81,7 +81,7 @@ export class Sandbox {
     this.files = new SandboxFiles(init.instance, init.workspace, () => this.#changes.invalidate());
     this.#warm = new WarmInterpreters(init.instance, init.settings.warm);
     // Whatever ends the guest ends the sandbox.
-    void init.instance.runner.closed.then(() => this.stop());
+    void init.instance.runner.closed.then(() => this.#stopInBackground());
   }
 
   get isRunning(): boolean {
@@ -158,6 +158,11 @@ export class Sandbox {
     return this.stop();
   }
 
+  /** A failure is told to whoever asks for the stop; nobody has here. */
+  #stopInBackground(): void {
+    this.stop().catch(() => undefined);
+  }
+
   async #stop(): Promise<void> {
     try {
       await this.#instance.destroy();
@@ -229,7 +234,7 @@ export class Sandbox {
     changes: { readonly written: readonly string[]; readonly deleted: readonly string[] } | undefined,
     timeoutMs = this.#settings.timeoutMs,
   ): ExecutionResult {
-    if (!outcome.clean) void this.stop();
+    if (!outcome.clean) this.#stopInBackground();
     return createResult(outcome, {
       sandboxType: this.type,
       sandboxId: this.id,
