@@ -586,7 +586,11 @@ def program(channel, result, partial):
     yield partial(native.run_file, native.fmemopen(WARM_UP, len(WARM_UP), b"rb"), b"<warm-up>", 1, native.compiler_flags)
     main = sys.modules["__main__"] = pristine_main()
     rehearse()
-    path = become(receive_job(channel))
+    try:
+        path = become(receive_job(channel))
+    except OSError as error:
+        os.write(2, ("skerry: cannot start Python: %s\n" % error).encode("utf-8", "backslashreplace"))
+        os._exit(126)
     encoded = os.fsencode(path)
     file = native.fopen(encoded, b"rb")
     if not file:

@@ -107,13 +107,14 @@ function usesTopLevelAwait(code) {
 
 /** Whether the entry file imports a package that this Node cannot `require`. */
 function importsEsmPackage(filename) {
-  if (process.features.require_module || !fs.existsSync(filename)) return false;
+  if (!fs.existsSync(filename)) return false;
   const source = fs.readFileSync(filename, "utf8");
   const require = Module.createRequire(filename);
   for (const [, name] of source.matchAll(/(?:from|import)\s*\(?\s*["']([^"'./][^"']*)["']/g)) {
     if (Module.isBuiltin(name)) continue;
     try {
       const file = require.resolve(name);
+      if (process.features.require_module) continue;
       if (file.endsWith(".mjs") || (file.endsWith(".js") && packageType(path.dirname(file)) === "module")) return true;
     } catch (error) {
       if (error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED") return true;

@@ -16,7 +16,8 @@ export function validateSessionKey(key: unknown): string {
     throw invalid(`it is longer than ${MAX_KEY_CHARACTERS} characters`);
   }
   if (/\p{Cs}/u.test(key)) throw invalid("it holds half of a character (a lone surrogate)");
-  if (/\p{Cc}/u.test(key)) throw invalid(`"${visibleName(key)}" holds a control character`);
+  if (/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(key))
+    throw invalid(`"${visibleName(key)}" holds a control character`);
   if (/[/\\]/.test(key)) throw invalid(`"${visibleName(key)}" holds a slash or a backslash`);
   return key;
 }

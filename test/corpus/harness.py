@@ -2,7 +2,9 @@
 """Runs every program of the corpus plainly and through the warm runners, and compares.
 
 Acts as the guest: it owns the other end of descriptor 3. Both runs use the same directory, arguments
-and environment; stdout, stderr and the way the process ended must be equal byte for byte.
+and environment; stdout, stderr and the way the process ended must be equal byte for byte. Siblings of
+a program: `.stdin`, `.args` and `.env` (JSON), `.stdio` ({"stdout": "full" or "broken"}), and `.stdout`,
+what it must print, for TypeScript, where the plain run uses our hooks as well.
 
     harness.py [--python FILE] [--node FILE] [--preload a,b] [filter ...]
 """
@@ -40,6 +42,7 @@ class Program:
         self.args = json.loads(self._read(base + ".args", b"[]"))
         self.env = json.loads(self._read(base + ".env", b"{}"))
         self.stdio = json.loads(self._read(base + ".stdio", b"{}"))
+        self.expected = self._read(base + ".stdout", None)
 
     @staticmethod
     def _read(path, default):
@@ -66,7 +69,7 @@ def load_programs(filters):
         folder = os.path.join(PROGRAMS, language)
         for entry in sorted(os.listdir(folder)):
             name, extension = os.path.splitext(entry)
-            if extension in (".stdin", ".args", ".env", ".stdio"):
+            if extension in (".stdin", ".args", ".env", ".stdio", ".stdout"):
                 continue
             label = language + "/" + name
             if not filters or any(text in label for text in filters):
@@ -266,7 +269,7 @@ def main():
             file = program.place(directory)
             command = [options.node, *require, "--require", runner, runner]
             warm = run_parked(command, program, file, directory, base_env, env)
-        same = plain[:3] == warm[:3] and plain[0] != "timeout"
+        same = plain[:3] == warm[:3] and plain[0] != "timeout" and program.expected in (None, plain[1])
         counts[program.language] = counts.get(program.language, 0) + 1
         print("%s %-48s %-10s plain %6.1f ms  warm %6.1f ms" % ("ok  " if same else "FAIL", label, plain[0], plain[3] * 1e3, warm[3] * 1e3), flush=True)
         if not same:

@@ -1,0 +1,55 @@
+import { execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+
+const ROOT = join(import.meta.dirname, "..");
+const USER = "65534";
+
+interface Outcome {
+  readonly title: string;
+  readonly skip?: string;
+  readonly error?: string;
+}
+
+/** The built package where another user can read it: a clone may be in a home directory. */
+const copy = mkdtempSync(join(tmpdir(), "skerry-ordinary-"));
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+async function runAsOrdinaryUser(): Promise<Outcome[]> {
+  for (const name of ["dist", "prebuilt", "package.json", "node_modules", "test/conformance-worker.mjs"]) {
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
+  }
+  execFileSync("chmod", ["-R", "a+rX", copy]);
+  const command = ["--reuid", USER, "--regid", USER, "--clear-groups", process.execPath, "test/conformance-worker.mjs", "bubblewrap"];
+  const child = spawn("setpriv", command, {
+    cwd: copy,
+    env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const outcomes: Outcome[] = [];
+  for await (const line of createInterface({ input: child.stdout })) outcomes.push(JSON.parse(line) as Outcome);
+  return outcomes;
+}
+
+const reason = process.getuid?.() === 0 ? undefined : "it takes root to become another user";
+if (reason !== undefined) console.log(`skipped: ordinary user: ${reason}`);
+const outcomes = reason === undefined ? await runAsOrdinaryUser() : [];
+
+describe.skipIf(reason !== undefined)("bubblewrap as an ordinary user", () => {
+  it("claims everything but what takes root", () => {
+    const refused = outcomes.filter(({ skip }) => skip !== undefined).map(({ title }) => title);
+    expect(refused).toEqual([
+      "ends a program at the memory limit, says so, and goes on working",
+      "limits processor time",
+      "limits the workspace in bytes and in files",
+    ]);
+    expect(outcomes.length).toBeGreaterThan(25);
+  });
+
+  for (const { title, error } of outcomes.filter(({ skip }) => skip === undefined)) {
+    it(title, () => expect(error).toBeUndefined());
+  }
+});
