@@ -32,7 +32,6 @@ import time
 
 CONTROL = 3
 MAX_JOB = 1 << 20
-STANDBYS = 2  # one for the next job, one for the job after it while the first is replaced
 ModuleType = type(sys)
 
 # Settings that Python reads only while it starts, and that a fork can honour all the same.
@@ -666,6 +665,7 @@ class Zygote:
     def __init__(self, control):
         self.control = control
         self.standbys = {}  # pid -> channel, oldest first
+        self.wanted = 2  # one for the next job, one for the job after it while the first is replaced
         self.jobs = set()
         self.signals = -1
         self.buffer = bytearray(MAX_JOB)
@@ -687,8 +687,8 @@ class Zygote:
         if pid == 0:
             os.setsid()
             native.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-            here.close()
-            self.control.close()
+            for other in (here, self.control, *self.standbys.values()):
+                other.close()
             os.close(self.signals)
             _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
             leave_python(there)
@@ -767,11 +767,11 @@ class Zygote:
         while True:
             # The timeout while jobs run is only for a preload whose threads steal SIGCHLD.
             wait = 1000 if self.jobs else None
-            if len(self.standbys) < STANDBYS:
+            if len(self.standbys) < self.wanted:
                 # A short job finishes first: forking beside it would take its memory bandwidth.
                 wait = 4 if self.jobs and self.standbys else 0
             ready = [fd for fd, _ in poller.poll(wait)]
-            if not ready and len(self.standbys) < STANDBYS:
+            if not ready and len(self.standbys) < self.wanted:
                 try:
                     self.fork_standby()
                 except OSError:
@@ -820,7 +820,9 @@ PLAIN_DEPTH = depths[0]
 ending = Exit()
 loaded("atexit").register(ending.last_atexit)
 zygote = Zygote(socket.socket(fileno=CONTROL))
-names = json_loads(sys.argv[1]).get("preload", []) if len(sys.argv) > 1 else []
+config = json_loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+zygote.wanted = config.get("standbys", zygote.wanted)
+names = config.get("preload", [])
 # C extensions import threading unseen by the recorder unless it is set aside before.
 preload(["threading", *names] if names else [], lambda text: zygote.say("W" + text))
 KEPT = {**sys.modules, **LOADED}

@@ -18,6 +18,7 @@ const FAILED = Symbol("transform failed");
 
 let sucrase;
 let entryFile;
+let entryCode;
 
 delete require.cache[__filename];
 for (const extension of EXTENSIONS) Module._extensions[extension] = loadTypescript;
@@ -44,15 +45,16 @@ Module.runMain = function runMain(main = process.argv[1]) {
   const file = path.resolve(main);
   if (!TYPESCRIPT.test(file)) return plainRunMain.call(Module, main);
   Module.runMain = plainRunMain;
-  entryFile = fs.existsSync(file) ? fs.realpathSync(file) : file;
+  if (!fs.existsSync(file)) return plainRunMain.call(Module, main);
+  entryFile = fs.realpathSync(file);
   try {
-    if (importsEsmPackage(entryFile)) return runAsEsm(entryFile);
-    return Module._load(file, null, true);
+    entryCode = toCommonJs(fs.readFileSync(entryFile, "utf8"), entryFile);
   } catch (error) {
-    if (!error?.[FAILED]) throw error;
+    if (!error[FAILED]) throw error;
     fs.writeSync(2, `${error.stack}\n\nNode.js ${process.version}\n`);
     return process.exit(1);
   }
+  return importsEsmPackage(entryFile) ? runAsEsm(entryFile) : Module._load(file, null, true);
 };
 
 // The parked runner finds it here.
@@ -60,7 +62,7 @@ Module.runMain.warmUp = warmUp;
 
 /** Compiles one TypeScript file as CommonJS; also serves `require` and `import` of .ts files. */
 function loadTypescript(module, filename) {
-  let code = toCommonJs(fs.readFileSync(filename, "utf8"), filename);
+  let code = filename === entryFile ? entryCode : toCommonJs(fs.readFileSync(filename, "utf8"), filename);
   if (/\bimport\.meta\b/.test(code)) {
     code = `const __import_meta = { url: require("node:url").pathToFileURL(__filename).href, filename: __filename, dirname: __dirname };${code.replace(/\bimport\.meta\b/g, "__import_meta")}`;
   }
@@ -107,7 +109,6 @@ function usesTopLevelAwait(code) {
 
 /** Whether the entry file imports a package that this Node cannot `require`. */
 function importsEsmPackage(filename) {
-  if (!fs.existsSync(filename)) return false;
   const source = fs.readFileSync(filename, "utf8");
   const require = Module.createRequire(filename);
   for (const [, name] of source.matchAll(/(?:from|import)\s*\(?\s*["']([^"'./][^"']*)["']/g)) {

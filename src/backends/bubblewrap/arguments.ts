@@ -1,8 +1,9 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { CreateSpec, FilesystemRules } from "../backend.js";
+import type { CreateSpec } from "../backend.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 import { filesystemArguments, hide } from "./host-paths.js";
+import { SECCOMP_FD } from "./launcher.js";
 import { workspacePath } from "./workspace-image.js";
 
 export const GUEST_WORKSPACE = "/workspace";
@@ -17,7 +18,7 @@ const ROOT_PATHS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline"];
 
 /** Everything in the sandbox's view that does not change from one sandbox to the next. */
-export function commonArguments(runtime: GuestRuntime, rules: FilesystemRules): string[] {
+export function commonArguments(runtime: GuestRuntime): string[] {
   const empty = join(runtime.directory, "empty");
   return [
     ...[
@@ -37,21 +38,25 @@ export function commonArguments(runtime: GuestRuntime, rules: FilesystemRules): 
     ...["--proc", "/proc"],
     ...HIDDEN_PROC.filter(existsSync).flatMap((path) => hide(path, empty)),
     ...["--dev", "/dev"],
-    ...filesystemArguments(rules, empty),
   ];
 }
 
 /** The rest: sizes, names, the workspace. The root itself becomes read-only last. */
-export function sandboxArguments(common: readonly string[], spec: CreateSpec, seccompFd: number): string[] {
+export function sandboxArguments(
+  runtime: GuestRuntime,
+  common: readonly string[],
+  spec: CreateSpec,
+): string[] {
   return [
     ...common,
     ...["--hostname", spec.hostname ?? "skerry"],
     ...sizedTmpfs("/tmp", spec.limits.tmpMb ?? 256),
     ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
+    ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
     ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
     ...["--chdir", GUEST_WORKSPACE],
     ...["--remount-ro", "/dev", "--remount-ro", "/"],
-    ...["--seccomp", String(seccompFd)],
+    ...["--seccomp", String(SECCOMP_FD)],
   ];
 }
 

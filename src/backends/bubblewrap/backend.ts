@@ -8,7 +8,7 @@ import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
 import { commonArguments, GUEST_RUNTIME, GUEST_WORKSPACE, sandboxArguments } from "./arguments.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
-import { describeExit, type Launched, launch, SECCOMP_FD } from "./launcher.js";
+import { describeExit, type Launched, launch } from "./launcher.js";
 import { findHostFacts, findMke2fs, type HostFacts, namespaceProblem, probeHost } from "./probe.js";
 import { compileSeccomp } from "./seccomp/compile.js";
 import { PROFILE } from "./seccomp/profile.js";
@@ -36,7 +36,7 @@ class BubblewrapBackend implements SandboxBackend {
   #facts: HostFacts | undefined;
   #runtime: GuestRuntime | undefined;
   #seccomp: Buffer | undefined;
-  #common: { readonly key: string; readonly arguments: readonly string[] } | undefined;
+  #common: { readonly runtime: GuestRuntime; readonly arguments: readonly string[] } | undefined;
 
   constructor(context: BackendContext) {
     this.#context = context;
@@ -65,7 +65,7 @@ class BubblewrapBackend implements SandboxBackend {
       launched = launch({
         launcher: runtime.guest,
         bubblewrap: facts.bubblewrap,
-        arguments: sandboxArguments(this.#commonArguments(runtime, spec), spec, SECCOMP_FD),
+        arguments: sandboxArguments(runtime, this.#commonArguments(runtime), spec),
         command: `${GUEST_RUNTIME}/skerry-guest`,
         seccomp: this.#seccompFilter(),
         cgroupFiles: cgroup?.procsFiles ?? [],
@@ -111,15 +111,9 @@ class BubblewrapBackend implements SandboxBackend {
     return this.#seccomp;
   }
 
-  #commonArguments(runtime: GuestRuntime, spec: CreateSpec): readonly string[] {
-    const { filesystem } = spec;
-    const shares = filesystem.allowRead.length + filesystem.allowWrite.length > 0;
-    // What is shared from the host may change between two sandboxes; the rest does not.
-    const key = shares ? "" : JSON.stringify([runtime.directory, filesystem]);
-    if (!shares && this.#common?.key === key) return this.#common.arguments;
-    const common = commonArguments(runtime, filesystem);
-    this.#common = { key, arguments: common };
-    return common;
+  #commonArguments(runtime: GuestRuntime): readonly string[] {
+    if (this.#common?.runtime !== runtime) this.#common = { runtime, arguments: commonArguments(runtime) };
+    return this.#common.arguments;
   }
 }
 

@@ -7,6 +7,9 @@ import type { FilesystemRules } from "../backend.js";
 /** A walk of a shared host directory stops here, and says so. */
 const MAX_ENTRIES = 100_000;
 
+/** The kernel's and other programs' doors, and what the sandbox itself stands on. */
+const NEVER_SHARED = ["/proc", "/sys", "/dev", "/run", "/var/run", "/workspace", "/opt/skerry"];
+
 /** What the configured rules mean for this host's files, as bubblewrap's arguments. */
 export function filesystemArguments(rules: FilesystemRules, emptyDirectory: string): string[] {
   const readable = rules.allowRead.map((path) => sharedPath(path, "allowRead"));
@@ -42,7 +45,7 @@ function sharedPath(path: string, rule: string): string {
       },
     );
   }
-  if (["/proc", "/sys", "/dev", "/run"].some((root) => isBelow(normal, root))) {
+  if (NEVER_SHARED.some((root) => isBelow(normal, root)) || normal === "/tmp") {
     throw new SandboxError("CONFIG_INVALID", `filesystem.${rule}: ${normal} cannot be shared with a sandbox`);
   }
   if (!existsSync(normal)) {

@@ -18,7 +18,7 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../../errors.js";
-import type { CreateSpec } from "../backend.js";
+import type { CreateSpec, Limits } from "../backend.js";
 
 const run = promisify(execFile);
 
@@ -57,8 +57,7 @@ export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Pro
   const existing = statSync(image, { throwIfNoEntry: false });
   if (existing !== undefined) {
     if (tools.mke2fs === undefined) throw cannotMount();
-    const sizeMb = existing.size / 1024 / 1024;
-    if ((spec.requestedLimits.workspaceMb ?? sizeMb) < sizeMb) throw fixedSize(`${sizeMb} MB`);
+    if (isSmaller(spec.requestedLimits, existing.size)) throw fixedSize("more room");
     return image;
   }
   if (workspaceMb === undefined && workspaceInodes === undefined) return undefined;
@@ -68,7 +67,7 @@ export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Pro
       return undefined;
     throw fixedSize("no limit");
   }
-  const size = { sizeMb: workspaceMb ?? 1024, inodes: workspaceInodes ?? 100_000 };
+  const size = { sizeMb: workspaceMb ?? DEFAULT_SIZE.sizeMb, inodes: workspaceInodes ?? DEFAULT_SIZE.inodes };
   try {
     await createWorkspaceImage(image, size, { ...tools, mke2fs: tools.mke2fs });
   } catch (error) {
@@ -76,6 +75,22 @@ export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Pro
     if (systemCode(error) !== "EEXIST") throw error;
   }
   return image;
+}
+
+/** An inode takes this much of the image; it is added, so that the limit is what files can use. */
+const INODE_BYTES = 256;
+const DEFAULT_SIZE: ImageSize = { sizeMb: 1024, inodes: 100_000 };
+
+function imageMb({ sizeMb, inodes }: ImageSize): number {
+  return Math.ceil(sizeMb + (inodes * INODE_BYTES) / 1024 / 1024);
+}
+
+/** True when these limits ask for less than an image of so many bytes holds. */
+function isSmaller({ workspaceMb, workspaceInodes }: Limits, bytes: number): boolean {
+  if (workspaceMb === undefined) return false;
+  return (
+    imageMb({ sizeMb: workspaceMb, inodes: workspaceInodes ?? DEFAULT_SIZE.inodes }) * 1024 * 1024 < bytes
+  );
 }
 
 function cannotMount(): SandboxError {
@@ -138,15 +153,16 @@ async function makeTemplate(
 ): Promise<Template> {
   mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
   const image = join(cacheDir, `.new-${randomBytes(6).toString("hex")}`);
+  const totalMb = imageMb({ sizeMb, inodes });
   // No journal: nothing here outlives a crash of the kernel. No reserve for root. Tables are zeroed when used.
   const features = ["-O", "^has_journal,^resize_inode,^metadata_csum", "-m", "0"];
   const layout = ["-N", String(inodes), "-E", "lazy_itable_init=1,nodiscard,assume_storage_prezeroed=1"];
   try {
-    await run(mke2fs, ["-q", "-F", "-t", "ext4", ...features, ...layout, image, `${Math.ceil(sizeMb)}M`], {
+    await run(mke2fs, ["-q", "-F", "-t", "ext4", ...features, ...layout, image, `${totalMb}M`], {
       env: {},
     });
     const { stdout } = await run(guest, ["--extents", image], { env: {} });
-    const template = readExtents(image, stdout, Math.ceil(sizeMb) * 1024 * 1024);
+    const template = readExtents(image, stdout, totalMb * 1024 * 1024);
     writeTemplate(key, template);
     return template;
   } catch (error) {

@@ -1,0 +1,166 @@
+import { execFile, spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseConfig } from "../../config/index.js";
+import { SandboxManager, type SandboxManagerOptions } from "../../manager/index.js";
+import { encodeFields, u32 } from "../../wire/index.js";
+import { findPrebuilt } from "../guest-runtime.js";
+
+const run = promisify(execFile);
+const isRoot = process.getuid?.() === 0;
+let directory: string;
+const managers: SandboxManager[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "skerry-bubblewrap-"));
+  chmodSync(directory, 0o711);
+});
+
+afterEach(async () => {
+  await Promise.all(managers.splice(0).map((manager) => manager.close()));
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function createManager(options: SandboxManagerOptions = {}): SandboxManager {
+  const manager = new SandboxManager({
+    backend: "bubblewrap",
+    stateDir: join(directory, "state"),
+    handleSignals: false,
+    ...options,
+  });
+  managers.push(manager);
+  return manager;
+}
+
+/** Opens a session in a process of its own and runs a shell command in it. */
+async function runElsewhere(key: string, command: string): Promise<string> {
+  const script =
+    `const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
+    `const manager = new SandboxManager({ stateDir: ${JSON.stringify(join(directory, "state"))} });\n` +
+    `const sandbox = await manager.getSandbox(${JSON.stringify(key)});\n` +
+    `console.log((await sandbox.shell(${JSON.stringify(command)})).stdout);\nawait manager.close();`;
+  return (await run(process.execPath, ["--input-type=module", "-e", script])).stdout.trim();
+}
+
+describe("bubblewrap", () => {
+  it("shares a session's files between processes that use it at the same time", async () => {
+    const manager = createManager();
+    const sandbox = await manager.getSandbox("shared");
+    await sandbox.shell("echo from-here > a");
+    expect(await runElsewhere("shared", "cat a; echo from-there > b; id -u")).toBe("from-here\n1000");
+    expect(await sandbox.files.readText("b")).toBe("from-there\n");
+    // The first one leaves while another one still works, and comes back.
+    const elsewhere = runElsewhere("shared", "sleep 1; cat a b; echo late > c");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await manager.cleanupSession("shared");
+    const again = await manager.getSandbox("shared");
+    expect(await elsewhere).toBe("from-here\nfrom-there");
+    expect(await again.files.readText("c")).toBe("late\n");
+  });
+
+  it("opens one session from many processes at once", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        runElsewhere("crowd", `echo ${index} > f${index}; cat f${index}`),
+      ),
+    );
+    expect(answers).toEqual(["0", "1", "2", "3", "4", "5"]);
+    const sandbox = await createManager().getSandbox("crowd");
+    expect((await sandbox.files.list()).map(({ path }) => path)).toEqual([
+      "f0",
+      "f1",
+      "f2",
+      "f3",
+      "f4",
+      "f5",
+    ]);
+  });
+
+  it("shows shared paths read-only, and hides what is denied in them", async () => {
+    const shared = join(directory, "data");
+    mkdirSync(join(shared, "private"), { recursive: true });
+    writeFileSync(join(shared, "public.txt"), "public");
+    writeFileSync(join(shared, "private/key"), "secret");
+    writeFileSync(join(shared, "server.pem"), "secret");
+    const config = await parseConfig({
+      sandbox: { filesystem: { allowRead: [shared], denyRead: [join(shared, "private"), "*.pem"] } },
+    });
+    const sandbox = await createManager({ config }).getSandbox("s");
+    const result = await sandbox.shell(
+      `cd ${shared} && cat public.txt private/key server.pem; ls private; touch new`,
+    );
+    expect(result.stdout).toBe("public");
+    expect(result.stderr).toContain("Read-only file system");
+  });
+
+  it("remembers the size a session's workspace was made with", async ({ skip }) => {
+    if (!isRoot) skip("only root can limit a workspace");
+    const manager = createManager();
+    await manager.getSandbox("s", { limits: { workspaceMb: 64 } });
+    await manager.cleanupSession("s");
+    const again = await manager.getSandbox("s");
+    expect((await again.shell("df -m --output=size /workspace | tail -1")).stdout.trim()).toMatch(/^[56]\d$/);
+    await manager.cleanupSession("s");
+    await expect(manager.getSandbox("s", { limits: { workspaceMb: 32 } })).rejects.toMatchObject({
+      code: "LIMIT_UNENFORCEABLE",
+    });
+  });
+
+  it("runs each session as a user of its own, and no one as root", async ({ skip }) => {
+    if (!isRoot) skip("only root has users to give");
+    const manager = createManager();
+    const uids = await Promise.all(
+      ["a", "b"].map(async (key) => {
+        const sandbox = await manager.getSandbox(key);
+        const sleeping = sandbox.exec(["sleep", "30"], { stream: true })[Symbol.asyncIterator]();
+        const started = await sleeping.next();
+        expect(started.value).toMatchObject({ type: "started" });
+        return ownersOf("sleep\u000030\u0000");
+      }),
+    );
+    const all = new Set(uids.flat());
+    expect(all.size).toBe(2);
+    expect([...all].every((uid) => uid >= 1_900_000_000)).toBe(true);
+  });
+
+  it("has a launcher that refuses to start anything as root, or without a filter", ({ skip }) => {
+    if (!isRoot) skip("only root can be refused");
+    const orders = (fields: Parameters<typeof encodeFields>[0]) => {
+      const encoded = encodeFields(fields);
+      const { status, stderr } = spawnSync(findPrebuilt().guest, ["--launch"], {
+        input: Buffer.concat([u32(encoded.length), encoded]),
+        encoding: "utf8",
+      });
+      return [status, stderr];
+    };
+    const program = [2, "/bin/echo"] as const;
+    const command = [10, "x"] as const;
+    const filter = [6, Buffer.alloc(8)] as const;
+    expect(orders([program, command, filter])).toEqual([70, "skerry-guest: refusing to run as root\n"]);
+    expect(orders([program, command, filter, [4, u32(0, 0)]])).toEqual([
+      70,
+      "skerry-guest: refusing to run as root\n",
+    ]);
+    expect(orders([program, command, [4, u32(65534, 65534)]])).toEqual([
+      70,
+      "skerry-guest: no seccomp filter\n",
+    ]);
+    expect(orders([[99, "x"]])).toEqual([70, "skerry-guest: unknown order 99\n"]);
+  });
+});
+
+/** Real user ids, as the host sees them, of processes with that command line. */
+function ownersOf(cmdline: string): number[] {
+  const { stdout } = spawnSync("sh", ["-c", "ls -d /proc/[0-9]*"], { encoding: "utf8" });
+  return stdout.split("\n").flatMap((path) => {
+    try {
+      if (readFileSync(`${path}/cmdline`, "utf8") !== cmdline) return [];
+      return [Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`${path}/status`, "utf8"))![1])];
+    } catch {
+      return [];
+    }
+  });
+}
