@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import type { Benchmark } from "./benchmark.js";
 import { ENTRIES } from "./entries/index.js";
 import { createResult, createSkip, formatTable, Progress, type Result } from "./report.js";
@@ -65,7 +65,9 @@ function parse(argv: string[]): Options | { readonly problem: string } {
     const unknown = positionals.find((name) => !ENTRIES.some((entry) => entry.name === name));
     if (unknown !== undefined) {
       const known = ENTRIES.map(({ name }) => name).join(", ");
-      return { problem: `there is no benchmark named ${JSON.stringify(unknown)}\nhint: Known benchmarks: ${known}.` };
+      return {
+        problem: `there is no benchmark named ${JSON.stringify(unknown)}\nhint: Known benchmarks: ${known}.`,
+      };
     }
     const entries = ENTRIES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
     return { entries, ...values };
@@ -82,7 +84,11 @@ function list(): string {
   }).join("\n");
 }
 
-async function measureAll(entries: readonly Benchmark[], quick: boolean, signal: AbortSignal): Promise<Result[]> {
+async function measureAll(
+  entries: readonly Benchmark[],
+  quick: boolean,
+  signal: AbortSignal,
+): Promise<Result[]> {
   const progress = new Progress(process.stderr);
   const results: Result[] = [];
   for (const entry of entries) {

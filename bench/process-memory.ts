@@ -14,7 +14,9 @@ export async function privateMemoryOfChildren(parent: number, name: string): Pro
   const family = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(family)];
   const roots = processes.filter((each) => each.parent === parent && each.name === name);
   return Promise.all(
-    roots.map(async ({ pid }) => (await Promise.all(family(pid).map(privateBytes))).reduce((sum, bytes) => sum + bytes, 0)),
+    roots.map(async ({ pid }) =>
+      (await Promise.all(family(pid).map(privateBytes))).reduce((sum, bytes) => sum + bytes, 0),
+    ),
   );
 }
 
@@ -37,5 +39,8 @@ async function readProcess(pid: string): Promise<Process | undefined> {
 /** What only this process has, and what would be free without it. */
 async function privateBytes(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
-  return [...text.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0);
+  return [...text.matchAll(/^Private_\w+:\s+(\d+) kB$/gm)].reduce(
+    (sum, [, kib]) => sum + Number(kib) * 1024,
+    0,
+  );
 }

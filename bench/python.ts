@@ -5,11 +5,16 @@ import { PYTHON, type Workbench } from "./workbench.js";
 export async function runPython(sandbox: Sandbox, code: string, stdout: string): Promise<void> {
   const result = await sandbox.runCode({ language: "python", code });
   if (result.success && result.stdout === stdout) return;
-  throw new Error(`the sandbox answered ${result.error ?? JSON.stringify(result.stdout)}: ${result.stderr.slice(-2000)}`);
+  throw new Error(
+    `the sandbox answered ${result.error ?? JSON.stringify(result.stdout)}: ${result.stderr.slice(-2000)}`,
+  );
 }
 
 /** Why the modules cannot be imported by the interpreter that sandboxes see; undefined: they can. */
-export async function missingModules(bench: Workbench, modules: readonly string[]): Promise<string | undefined> {
+export async function missingModules(
+  bench: Workbench,
+  modules: readonly string[],
+): Promise<string | undefined> {
   try {
     await bench.run(PYTHON, ["-c", `import ${modules.join(", ")}`]);
     return undefined;

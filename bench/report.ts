@@ -25,7 +25,11 @@ export function createResult(entry: Benchmark, samples: Samples): Result {
   const baseline = summarize(samples.baseline, entry.better);
   const ratio = ours.p50 / baseline.p50;
   const reached = entry.better === "lower" ? ratio <= entry.goal : ratio >= entry.goal;
-  const checks = (samples.checks ?? []).map((check) => ({ ...check, value: round(check.value), ok: holds(check) }));
+  const checks = (samples.checks ?? []).map((check) => ({
+    ...check,
+    value: round(check.value),
+    ok: holds(check),
+  }));
   return {
     name: entry.name,
     what: entry.what,
@@ -39,7 +43,10 @@ export function createResult(entry: Benchmark, samples: Samples): Result {
   };
 }
 
-export function createSkip(entry: Benchmark, why: { readonly skipped: string } | { readonly error: string }): Result {
+export function createSkip(
+  entry: Benchmark,
+  why: { readonly skipped: string } | { readonly error: string },
+): Result {
   const { name, what, goal, better } = entry;
   const ok = "skipped" in why ? null : false;
   return { name, what, ours: null, baseline: null, ratio: null, goal, better, ok, ...why };
@@ -66,13 +73,15 @@ export function formatTable(results: readonly Result[]): string {
   const rows = [HEAD, ...results.map(cells)];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const lines = rows.map((row) =>
-    row.map((cell, column) => (LEFT_COLUMNS.has(column) ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+    row
+      .map((cell, column) =>
+        LEFT_COLUMNS.has(column) ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
+      )
       .join("  ")
       .trimEnd(),
   );
-  return results
-    .reduce((text, result, index) => [...text, lines[index + 1]!, ...notes(result)], [lines[0]!])
-    .join("\n");
+  const body = results.flatMap((result, index) => [lines[index + 1]!, ...notes(result)]);
+  return [lines[0]!, ...body].join("\n");
 }
 
 function cells({ name, ours, baseline, ratio, goal, better, ok }: Result): string[] {

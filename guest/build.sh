@@ -46,8 +46,8 @@ esac
 
 # The warm interpreters' side travels with the guest.
 mkdir -p prebuilt/runners
-cp guest/runners/*.py guest/runners/*.cjs prebuilt/runners/
-if [ -f guest/runners/bundle-sucrase.mjs ]; then node guest/runners/bundle-sucrase.mjs prebuilt/runners; fi
+cp guest/runners/*.py guest/runners/*.cjs guest/runners/typescript-loader.mjs prebuilt/runners/
+node guest/runners/bundle-sucrase.mjs prebuilt/runners
 
 # Names this build: a host keeps one copy of the runtime per version.
 cat prebuilt/linux-*/skerry-guest prebuilt/runners/* | sha256sum | cut -c1-16 >prebuilt/version

@@ -14,7 +14,9 @@ export const cliRun: Benchmark = {
   better: "lower",
   goal: 2.5,
   async unavailable(bench) {
-    return existsSync(launcher(bench)) ? undefined : "there is no launcher: this is not a clone of the repository";
+    return existsSync(launcher(bench))
+      ? undefined
+      : "there is no launcher: this is not a clone of the repository";
   },
   async measure(bench) {
     const env = { ...bench.env, SKERRY_STATE_DIR: bench.stateDir };

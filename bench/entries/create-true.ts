@@ -51,7 +51,18 @@ function bubblewrapArguments(): string[] {
       lstatSync(path).isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path],
     ),
     ...["--ro-bind", "/etc", "/etc"],
-    ...["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/workspace", "--chdir", "/workspace"],
+    ...[
+      "--proc",
+      "/proc",
+      "--dev",
+      "/dev",
+      "--tmpfs",
+      "/tmp",
+      "--tmpfs",
+      "/workspace",
+      "--chdir",
+      "/workspace",
+    ],
     "true",
   ];
 }

@@ -49,19 +49,29 @@ export const humanevalFresh: Benchmark = {
   },
 };
 
-async function runOurs(bench: Workbench, manager: SandboxManager, program: Program, failures: Set<string>): Promise<void> {
+async function runOurs(
+  bench: Workbench,
+  manager: SandboxManager,
+  program: Program,
+  failures: Set<string>,
+): Promise<void> {
   bench.signal.throwIfAborted();
   const result = await manager.runCodeOnce({ language: "python", code: program.code, signal: bench.signal });
   if (!result.success) failures.add(`${program.name}: ${result.error}`);
 }
 
 function dataFile(bench: Workbench): string {
-  return process.env["SKERRY_HUMANEVAL"] ?? join(bench.repository, "..", "shared", "data", "HumanEval.jsonl.gz");
+  return (
+    process.env["SKERRY_HUMANEVAL"] ?? join(bench.repository, "..", "shared", "data", "HumanEval.jsonl.gz")
+  );
 }
 
 async function loadPrograms(bench: Workbench): Promise<Program[]> {
   const text = gunzipSync(await readFile(dataFile(bench))).toString("utf8");
-  const tasks = text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Task);
+  const tasks = text
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Task);
   const programs = tasks.map((task) => ({
     name: task.task_id,
     code: `${task.prompt}${task.canonical_solution}\n${task.test}\ncheck(${task.entry_point})\n`,
@@ -80,7 +90,11 @@ interface Task {
 }
 
 /** Works through a list, so many at a time. */
-async function forEachOf<T>(items: readonly T[], atOnce: number, action: (item: T) => Promise<void>): Promise<void> {
+async function forEachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  action: (item: T) => Promise<void>,
+): Promise<void> {
   const rest = items.values();
   const work = async () => {
     for (const item of rest) await action(item);

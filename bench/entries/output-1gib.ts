@@ -30,8 +30,7 @@ export const output1Gib: Benchmark = {
     const samples = await interleave(
       bench,
       { rounds: bench.rounds(10), warmUp: 1 },
-      () =>
-        watchMemory(growths, () => speed(() => discardOurs(sandbox, bench))),
+      () => watchMemory(growths, () => speed(() => discardOurs(sandbox, bench))),
       () => speed(() => discardBare(bench)),
     );
     const growth = {
@@ -48,14 +47,19 @@ async function discardOurs(sandbox: Sandbox, bench: Workbench): Promise<number> 
   let bytes = 0;
   for await (const event of sandbox.exec(COMMAND, { stream: true, signal: bench.signal })) {
     if (event.type === "stdout") bytes += event.data.length;
-    else if (event.type === "exit" && !event.result.success) throw new Error(`head failed: ${event.result.error}`);
+    else if (event.type === "exit" && !event.result.success)
+      throw new Error(`head failed: ${event.result.error}`);
   }
   return bytes;
 }
 
 async function discardBare(bench: Workbench): Promise<number> {
   const [program, ...args] = COMMAND;
-  const child = spawn(program, args, { env: bench.env, stdio: ["ignore", "pipe", "inherit"], signal: bench.signal });
+  const child = spawn(program, args, {
+    env: bench.env,
+    stdio: ["ignore", "pipe", "inherit"],
+    signal: bench.signal,
+  });
   let bytes = 0;
   child.stdout.on("data", (data: Buffer) => {
     bytes += data.length;

@@ -2,7 +2,8 @@
 // A parked Node: starts ahead of time, waits for one job, and becomes `node path args`.
 //
 // Start it as `node --require <this file> <this file>`, control socket on descriptor 3; for TypeScript
-// put `--require typescript-hooks.cjs` first.
+// put `--require typescript-hooks.cjs` first. Plain `node <this file> [--typescript]` works as well, but
+// then stack traces end in our frames, and worker threads cannot be TypeScript.
 // As a preload it waits *before* Node calls `Module.runMain`, so the program is started by Node's own
 // main script and no frame of ours is below it. Messages are described in README.md beside this file.
 
@@ -18,7 +19,12 @@ const START_ENV =
 delete require.cache[__filename];
 // `--require` also reaches the program's worker threads, where there is only the trace to remove.
 if (!isMainThread) hidePreloads();
-else if (process.argv[1] === __filename) park();
+else if (process.argv[1] === __filename) {
+  const loadedAsMain = require.main === module;
+  if (loadedAsMain && process.argv.includes("--typescript")) require("./typescript-hooks.cjs");
+  park();
+  if (loadedAsMain) require("node:module").runMain();
+}
 
 function hidePreloads() {
   for (let at; (at = process.execArgv.findIndex((text) => text.startsWith(__dirname))) > 0; ) process.execArgv.splice(at - 1, 2);

@@ -39,7 +39,7 @@ static void prefer_as_memory_victim(void) {
 static void child(const struct spawn *spawn, int report) {
   setsid();
   /* What this command orphans stays below it while it lives; afterwards it comes to us as a stray. */
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!spawn->forks) prctl(PR_SET_CHILD_SUBREAPER, 1);
   prefer_as_memory_victim();
   for (int signo = 1; signo < NSIG; signo++) signal(signo, SIG_DFL);
   sigset_t none;

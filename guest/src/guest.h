@@ -167,6 +167,7 @@ struct spawn {
   const char *cwd;
   int fds[4]; /* stdin, stdout, stderr, control or -1 */
   bool terminal;
+  bool forks; /* its children are commands of their own: what they orphan is not for it to adopt */
 };
 pid_t spawn_process(const struct spawn *spawn, int *error);
 

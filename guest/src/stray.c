@@ -77,17 +77,8 @@ static int kill_unowned_children(pid_t parent) {
 }
 
 /*
- * A command's descendants stay below it while it lives (it is a subreaper). So whatever is a child of ours, or
- * of a warm interpreter, without being a known command, has outlived its command or fled from it.
+ * A command's descendants stay below it while it lives (it is a subreaper). So whatever is a child of ours
+ * without being a known command or warm interpreter has outlived its command or fled from it. Nothing can become
+ * a child of a warm interpreter that it did not fork itself: the filter refuses CLONE_PARENT.
  */
-int kill_strays(void) {
-  int found = kill_unowned_children(getpid());
-  for (struct channel *c = channels; c != NULL; c = c->next) {
-    if (c->closed || c->kind != CH_WARM || c->single || c->pid <= 1) continue;
-    bool forking = false;
-    for (struct channel *x = channels; x != NULL; x = x->next)
-      if (!x->closed && x->kind == CH_EXEC && x->warm == c && x->state == X_PENDING) forking = true;
-    if (!forking) found += kill_unowned_children(c->pid);
-  }
-  return found;
-}
+int kill_strays(void) { return kill_unowned_children(getpid()); }

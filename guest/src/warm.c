@@ -38,7 +38,7 @@ void warm_start(uint32_t id, struct fields fields) {
     else if (field.tag == T_FLAGS && field.length == 1) warm->single = (field.data[0] & X_SINGLE) != 0;
   }
   int control[2] = {-1, -1}, null = open("/dev/null", O_RDWR | O_CLOEXEC), error = 0;
-  struct spawn spawn = {.argv = argv, .env = env, .cwd = cwd, .fds = {null, null, null, -1}};
+  struct spawn spawn = {.argv = argv, .env = env, .cwd = cwd, .fds = {null, null, null, -1}, .forks = !warm->single};
   if (arguments == 0 || null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0) {
     error = errno != 0 ? errno : EINVAL;
   } else if (warm->single && (error = exec_open_pipes(warm)) == 0) {

@@ -26,6 +26,9 @@ export interface WarmLanguage {
   readonly startupVariables: RegExp;
 }
 
+const NODE_STARTUP_VARIABLES =
+  /^(?:NODE_(?!PATH$)\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|GLIBC_\w+|LC_\w+|LANG)$/;
+
 export const LANGUAGES: readonly Language[] = [
   {
     name: "python",
@@ -36,7 +39,11 @@ export const LANGUAGES: readonly Language[] = [
     command: (path) => ["python3", path],
     warm: {
       kind: "fork",
-      command: (runtime, preload) => ["python3", `${runtime}/python-zygote.py`, JSON.stringify({ preload })],
+      command: (runtime, preload) => [
+        "python3",
+        `${runtime}/python-zygote.py`,
+        JSON.stringify({ preload, standbys: 1 }),
+      ],
       startupVariables:
         /^(?:PYTHON(?!PATH$|IOENCODING$|UNBUFFERED$)\w*|LD_\w+|MALLOC_\w+|LC_\w+|LANG|LANGUAGE)$/,
     },
@@ -51,21 +58,24 @@ export const LANGUAGES: readonly Language[] = [
     command: (path) => ["node", path],
     warm: {
       kind: "single",
-      command: (runtime) => ["node", `${runtime}/node-runner.cjs`],
-      startupVariables: /^(?:NODE_\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|LC_\w+|LANG|TZ)$/,
+      command: (runtime) => ["node", "--require", `${runtime}/node-runner.cjs`, `${runtime}/node-runner.cjs`],
+      startupVariables: NODE_STARTUP_VARIABLES,
     },
   },
   {
     name: "typescript",
     aliases: ["ts"],
-    extensions: [".ts", ".mts", ".cts"],
+    extensions: [".ts", ".mts", ".cts", ".tsx"],
     interpreter: "node",
     install: "apt-get install nodejs",
     command: (path, runtime) => ["node", "--require", `${runtime}/typescript-hooks.cjs`, path],
     warm: {
       kind: "single",
-      command: (runtime) => ["node", `${runtime}/node-runner.cjs`, "--typescript"],
-      startupVariables: /^(?:NODE_\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|LC_\w+|LANG|TZ)$/,
+      command: (runtime) => [
+        ...["node", "--require", `${runtime}/typescript-hooks.cjs`],
+        ...["--require", `${runtime}/node-runner.cjs`, `${runtime}/node-runner.cjs`],
+      ],
+      startupVariables: NODE_STARTUP_VARIABLES,
     },
   },
   {

@@ -35,6 +35,8 @@ export interface ExecutionResult {
   /** Created or modified, relative to the workspace, sorted. */
   readonly filesWritten: readonly string[];
   readonly filesDeleted: readonly string[];
+  /** True when an interpreter that was already started ran it. */
+  readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
   readonly error?: string;
 }
@@ -64,6 +66,7 @@ export function createResult(outcome: CommandOutcome, context: ResultContext): E
     cpuTimeMs: round(outcome.cpuTimeMs),
     memoryUsedMb: round(outcome.memoryKb / 1024),
     ...where,
+    warm: outcome.warm,
     ...(!success && { error: describeFailure(outcome, timeoutMs) }),
   };
 }

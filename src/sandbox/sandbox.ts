@@ -164,6 +164,7 @@ export class Sandbox {
   }
 
   async #stop(): Promise<void> {
+    this.#warm.close();
     try {
       await this.#instance.destroy();
     } finally {
@@ -194,6 +195,8 @@ export class Sandbox {
       return await this.#execute(request, options, execution, program.path);
     } catch (error) {
       throw toSandboxError(error).code === "COMMAND_NOT_FOUND" ? languageUnavailable(language, error) : error;
+    } finally {
+      interpreter?.done();
     }
   }
 

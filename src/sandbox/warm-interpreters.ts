@@ -10,69 +10,164 @@ export interface WarmSettings {
 interface Slot {
   readonly handle: WarmHandle;
   ready: boolean;
+  /** When it last took a program; 0: never. */
+  usedAt: number;
+  running: number;
 }
 
 /** A warm interpreter that keeps dying is not started again. */
 const MAX_FAILURES = 3;
+/** Interpreters that fork are kept in pairs and take turns, since all forks of one share its hash seed. */
+const FORKING_SLOTS = 2;
+/** New ones start when nothing has run for this long: they must not slow down a burst of programs. */
+const QUIET_MS = 30;
 
 /** Keeps interpreters started inside one sandbox, in the background of what runs. */
 export class WarmInterpreters {
   readonly #instance: Instance;
   readonly #settings: (language: Language) => WarmSettings;
-  readonly #slots = new Map<string, Slot>();
-  readonly #failures = new Map<string, number>();
+  readonly #languages = new Map<string, LanguageSlots>();
+  #closed = false;
 
   constructor(instance: Instance, settings: (language: Language) => WarmSettings) {
     this.#instance = instance;
     this.#settings = settings;
   }
 
-  /** Starts one ahead of the first program, because the configuration preloads modules for it. */
+  /** Starts one now; resolves when it is ready. */
   async prepare(language: Language): Promise<void> {
-    await this.#start(language)?.handle.ready;
+    await this.#slots(language)?.prepare();
   }
 
   /** One that can take this program now; undefined: start it the plain way. */
-  take(language: Language, env: Readonly<Record<string, string>>): WarmHandle | undefined {
+  take(
+    language: Language,
+    env: Readonly<Record<string, string>>,
+  ): { readonly id: number; done(): void } | undefined {
     const { warm } = language;
-    if (warm === undefined || !this.#settings(language).enabled) return undefined;
     const own = this.#instance.baseEnv;
-    if (Object.entries(env).some(([name, value]) => warm.startupVariables.test(name) && own[name] !== value))
-      return undefined;
-    const slot = this.#slots.get(language.name);
-    if (slot === undefined || !slot.ready) return undefined;
-    if (warm.kind === "single") this.#slots.delete(language.name);
-    return slot.handle;
+    const differs = ([name, value]: [string, string]) =>
+      warm?.startupVariables.test(name) && own[name] !== value;
+    if (!this.#settings(language).enabled || Object.entries(env).some(differs)) return undefined;
+    return this.#slots(language)?.take();
   }
 
   /** Called after a program ended: the next one of its language finds a warm interpreter. */
   replenish(language: Language): void {
-    if (this.#settings(language).enabled) this.#start(language);
+    if (this.#settings(language).enabled) this.#slots(language)?.replenish();
   }
 
-  #start(language: Language): Slot | undefined {
-    const { warm } = language;
-    if (warm === undefined) return undefined;
-    const existing = this.#slots.get(language.name);
-    if (existing !== undefined || (this.#failures.get(language.name) ?? 0) >= MAX_FAILURES) return existing;
-    const { preload } = this.#settings(language);
+  /** Starts nothing any more. */
+  close(): void {
+    this.#closed = true;
+    for (const slots of this.#languages.values()) slots.close();
+  }
+
+  #slots(language: Language): LanguageSlots | undefined {
+    if (language.warm === undefined || this.#closed) return undefined;
+    let slots = this.#languages.get(language.name);
+    if (slots === undefined) {
+      const { preload } = this.#settings(language);
+      slots = new LanguageSlots(this.#instance, language.warm, preload);
+      this.#languages.set(language.name, slots);
+    }
+    return slots;
+  }
+}
+
+/** The interpreters of one language. */
+class LanguageSlots {
+  readonly #instance: Instance;
+  readonly #warm: NonNullable<Language["warm"]>;
+  readonly #preload: readonly string[];
+  #slots: Slot[] = [];
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(instance: Instance, warm: NonNullable<Language["warm"]>, preload: readonly string[]) {
+    this.#instance = instance;
+    this.#warm = warm;
+    this.#preload = preload;
+  }
+
+  async prepare(): Promise<void> {
+    if (this.#slots.some(({ ready }) => ready)) return;
+    const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
+    await starting?.handle.ready;
+  }
+
+  take(): { readonly id: number; done(): void } | undefined {
+    // One that was never used has a seed of its own; after that, the one that has rested longest.
+    const slot = this.#slots.filter(({ ready }) => ready).sort((a, b) => a.usedAt - b.usedAt)[0];
+    if (slot === undefined) return undefined;
+    slot.usedAt = performance.now();
+    slot.running++;
+    if (this.#warm.kind === "single") this.#remove(slot);
+    return { id: slot.handle.id, done: () => slot.running-- };
+  }
+
+  replenish(): void {
+    clearTimeout(this.#timer);
+    if (this.#warm.kind === "single") {
+      if (this.#slots.length === 0) this.#start();
+      return;
+    }
+    if (this.#slots.length === 0) this.#start();
+    this.#timer = setTimeout(() => this.#refresh(), QUIET_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Replaces what has been used, one at a time, while nothing of this language runs. */
+  #refresh(): void {
+    if (this.#slots.some(({ running, ready }) => running > 0 || !ready)) return;
+    const fresh = this.#slots.filter(({ usedAt }) => usedAt === 0);
+    if (fresh.length >= FORKING_SLOTS) return;
+    const started = this.#start();
+    started?.handle.ready.then(
+      () => this.#dropOldest(),
+      () => undefined,
+    );
+  }
+
+  #dropOldest(): void {
+    if (this.#slots.length > FORKING_SLOTS) {
+      const oldest = this.#slots
+        .filter(({ running, usedAt }) => running === 0 && usedAt > 0)
+        .sort((a, b) => a.usedAt - b.usedAt)[0];
+      if (oldest !== undefined) {
+        this.#remove(oldest);
+        oldest.handle.stop();
+      }
+    }
+    this.replenish();
+  }
+
+  #start(): Slot | undefined {
+    if (this.#failures >= MAX_FAILURES) return undefined;
     const handle = this.#instance.runner.warm({
-      argv: warm.command(this.#instance.guestRuntime, preload),
+      argv: this.#warm.command(this.#instance.guestRuntime, this.#preload),
       env: this.#instance.baseEnv,
       cwd: this.#instance.guestWorkspace,
-      kind: warm.kind,
+      kind: this.#warm.kind,
     });
-    const slot: Slot = { handle, ready: false };
-    this.#slots.set(language.name, slot);
+    const slot: Slot = { handle, ready: false, usedAt: 0, running: 0 };
+    this.#slots.push(slot);
     handle.ready.then(
       () => {
         slot.ready = true;
+        this.#failures = 0;
       },
-      () => this.#failures.set(language.name, (this.#failures.get(language.name) ?? 0) + 1),
+      () => this.#failures++,
     );
-    handle.gone.then(() => {
-      if (this.#slots.get(language.name) === slot) this.#slots.delete(language.name);
-    });
+    void handle.gone.then(() => this.#remove(slot));
     return slot;
+  }
+
+  #remove(slot: Slot): void {
+    this.#slots = this.#slots.filter((each) => each !== slot);
   }
 }

@@ -56,6 +56,8 @@ class Program:
         shutil.rmtree(directory, ignore_errors=True)
         if os.path.isdir(self.source):
             shutil.copytree(self.source, directory, symlinks=True)
+            if os.path.isdir(os.path.join(directory, "_node_modules")):  # so named to be kept in git
+                os.rename(os.path.join(directory, "_node_modules"), os.path.join(directory, "node_modules"))
             main = next(entry for entry in sorted(os.listdir(directory)) if entry.startswith("main."))
         else:
             os.makedirs(directory)

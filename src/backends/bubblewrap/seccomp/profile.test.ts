@@ -167,13 +167,13 @@ describe("the profile", { timeout: 60_000 }, () => {
     }
   });
 
-  it("lets clone make threads and processes, and no namespace", () => {
+  it("lets clone make threads and processes, and no namespace or sibling", () => {
     const thread = 0x3d0f00;
-    const namespaces = [0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000];
+    const refused = [0x8000, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000];
     expect([17, thread, 0x1200011, 0x4111].map((flags) => verdict("clone", flags))).toEqual(
       Array.from({ length: 4 }, () => "allow"),
     );
-    const flags = namespaces.flatMap((flag) => [BigInt(flag), BigInt(flag | 17), BigInt(flag) | HIGH]);
+    const flags = refused.flatMap((flag) => [BigInt(flag), BigInt(flag | 17), BigInt(flag) | HIGH]);
     expect(flags.map((flag) => verdict("clone", flag))).toEqual(flags.map(() => "EPERM"));
   });
 

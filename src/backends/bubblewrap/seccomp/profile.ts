@@ -9,6 +9,8 @@ const SOCK = { STREAM: 1, DGRAM: 2 };
 const IPPROTO = { DEFAULT: 0, TCP: 6, UDP: 17 };
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME exists only for clone3 and unshare. */
 const CLONE_NEW_ANY = 0x7e020000;
+/** Makes a sibling instead of a child: a way for a process to outlive its command unseen. */
+const CLONE_PARENT = 0x8000;
 const FILE_TYPE_MASK = 0xf000;
 const FILE_TYPES = { UNSPECIFIED: 0, REGULAR: 0x8000, FIFO: 0x1000, SOCKET: 0xc000 };
 /** PER_LINUX, PER_LINUX32, each also with UNAME26, and the query that changes nothing. */
@@ -96,8 +98,8 @@ export const PROFILE: SeccompProfile = {
       "prctl seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self",
     ),
 
-    ...allowWhen("Processes and threads, but no namespaces", "clone", [
-      [{ index: 0, value: CLONE_NEW_ANY, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" }],
+    ...allowWhen("Processes and threads, but no namespaces and no siblings", "clone", [
+      [{ index: 0, value: CLONE_NEW_ANY + CLONE_PARENT, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" }],
     ]),
     refuseAsMissing(
       "The flags are behind a pointer that a filter cannot follow: libc falls back to clone",

@@ -125,6 +125,7 @@ const CLONE_NEWUSER = 0x10000000;
 const OPEN_TO_ANYONE: readonly Attempt[] = [
   ["unshare-user", "unshare", CLONE_NEWUSER],
   ["clone-user", "clone", CLONE_NEWUSER | 17],
+  ["clone-parent", "clone", 0x8000 | 17],
   ["clone-user-high-bits", "clone", BigInt(CLONE_NEWUSER | 17) | HIGH],
   ["ptrace-traceme", "ptrace", 0],
   ["process_vm_readv", "process_vm_readv", 1],
