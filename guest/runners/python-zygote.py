@@ -31,6 +31,8 @@ import _warnings
 import time
 
 CONTROL = 3
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
 MAX_JOB = 1 << 20
 ModuleType = type(sys)
 
@@ -616,6 +618,7 @@ def receive_job(channel):
         os._exit(0)
     if not size:
         os._exit(0)
+    native.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     fds = descriptors(ancillary)
     for target, fd in enumerate(fds):
         os.dup2(fd, target)
@@ -686,7 +689,7 @@ class Zygote:
             raise
         if pid == 0:
             os.setsid()
-            native.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+            native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             for other in (here, self.control, *self.standbys.values()):
                 other.close()
             os.close(self.signals)
@@ -759,6 +762,8 @@ class Zygote:
         return pid != 0
 
     def run(self):
+        # Programs of the same user must not reach into the process that starts the next ones.
+        native.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
         self.signals = native.signalfd([_signal.SIGCHLD])
         poller = select.poll()
         poller.register(CONTROL, select.POLLIN)

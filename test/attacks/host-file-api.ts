@@ -11,14 +11,20 @@ async function answer(call: () => Promise<unknown>): Promise<string> {
   const given = Promise.resolve()
     .then(call)
     .then(
-      (value) => (Buffer.isBuffer(value) ? value.toString("utf8", 0, 1000) : (JSON.stringify(value) ?? "done")),
+      (value) =>
+        Buffer.isBuffer(value) ? value.toString("utf8", 0, 1000) : (JSON.stringify(value) ?? "done"),
       (error) => `failed: ${error.code} ${error.message} ${error.hint ?? ""}`,
     );
   return Promise.race([given, delay(5000, "never returned")]);
 }
 
 /** The workspace's program prepares a trap, the host's API walks into it. */
-function trap(name: string, code: string, calls: (sandbox: Sandbox) => (() => Promise<unknown>)[], about?: string): Attack {
+function trap(
+  name: string,
+  code: string,
+  calls: (sandbox: Sandbox) => (() => Promise<unknown>)[],
+  about?: string,
+): Attack {
   return {
     name,
     group,
@@ -56,7 +62,11 @@ function plantPrey({ facts }: Context): void {
 }
 
 function leaked({ stdout, observed }: Outcome, { facts }: Context): boolean {
-  return stdout.replaceAll("@WORD@", facts.word).includes(facts.word) || stdout.includes("never returned") || observed?.host !== "intact";
+  return (
+    stdout.replaceAll("@WORD@", facts.word).includes(facts.word) ||
+    stdout.includes("never returned") ||
+    observed?.host !== "intact"
+  );
 }
 
 const BAD_PATHS = (facts: Context["facts"]) => [
@@ -169,7 +179,8 @@ export const hostFileAttacks: readonly Attack[] = [
   {
     name: "wins the race between a check and an open",
     group,
-    about: "The program exchanges a directory with a link to the host's, as fast as it can, while the host reads.",
+    about:
+      "The program exchanges a directory with a link to the host's, as fast as it can, while the host reads.",
     setUp: plantPrey,
     run: async (context) => {
       const { sandbox } = context;
@@ -179,7 +190,10 @@ print("ready", flush=True)
 end = time.time() + 6
 while time.time() < end: syscall("renameat2", -100, b"flip", -100, b"flop", 2)`;
       const stop = new AbortController();
-      const racer = sandbox.exec(["python3", "-c", context.prelude(code)], { stream: true, signal: stop.signal });
+      const racer = sandbox.exec(["python3", "-c", context.prelude(code)], {
+        stream: true,
+        signal: stop.signal,
+      });
       for await (const event of racer) if (event.type !== "started") break;
       const seen = new Map<string, number>();
       const until = Date.now() + 1500;
@@ -191,7 +205,10 @@ while time.time() < end: syscall("renameat2", -100, b"flip", -100, b"flop", 2)`;
         if (turn % 64 === 0) await answer(() => sandbox.files.list(path));
       }
       stop.abort();
-      await racer.then(() => undefined, () => undefined);
+      await racer.then(
+        () => undefined,
+        () => undefined,
+      );
       if (!seen.has("own")) throw new Error(`the race was never run: ${[...seen.keys()].join()}`);
       return { stdout: [...seen.keys()].join("\n"), observed: { host: hostFiles(context) } };
     },
@@ -207,7 +224,9 @@ while time.time() < end: syscall("renameat2", -100, b"flip", -100, b"flop", 2)`;
       const { sandbox } = context;
       const shell = (command: string) => sandbox.exec(["bash", "-c", command]);
       const prey = `${context.facts.repo}/prey`;
-      await shell(`rm -rf main* && ln -s ${prey}/secret.txt main.py && ln -s ${prey}/new.py main-1.py && ln -s ${prey} main-2.py`);
+      await shell(
+        `rm -rf main* && ln -s ${prey}/secret.txt main.py && ln -s ${prey}/new.py main-1.py && ln -s ${prey} main-2.py`,
+      );
       await answer(async () => sandbox.runCode({ language: "python", code: "print(1)" }));
       await shell("rm -rf main*");
       return { stdout: "", observed: { host: hostFiles(context) } };
@@ -220,11 +239,17 @@ while time.time() < end: syscall("renameat2", -100, b"flip", -100, b"flop", 2)`;
     group,
     setUp: plantPrey,
     run: async (context) => {
-      await context.python(context.sandbox, `
+      await context.python(
+        context.sandbox,
+        `
 import shutil
-os.unlink(sys.argv[0]); os.symlink(FACTS["repo"] + "/prey", sys.argv[0])`);
-      await context.python(context.sandbox, `
-os.unlink(sys.argv[0]); os.mkdir(sys.argv[0]); os.symlink(FACTS["repo"] + "/prey", sys.argv[0] + "/link")`);
+os.unlink(sys.argv[0]); os.symlink(FACTS["repo"] + "/prey", sys.argv[0])`,
+      );
+      await context.python(
+        context.sandbox,
+        `
+os.unlink(sys.argv[0]); os.mkdir(sys.argv[0]); os.symlink(FACTS["repo"] + "/prey", sys.argv[0] + "/link")`,
+      );
       return { stdout: "", observed: { host: hostFiles(context) } };
     },
     succeeded: leaked,
@@ -236,10 +261,14 @@ os.unlink(sys.argv[0]); os.mkdir(sys.argv[0]); os.symlink(FACTS["repo"] + "/prey
     about: "The list of changes must not look through links.",
     setUp: plantPrey,
     run: async (context) => {
-      const result = await context.python(context.sandbox, `${CLEAN}
-os.symlink(prey, "linked"); os.symlink("/", "everything"); open("own.txt", "w").write("x")`);
+      const result = await context.python(
+        context.sandbox,
+        `${CLEAN}
+os.symlink(prey, "linked"); os.symlink("/", "everything"); open("own.txt", "w").write("x")`,
+      );
       const inside = result.filesWritten.filter((path) => path.includes("/"));
-      if (!result.filesWritten.includes("own.txt")) throw new Error(`changes are not seen: ${result.filesWritten}`);
+      if (!result.filesWritten.includes("own.txt"))
+        throw new Error(`changes are not seen: ${result.filesWritten}`);
       return { stdout: inside.join(), observed: { host: hostFiles(context), inside: inside.length } };
     },
     succeeded: (outcome, context) => leaked(outcome, context) || outcome.observed?.inside !== 0,
@@ -250,11 +279,21 @@ os.symlink(prey, "linked"); os.symlink("/", "everything"); open("own.txt", "w").
     group,
     about: "Names are the guest's choice; a message with them ends up on somebody's terminal.",
     run: async ({ sandbox, python }) => {
-      const names = ["\u001b]0;owned\u0007", "\u001b[2J", "a\nb", "\u202egpj.exe", "<img src=x onerror=alert(1)>", "\r\n\r\nHTTP/1.1"];
-      await python(sandbox, `
+      const names = [
+        "\u001b]0;owned\u0007",
+        "\u001b[2J",
+        "a\nb",
+        "\u202egpj.exe",
+        "<img src=x onerror=alert(1)>",
+        "\r\n\r\nHTTP/1.1",
+      ];
+      await python(
+        sandbox,
+        `
 for name in json.loads(${JSON.stringify(JSON.stringify(names))}):
     os.makedirs(name.replace("/", "_") + "/d", exist_ok=True)
-tried(os.mkdir, b"\\xff\\xfe\\x1b[31m")`);
+tried(os.mkdir, b"\\xff\\xfe\\x1b[31m")`,
+      );
       const messages: string[] = [];
       for (const name of names) {
         messages.push(await answer(() => sandbox.files.read(name.replace("/", "_"))));
@@ -264,10 +303,14 @@ tried(os.mkdir, b"\\xff\\xfe\\x1b[31m")`);
       }
       const listed = await sandbox.files.list(".", { recursive: true });
       await sandbox.exec(["bash", "-c", "rm -rf -- *"]);
-      return { stdout: messages.filter((each) => each.startsWith("failed")).join(""), observed: { listed: listed.length } };
+      return {
+        stdout: messages.filter((each) => each.startsWith("failed")).join(""),
+        observed: { listed: listed.length },
+      };
     },
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
-    succeeded: ({ stdout, observed }) => /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(stdout) || Number(observed?.listed) < 5,
+    succeeded: ({ stdout, observed }) =>
+      /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(stdout) || Number(observed?.listed) < 5,
     simulated: { stdout: "failed: \u001b[2J", observed: { listed: 7 } },
   },
   {
@@ -283,7 +326,9 @@ tried(os.mkdir, b"\\xff\\xfe\\x1b[31m")`);
         await answer(async () => sandbox.exec(["true"], { cwd: "/no/such/directory" })),
         await answer(async () => sandbox.exec(["/workspace"])),
       ];
-      const found = [facts.stateDir, facts.repo, facts.home, "/proc/"].filter((each) => answers.join("\n").includes(each));
+      const found = [facts.stateDir, facts.repo, facts.home, "/proc/"].filter((each) =>
+        answers.join("\n").includes(each),
+      );
       return { stdout: found.join(), observed: { answers: answers.length } };
     },
     succeeded: ({ stdout }) => stdout !== "",
@@ -293,8 +338,11 @@ tried(os.mkdir, b"\\xff\\xfe\\x1b[31m")`);
     name: "leaves a set-user-id file that the host's API keeps",
     group,
     run: async ({ sandbox, python }) => {
-      await python(sandbox, `
-open("suid", "w").write("x"); os.chmod("suid", 0o6755)`);
+      await python(
+        sandbox,
+        `
+open("suid", "w").write("x"); os.chmod("suid", 0o6755)`,
+      );
       await answer(() => sandbox.files.write("suid", "mine"));
       await answer(() => sandbox.files.write("fresh", "mine"));
       const { stdout } = await sandbox.exec(["stat", "-c", "%a", "suid", "fresh"]);

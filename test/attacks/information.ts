@@ -69,7 +69,8 @@ if "skerry" in read("/proc/1/cgroup").decode(): won("the first process's")`,
   {
     name: "sees how it was started",
     group,
-    about: "Orders go over a pipe: neither the command line nor the environment of the first process says anything.",
+    about:
+      "Orders go over a pipe: neither the command line nor the environment of the first process says anything.",
     code: `
 for pid in pids():
     line = read("/proc/%d/cmdline" % pid)
@@ -93,7 +94,7 @@ for path in ("/proc/iomem", "/proc/ioports", "/proc/vmallocinfo", "/proc/slabinf
     setUp: ({ facts }) => {
       process.env.SKERRY_ATTACK_LEAK = facts.word;
     },
-    code: "env | grep -q SKERRY_ && echo $MARKER; [ -n \"$SKERRY_ATTACK_LEAK\" ] && echo $MARKER; true",
+    code: 'env | grep -q SKERRY_ && echo $MARKER; [ -n "$SKERRY_ATTACK_LEAK" ] && echo $MARKER; true',
     cannotSelfCheck: "the environment of a command is made anew with every backend, walls or not",
   },
 ];

@@ -114,9 +114,10 @@ def flee():
         `${flee}${code}\n${linger}`,
         after === "exit" ? 10_000 : 300,
       );
-      const inside = await context.sandbox
-        .exec(["ps", "-eo", "args"])
-        .then(({ stdout }) => stdout, () => "");
+      const inside = await context.sandbox.exec(["ps", "-eo", "args"]).then(
+        ({ stdout }) => stdout,
+        () => "",
+      );
       return {
         stdout: "",
         reason: result.reason,
@@ -137,9 +138,10 @@ async function andThen(context: Context, code: string): Promise<Outcome> {
     (error) => ({ reason: String(error.code), stdout: "" }),
   );
   await delay(50);
-  const answer = await context.sandbox
-    .exec(["echo", "still here"], { timeoutMs: 3000 })
-    .then(({ stdout }) => stdout.trim(), (error) => String(error.code));
+  const answer = await context.sandbox.exec(["echo", "still here"], { timeoutMs: 3000 }).then(
+    ({ stdout }) => stdout.trim(),
+    (error) => String((error as { code?: string }).code),
+  );
   return {
     stdout: result.stdout,
     reason: result.reason,
@@ -152,7 +154,8 @@ async function andThen(context: Context, code: string): Promise<Outcome> {
   };
 }
 
-const harmed = ({ observed }: Outcome) => observed?.hostIsWell !== true || (observed.usable !== true && observed.gone !== true);
+const harmed = ({ observed }: Outcome) =>
+  observed?.hostIsWell !== true || (observed.usable !== true && observed.gone !== true);
 const harm: Outcome = { stdout: "", observed: { usable: false, gone: false, hostIsWell: true } };
 
 export const processAttacks: readonly Attack[] = [
@@ -220,7 +223,8 @@ if syscall("kcmp", os.getpid(), pid, 2, 0, 0)[0] >= 0: won("kcmp")`,
   {
     name: "takes over the warm interpreter through its memory",
     group,
-    about: "It outlives every command: code in it runs on after the end of its program, and speaks for later ones.",
+    about:
+      "It outlives every command: code in it runs on after the end of its program, and speaks for later ones.",
     setUp: ({ sandbox }) => sandbox.prewarm("python"),
     code: `
 for pid in zygotes():
@@ -235,7 +239,8 @@ for pid in zygotes():
   {
     name: "steals the wire from a command that is just starting",
     group,
-    about: "Between fork and exec a new command still has the guest's descriptors; stopped there, it could be taken over.",
+    about:
+      "Between fork and exec a new command still has the guest's descriptors; stopped there, it could be taken over.",
     fresh: true,
     run: async (context) => {
       const { sandbox } = context;
@@ -246,7 +251,11 @@ def caught(pid):
 ambush(2, caught)`;
       const thief = await startInBackground(context, sandbox, code, 8000);
       const until = Date.now() + 2000;
-      while (Date.now() < until) await sandbox.exec(["true"], { timeoutMs: 3000 }).then(() => undefined, () => undefined);
+      while (Date.now() < until) {
+        const ended = Promise.resolve(sandbox.exec(["true"], { timeoutMs: 3000 })).catch(() => undefined);
+        await Promise.race([ended, delay(2000)]);
+      }
+      await sandbox.stop();
       return { stdout: await thief.output() };
     },
     cannotSelfCheck: "a race: even without walls it is rarely won",
@@ -254,16 +263,19 @@ ambush(2, caught)`;
   {
     name: "stops the warm interpreter so that the next program never ends",
     group,
-    fresh: true,
     run: async (context) => {
-      const { sandbox } = context;
+      // Not a throw-away one: those keep no interpreter.
+      const sandbox = await context.manager.getSandbox("a session to be stopped");
       await sandbox.prewarm("python");
       const code = `
 for pid in zygotes(): os.kill(pid, signal.SIGSTOP); print("stopped", flush=True)
 time.sleep(60)`;
       await startInBackground(context, sandbox, code, 60_000);
       const startedAt = Date.now();
-      const ended = sandbox.runCode({ language: "python", code: "print(1)", timeoutMs: 500 }).then(() => true, () => true);
+      const ended = sandbox.runCode({ language: "python", code: "print(1)", timeoutMs: 500 }).then(
+        () => true,
+        () => true,
+      );
       const returned = await Promise.race([ended, delay(9000, false)]);
       await sandbox.stop();
       return { stdout: "", observed: { returned, tookMs: Date.now() - startedAt } };
@@ -283,7 +295,10 @@ if ambush(3, lambda pid: True): time.sleep(60)`;
       const until = Date.now() + 3000;
       let returned = true;
       while (Date.now() < until && returned && sandbox.isRunning) {
-        const ended = sandbox.exec(["true"], { timeoutMs: 500 }).then(() => true, () => true);
+        const ended = sandbox.exec(["true"], { timeoutMs: 500 }).then(
+          () => true,
+          () => true,
+        );
         returned = await Promise.race([ended, delay(9000, false)]);
       }
       await sandbox.stop();
@@ -295,13 +310,16 @@ if ambush(3, lambda pid: True): time.sleep(60)`;
   {
     name: "kills and stops the warm interpreter and what it forks",
     group,
-    fresh: true,
     run: async (context) => {
-      await context.sandbox.prewarm("python");
-      return andThen(context, `
+      const sandbox = await context.manager.getSandbox("a session to be killed");
+      await sandbox.prewarm("python");
+      return andThen(
+        { ...context, sandbox },
+        `
 for number in (signal.SIGSTOP, signal.SIGKILL):
     for pid in pids():
-        if pid not in (1, os.getpid()) : tried(os.kill, pid, number)`);
+        if pid not in (1, os.getpid()) : tried(os.kill, pid, number)`,
+      );
     },
     succeeded: harmed,
     simulated: harm,
@@ -310,8 +328,12 @@ for number in (signal.SIGSTOP, signal.SIGKILL):
     name: "kills everything with kill -9 -1",
     group,
     fresh: true,
-    run: (context) => andThen(context, `
-os.kill(-1, 9); time.sleep(0.1); os.kill(-1, 19); os.kill(-1, 9)`),
+    run: (context) =>
+      andThen(
+        context,
+        `
+os.kill(-1, 9); time.sleep(0.1); os.kill(-1, 19); os.kill(-1, 9)`,
+      ),
     succeeded: harmed,
     simulated: harm,
   },
@@ -319,10 +341,14 @@ os.kill(-1, 9); time.sleep(0.1); os.kill(-1, 19); os.kill(-1, 9)`),
     name: "sends every signal to the first process",
     group,
     fresh: true,
-    run: (context) => andThen(context, `
+    run: (context) =>
+      andThen(
+        context,
+        `
 for number in range(1, 65):
     tried(os.kill, 1, number)
-for number in (19, 9): tried(os.kill, 1, number)`),
+for number in (19, 9): tried(os.kill, 1, number)`,
+      ),
     succeeded: harmed,
     simulated: harm,
   },
@@ -366,25 +392,45 @@ for pid in (1, os.getpid(), guest()):
 fd = syscall("pidfd_open", guest(), 0)[0]
 if fd >= 0 and syscall("setns", fd, 0x20000)[0] == 0: won("pidfd")`,
   },
-  refused("sets up an io_uring", `reached("io_uring_setup", 4, b"\\0" * 120)`, "Its rings carry out calls that no filter sees."),
+  refused(
+    "sets up an io_uring",
+    `reached("io_uring_setup", 4, b"\\0" * 120)`,
+    "Its rings carry out calls that no filter sees.",
+  ),
   refused("loads a BPF program", `reached("bpf", 0, struct.pack("IIII", 1, 4, 4, 1) + b"\\0" * 112, 128)`),
   refused(
     "uses the kernel's keyrings",
     `reached("add_key", b"user", b"skerry-attack", b"x", 1, -3) or reached("keyctl", 0, -3, 0) or reached("request_key", b"user", b"x", None, 0)`,
   ),
   refused("opens a userfaultfd", `reached("userfaultfd", 0) or reached("userfaultfd", 1)`),
-  refused("opens performance counters", `reached("perf_event_open", struct.pack("IIQ", 1, 112, 0) + b"\\0" * 96, 0, -1, -1, 0)`),
+  refused(
+    "opens performance counters",
+    `reached("perf_event_open", struct.pack("IIQ", 1, 112, 0) + b"\\0" * 96, 0, -1, -1, 0)`,
+  ),
   refused("compares processes with kcmp", `reached("kcmp", os.getpid(), os.getpid(), 1, 0, 0)`),
   refused("advises on another process's memory", `reached("process_madvise", -1, None, 0, 0, 0)`),
   refused("watches file systems with fanotify", `reached("fanotify_init", 0, 0)`),
   refused(
     "loads a kernel or a module",
-    `reached("kexec_load", 0, 0, None, 0xffff) or reached("finit_module", -1, b"", 0) or reached("delete_module", b"skerry-no-such-module", 0o4000)`,
+    `reached("kexec_load", 0, 0, None, 0xffff) or reached("finit_module", -1, b"", 0) or reached("init_module", None, 0, b"") or reached("delete_module", b"skerry-no-such-module", 0o4000) or (not ISOLATED and lacks("modules"))`,
   ),
-  refused("restarts the machine", `reached("reboot", 1, 2, 3, None)`, "With wrong magic numbers: EINVAL would mean that it was allowed."),
-  refused("sets the clock", `reached("clock_settime", 0, None) or reached("settimeofday", struct.pack("qq", -1, -1), None)`),
-  refused("reads the kernel's log", `reached("syslog", 10, None, 0) or reached("syslog", 3, ctypes.create_string_buffer(64), 64)`),
-  refused("adds swap or accounting", `reached("swapon", b"/skerry-no-such-file", 0) or reached("acct", b"/skerry-no-such-file")`),
+  refused(
+    "restarts the machine",
+    `reached("reboot", 1, 2, 3, None)`,
+    "With wrong magic numbers: EINVAL would mean that it was allowed.",
+  ),
+  refused(
+    "sets the clock",
+    `reached("clock_settime", 0, None) or reached("settimeofday", struct.pack("qq", -1, -1), None)`,
+  ),
+  refused(
+    "reads the kernel's log",
+    `reached("syslog", 10, None, 0) or reached("syslog", 3, ctypes.create_string_buffer(64), 64)`,
+  ),
+  refused(
+    "adds swap or accounting",
+    `reached("swapon", b"/skerry-no-such-file", 0) or reached("acct", b"/skerry-no-such-file")`,
+  ),
   refused("renames the host", `reached("sethostname", None, 4)`),
   {
     name: "enters the kernel through the 32-bit door",
@@ -454,7 +500,11 @@ for request in (0x5412, 0x100005412, 0xffffffff00005412):
     ctypes.set_errno(0)
     if libc.syscall(ctypes.c_long(16 if platform.machine() == "x86_64" else 29), ctypes.c_long(0), ctypes.c_ulong(request), b"x") == 0: won(hex(request))
     elif not ISOLATED and ctypes.get_errno() == errno.EIO: lacks("TIOCSTI")`;
-      const terminal = await sandbox.terminal({ rows: 24, columns: 80, argv: ["python3", "-c", prelude(code)] });
+      const terminal = await sandbox.terminal({
+        rows: 24,
+        columns: 80,
+        argv: ["python3", "-c", prelude(code)],
+      });
       let stdout = "";
       terminal.output.on("data", (chunk) => {
         stdout += chunk;
@@ -496,15 +546,22 @@ try:
 except OSError:
     if not ISOLATED: lacks("the right to lower oom_score_adj")`,
   },
-  ...Object.entries(FUGITIVES).flatMap(([how, code]) => [fugitive(how, code, "exit"), fugitive(how, code, "timeout")]),
+  ...Object.entries(FUGITIVES).flatMap(([how, code]) => [
+    fugitive(how, code, "exit"),
+    fugitive(how, code, "timeout"),
+  ]),
   {
     name: "ignores SIGTERM past its timeout",
     group,
     run: async ({ sandbox, python }) => {
       const startedAt = Date.now();
-      const { reason } = await python(sandbox, `
+      const { reason } = await python(
+        sandbox,
+        `
 signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
-while True: time.sleep(1)`, 400);
+while True: time.sleep(1)`,
+        400,
+      );
       return { stdout: "", reason, observed: { tookMs: Date.now() - startedAt } };
     },
     succeeded: ({ reason, observed }) => reason !== "timeout" || Number(observed?.tookMs) > 3000,
@@ -533,12 +590,19 @@ libc.shmctl(shm, 0, None)
 for path in ("/tmp/" + name, "/dev/shm/" + name): os.unlink(path)`;
       const stop = new AbortController();
       const stdin = new (await import("node:stream")).PassThrough();
-      const running = other.exec(["python3", "-c", prelude(server)], { stream: true, stdin, signal: stop.signal, timeoutMs: 20_000 });
+      const running = other.exec(["python3", "-c", prelude(server)], {
+        stream: true,
+        stdin,
+        signal: stop.signal,
+        timeoutMs: 20_000,
+      });
       for await (const event of running) {
         if (event.type === "exit") throw new Error(`the neighbour ended: ${event.result.error}`);
         if (event.type === "stdout") break;
       }
-      const { stdout } = await context.python(sandbox, `
+      const { stdout } = await context.python(
+        sandbox,
+        `
 name = "${name}"
 for path in ("/tmp/" + name, "/dev/shm/" + name):
     if os.path.exists(path): won(path)
@@ -549,9 +613,13 @@ for address, family in (("\\0" + name, socket.AF_UNIX), (("127.0.0.1", ${port}),
         except OSError: pass
 if libc.shmget(${key}, 0, 0) >= 0: won("shm")
 for pid in pids():
-    if b"${mark}" in read("/proc/%d/cmdline" % pid): won("process")`);
+    if b"${mark}" in read("/proc/%d/cmdline" % pid): won("process")`,
+      );
       stdin.end();
-      await running.then(() => undefined, () => undefined);
+      await running.then(
+        () => undefined,
+        () => undefined,
+      );
       return { stdout };
     },
   },
@@ -571,7 +639,10 @@ try:
 except OSError: pass
 print("full", flush=True); time.sleep(30)`;
       const stop = new AbortController();
-      const bomb = greedy.exec(["python3", "-c", context.prelude(code)], { stream: true, signal: stop.signal });
+      const bomb = greedy.exec(["python3", "-c", context.prelude(code)], {
+        stream: true,
+        signal: stop.signal,
+      });
       for await (const event of bomb) if (event.type === "stdout" || event.type === "exit") break;
       const answer = await other
         .exec(["bash", "-c", "(echo a; true | true); echo forked"], { timeoutMs: 5000 })
@@ -580,7 +651,10 @@ print("full", flush=True); time.sleep(30)`;
           (error) => String((error as { code?: string }).code),
         );
       stop.abort();
-      await bomb.then(() => undefined, () => undefined);
+      await bomb.then(
+        () => undefined,
+        () => undefined,
+      );
       return { stdout: "", observed: { answer } };
     },
     succeeded: ({ observed }) => !String(observed?.answer).includes("forked"),

@@ -32,7 +32,10 @@ tried(os.unlink, path)`,
 }
 
 /** Ran to its end, or was ended for it; the sandbox, or a new one, and the host go on. */
-async function survives(context: Context, start: (sandbox: Sandbox) => PromiseLike<ExecutionResult>): Promise<Outcome> {
+async function survives(
+  context: Context,
+  start: (sandbox: Sandbox) => PromiseLike<ExecutionResult>,
+): Promise<Outcome> {
   const watch = watchHost();
   const result = await Promise.resolve(start(context.sandbox)).then(
     ({ reason, stdout }) => ({ reason, stdout: stdout.slice(0, 200) }),
@@ -51,7 +54,10 @@ async function survives(context: Context, start: (sandbox: Sandbox) => PromiseLi
 }
 
 const unwell = ({ observed }: Outcome) =>
-  observed?.answer !== "next" || Number(observed.maxLagMs) > 2000 || Number(observed.spawnMs) > 2000 || Number(observed.grewMb) > 150;
+  observed?.answer !== "next" ||
+  Number(observed.maxLagMs) > 2000 ||
+  Number(observed.spawnMs) > 2000 ||
+  Number(observed.grewMb) > 150;
 
 export const resourceAttacks: readonly Attack[] = [
   {
@@ -93,7 +99,8 @@ os._exit(0)`,
     fresh: true,
     limits: LIMITS,
     needs: "pidsLimit",
-    run: (context) => survives(context, (sandbox) => sandbox.shell(":(){ :|:& };: ; sleep 5", { timeoutMs: 1500 })),
+    run: (context) =>
+      survives(context, (sandbox) => sandbox.shell(":(){ :|:& };: ; sleep 5", { timeoutMs: 1500 })),
     succeeded: unwell,
     simulated: { stdout: "", observed: { answer: "next", maxLagMs: 5000, spawnMs: 1, grewMb: 1 } },
   },
@@ -106,13 +113,17 @@ os._exit(0)`,
     run: async (context) => {
       const mark = `1000.${Math.random().toString().slice(2, 14)}`;
       const outcome = await survives(context, (sandbox) =>
-        context.python(sandbox, `
+        context.python(
+          sandbox,
+          `
 if os.fork() == 0:
     os.setsid()
     while True:
         try:
             if os.fork() == 0: os.setsid()
-        except OSError: os.execvp("sleep", ["sleep", "${mark}"])`, 8000),
+        except OSError: os.execvp("sleep", ["sleep", "${mark}"])`,
+          8000,
+        ),
       );
       await delay(100);
       return { ...outcome, observed: { ...outcome.observed, left: findProcesses(mark).length } };
@@ -137,9 +148,15 @@ won(len(held))`,
     limits: LIMITS,
     needs: "memoryLimit",
     run: (context) =>
-      survives(context, (sandbox) => context.python(sandbox, "held = []\nwhile True: held.append(b'x' * 1048576)")),
+      survives(context, (sandbox) =>
+        context.python(sandbox, "held = []\nwhile True: held.append(b'x' * 1048576)"),
+      ),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "memory",
-    simulated: { stdout: "", reason: "signaled", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 } },
+    simulated: {
+      stdout: "",
+      reason: "signaled",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 },
+    },
   },
   {
     name: "hides memory in shared memory, pipes and memory files",
@@ -169,14 +186,18 @@ won(total)`,
     about: "tmpfs counts bytes, not files: each empty one still takes a kilobyte of the kernel's.",
     run: (context) =>
       survives(context, (sandbox) =>
-        context.python(sandbox, `
+        context.python(
+          sandbox,
+          `
 count = 0
 try:
     for directory in ("/tmp", "/dev/shm"):
         for number in range(${LIMITS.memoryMb * 1024}):
             os.close(os.open("%s/%d" % (directory, number), os.O_CREAT | os.O_WRONLY)); count += 1
     won(count)
-except OSError as error: print(count, error)`, 20_000),
+except OSError as error: print(count, error)`,
+          20_000,
+        ),
       ),
     succeeded: (outcome, { marker }) => unwell(outcome) || outcome.stdout.includes(marker),
     simulated: { stdout: "", observed: { answer: "", maxLagMs: 1, spawnMs: 1, grewMb: 1 } },
@@ -245,7 +266,9 @@ except (OSError, ValueError): print(len(held))`,
     needs: "openFilesLimit",
     run: (context) =>
       survives(context, (sandbox) =>
-        context.python(sandbox, `
+        context.python(
+          sandbox,
+          `
 import resource
 for limit in (1000000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]):
     try: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)); break
@@ -255,16 +278,23 @@ try:
     while count < 1000000: os.dup(0); count += 1
     won(count)
 except OSError: print(count)
-if count > 1000: won(count)`, 20_000),
+if count > 1000: won(count)`,
+          20_000,
+        ),
       ),
-    succeeded: (outcome, { marker }) => unwell({ ...outcome, observed: { ...outcome.observed, grewMb: 0 } }) || outcome.stdout.includes(marker),
+    succeeded: (outcome, { marker }) =>
+      unwell({ ...outcome, observed: { ...outcome.observed, grewMb: 0 } }) || outcome.stdout.includes(marker),
   },
   {
     name: "prints for ever",
     group,
     run: (context) => survives(context, (sandbox) => sandbox.exec(["yes"], { timeoutMs: 10_000 })),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "output-limit",
-    simulated: { stdout: "", reason: "output-limit", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 } },
+    simulated: {
+      stdout: "",
+      reason: "output-limit",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
+    },
   },
   {
     name: "prints for ever to a caller that streams",
@@ -276,15 +306,25 @@ if count > 1000: won(count)`, 20_000),
         return running;
       }),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "timeout",
-    simulated: { stdout: "", reason: "timeout", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 } },
+    simulated: {
+      stdout: "",
+      reason: "timeout",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
+    },
   },
   {
     name: "prints a gigabyte without a newline",
     group,
     run: (context) =>
-      survives(context, (sandbox) => sandbox.exec(["head", "-c", "1000000000", "/dev/zero"], { timeoutMs: 10_000 })),
+      survives(context, (sandbox) =>
+        sandbox.exec(["head", "-c", "1000000000", "/dev/zero"], { timeoutMs: 10_000 }),
+      ),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "output-limit",
-    simulated: { stdout: "", reason: "exited", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 } },
+    simulated: {
+      stdout: "",
+      reason: "exited",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 },
+    },
   },
   {
     name: "prints while nobody reads",
@@ -302,7 +342,11 @@ if count > 1000: won(count)`, 20_000),
         return running;
       }),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "timeout",
-    simulated: { stdout: "", reason: "timeout", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 } },
+    simulated: {
+      stdout: "",
+      reason: "timeout",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
+    },
   },
   {
     name: "goes on after it closed its output",
@@ -321,10 +365,14 @@ if count > 1000: won(count)`, 20_000),
     fresh: true,
     run: (context) =>
       survives(context, async (sandbox) => {
-        await context.python(sandbox, `
+        await context.python(
+          sandbox,
+          `
 for directory in range(20):
     os.mkdir("d%d" % directory)
-    for number in range(2000): os.close(os.open("d%d/%d" % (directory, number), os.O_CREAT | os.O_WRONLY))`, 20_000);
+    for number in range(2000): os.close(os.open("d%d/%d" % (directory, number), os.O_CREAT | os.O_WRONLY))`,
+          20_000,
+        );
         await sandbox.files.list(".", { recursive: true });
         return context.python(sandbox, "pass");
       }),
@@ -338,12 +386,18 @@ for directory in range(20):
     run: async (context) => {
       const before = readdirSync(join(context.facts.stateDir, "ephemeral"));
       const deep = await context.newSandbox();
-      const made = readdirSync(join(context.facts.stateDir, "ephemeral")).filter((name) => !before.includes(name));
+      const made = readdirSync(join(context.facts.stateDir, "ephemeral")).filter(
+        (name) => !before.includes(name),
+      );
       const outcome = await survives(context, async () => {
-        const result = await context.python(deep, `
+        const result = await context.python(
+          deep,
+          `
 os.mkdir("deep"); os.chdir("deep")
 for _ in range(10000): os.mkdir("d"); os.chdir("d")
-won("made")`, 20_000);
+won("made")`,
+          20_000,
+        );
         await deep.files.list(".", { recursive: true });
         // It may refuse, but it must come to an end.
         await deep.files.remove("deep", { recursive: true }).catch(() => undefined);
@@ -354,8 +408,14 @@ won("made")`, 20_000);
       return { ...outcome, observed: { ...outcome.observed, made: made.length, left: left.length } };
     },
     succeeded: (outcome, { marker }) =>
-      unwell(outcome) || outcome.observed?.made !== 1 || outcome.observed.left !== 0 || !outcome.stdout.includes(marker),
-    simulated: { stdout: "", observed: { answer: "next", made: 1, left: 1, maxLagMs: 1, spawnMs: 1, grewMb: 1 } },
+      unwell(outcome) ||
+      outcome.observed?.made !== 1 ||
+      outcome.observed.left !== 0 ||
+      !outcome.stdout.includes(marker),
+    simulated: {
+      stdout: "",
+      observed: { answer: "next", made: 1, left: 1, maxLagMs: 1, spawnMs: 1, grewMb: 1 },
+    },
   },
   {
     name: "has a sparse file of 8 EiB downloaded",
@@ -363,22 +423,33 @@ won("made")`, 20_000);
     fresh: true,
     run: (context) =>
       survives(context, async (sandbox) => {
-        const result = await context.python(sandbox, `
+        const result = await context.python(
+          sandbox,
+          `
 for size in (2**63 - 1, 2**62, 2**60, 2**44 - 4096, 2**43, 2**40, 2**36):
     fd = os.open("huge", os.O_CREAT | os.O_WRONLY)
     try: os.ftruncate(fd, size)
     except OSError: continue
     finally: os.close(fd)
-    print(size); break`);
+    print(size); break`,
+        );
         const download = await sandbox.files.read("huge").then(
           (content) => `read ${content.length}`,
           (error) => String(error.code),
         );
         const streamed = await drain(sandbox, "huge", 200 * MEBIBYTE);
-        return { ...result, stdout: `${download} ${streamed}`, reason: download === "FILE_TOO_LARGE" ? "exited" : "memory" };
+        return {
+          ...result,
+          stdout: `${download} ${streamed}`,
+          reason: download === "FILE_TOO_LARGE" ? "exited" : "memory",
+        };
       }),
-    succeeded: (outcome) => unwell(outcome) || !/^FILE_TOO_LARGE (FILE_TOO_LARGE|[0-9]{1,8})$/.test(outcome.stdout),
-    simulated: { stdout: "read 9223372036854775807 1", observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 } },
+    succeeded: (outcome) =>
+      unwell(outcome) || !/^FILE_TOO_LARGE (FILE_TOO_LARGE|[0-9]{1,8})$/.test(outcome.stdout),
+    simulated: {
+      stdout: "read 9223372036854775807 1",
+      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 },
+    },
   },
 ];
 

@@ -50,10 +50,15 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
   // Without walls these show nothing, or too much.
   const attacks = ATTACKS.filter(
     ({ name, simulated, cannotSelfCheck }) =>
-      name.includes(order.only ?? "") && (capabilities.isolates || (simulated ?? cannotSelfCheck) === undefined),
+      name.includes(order.only ?? "") &&
+      (capabilities.isolates || (simulated ?? cannotSelfCheck) === undefined),
   );
   const host = await startHost(order);
-  const manager = new SandboxManager({ stateDir: order.stateDir, backend: order.backend, handleSignals: false });
+  const manager = new SandboxManager({
+    stateDir: order.stateDir,
+    backend: order.backend,
+    handleSignals: false,
+  });
   try {
     for (const attack of attacks) {
       const startedAt = performance.now();
@@ -78,7 +83,10 @@ async function runOne(
   const isolated = capabilities.isolates;
   const whole = (code: string) => `${prelude(marker, facts, isolated)}\n${code}\n`;
   const newSandbox = async (limits: Limits = {}): Promise<Sandbox> => {
-    const sandbox = await manager.getSandbox("attacker", { ephemeral: true, limits: enforceable(limits, capabilities) });
+    const sandbox = await manager.getSandbox("attacker", {
+      ephemeral: true,
+      limits: enforceable(limits, capabilities),
+    });
     undo.push(() => sandbox.stop());
     return sandbox;
   };
@@ -98,14 +106,22 @@ async function runOne(
       onCleanUp: (action) => undo.push(action),
     };
     await attack.setUp?.(context);
-    const outcome = await Promise.race([perform(attack, context), delay(DEADLINE_MS, "late" as const, { ref: false })]);
+    const outcome = await Promise.race([
+      perform(attack, context),
+      delay(DEADLINE_MS, "late" as const, { ref: false }),
+    ]);
     if (outcome === "late") return { verdict: "error", detail: `did not end within ${DEADLINE_MS} ms` };
     const detail = JSON.stringify(outcome).replaceAll(marker, "WON").slice(0, 600);
     if (hasSucceeded(attack, outcome, context)) return { verdict: "succeeded", detail };
     const missing = /host-lacks: (.*)/.exec(outcome.stdout)?.[1];
-    return missing !== undefined && !isolated ? { verdict: "host lacks", detail: missing } : { verdict: "blocked", detail };
+    return missing !== undefined && !isolated
+      ? { verdict: "host lacks", detail: missing }
+      : { verdict: "blocked", detail };
   } catch (error) {
-    return { verdict: "error", detail: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    return {
+      verdict: "error",
+      detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    };
   } finally {
     for (const action of undo.reverse()) await action();
   }
@@ -114,20 +130,29 @@ async function runOne(
 async function perform(attack: Attack, context: Context): Promise<Outcome> {
   if (attack.run !== undefined) return attack.run(context);
   const { language = "python", code = "", timeoutMs = 10_000 } = attack;
-  const program =
-    language === "python" ? context.prelude(code) : code.replaceAll("$MARKER", context.marker);
+  const program = language === "python" ? context.prelude(code) : code.replaceAll("$MARKER", context.marker);
   const result = await context.sandbox.runCode({ language, code: program, timeoutMs });
   // A program with a mistake in it would be blocked for ever.
-  if (/^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError)\b/m.test(result.stderr)) {
+  if (
+    /^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError)\b/m.test(
+      result.stderr,
+    )
+  ) {
     throw new Error(`the attack itself is broken: ${result.stderr}`);
   }
-  return { stdout: result.stdout, reason: result.reason, ...(result.stderr !== "" && { error: result.stderr.slice(-300) }) };
+  return {
+    stdout: result.stdout,
+    reason: result.reason,
+    ...(result.stderr !== "" && { error: result.stderr.slice(-300) }),
+  };
 }
 
 /** What is asked for, without what this host cannot enforce: the attacks that need it are not claimed then. */
 function enforceable(limits: Limits, capabilities: Capabilities): Limits {
   return Object.fromEntries(
-    Object.entries(limits).filter(([name]) => capabilities[LIMIT_CAPABILITIES[name as keyof Limits]] === true),
+    Object.entries(limits).filter(
+      ([name]) => capabilities[LIMIT_CAPABILITIES[name as keyof Limits]] === true,
+    ),
   );
 }
 
@@ -167,9 +192,11 @@ async function startHost(order: Order): Promise<{ facts: Facts; stop(): Promise<
 /** Nothing here proves anything unless the host really has what must not be found. */
 function requirePlanted({ word, secretFile, home }: Facts): void {
   const planted = [secretFile, join(home, ".ssh/id_ed25519"), "/proc/self/environ"];
-  if (process.env.SKERRY_ATTACK_DESCRIPTORS !== undefined) planted.push("/proc/self/fd/40", "/proc/self/fd/3");
+  if (process.env.SKERRY_ATTACK_DESCRIPTORS !== undefined)
+    planted.push("/proc/self/fd/40", "/proc/self/fd/3");
   for (const path of planted) {
-    if (!existsSync(path) || !readFileSync(path, "utf8").includes(word)) throw new Error(`${path} has no secret in it`);
+    if (!existsSync(path) || !readFileSync(path, "utf8").includes(word))
+      throw new Error(`${path} has no secret in it`);
   }
 }
 

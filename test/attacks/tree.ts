@@ -5,7 +5,6 @@ import {
   chownSync,
   copyFileSync,
   cpSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -28,7 +27,9 @@ export interface User {
 
 /** Who the attacks are run as: root shows both, since it may become anybody. */
 export const USERS: readonly User[] =
-  process.getuid?.() === 0 ? [{ name: "root" }, { name: "an ordinary user", uid: ORDINARY_UID }] : [{ name: "this user" }];
+  process.getuid?.() === 0
+    ? [{ name: "root" }, { name: "an ordinary user", uid: ORDINARY_UID }]
+    : [{ name: "this user" }];
 
 /** A copy of the package as plain JavaScript that every user can read, under a path with a secret word in it. */
 export class Tree {
@@ -72,10 +73,17 @@ export class Tree {
   }
 
   /** Starts one of the programs of this folder as a user, with secrets in its environment and on its descriptors. */
-  start(program: "runner" | "victim", user: User, order: object, place: { repo: string; home: string }): ChildProcess {
+  start(
+    program: "runner" | "victim",
+    user: User,
+    order: object,
+    place: { repo: string; home: string },
+  ): ChildProcess {
     const script = join(this.#code, "test/attacks", `${program}.js`);
     const become =
-      user.uid === undefined ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.uid}`, "--clear-groups"];
+      user.uid === undefined
+        ? []
+        : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.uid}`, "--clear-groups"];
     const command = 'exec 3<"$1" 40<"$1"; shift; exec "$@"';
     const secret = join(place.repo, "secret.txt");
     const argv = ["-c", command, "bash", secret, ...become, process.execPath, script, JSON.stringify(order)];
@@ -107,14 +115,13 @@ function transpile(from: string, to: string): void {
     else if (entry.name.endsWith(".py")) copyFileSync(source, join(to, entry.name));
     else if (entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts")) {
       const { outputText } = ts.transpileModule(readFileSync(source, "utf8"), {
-        compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
+        compilerOptions: {
+          target: ts.ScriptTarget.ES2022,
+          module: ts.ModuleKind.ESNext,
+          verbatimModuleSyntax: true,
+        },
       });
       writeFileSync(join(to, entry.name.replace(/\.ts$/, ".js")), outputText);
     }
   }
-}
-
-/** True when this host has everything that the attacks are written in. */
-export function canRun(): boolean {
-  return process.platform === "linux" && existsSync("/usr/bin/python3") && existsSync("/usr/bin/bwrap");
 }

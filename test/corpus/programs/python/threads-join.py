@@ -1,6 +1,6 @@
 import threading, time
 def work(n):
-    time.sleep(0.01 * n)
+    time.sleep(0.3 + 0.15 * n)
     print("worker", n, threading.current_thread().name)
 for n in range(4):
     threading.Thread(target=work, args=(n,)).start()
