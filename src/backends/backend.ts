@@ -1,3 +1,4 @@
+import type { LimitsConfig } from "../config/index.js";
 import type { Runner } from "../wire/runner.js";
 
 /** What a backend can enforce on this host. The manager refuses a limit or a policy that needs more. */
@@ -21,17 +22,7 @@ export interface Capabilities {
 }
 
 /** Limits of one sandbox. Left out: the backend's own default, or none where it cannot enforce one. */
-export interface Limits {
-  readonly memoryMb?: number;
-  /** In cores: 0.5 is half of one. */
-  readonly cpus?: number;
-  readonly pids?: number;
-  readonly openFiles?: number;
-  readonly fileSizeMb?: number;
-  readonly workspaceMb?: number;
-  readonly workspaceInodes?: number;
-  readonly tmpMb?: number;
-}
+export type Limits = Omit<LimitsConfig, "outputBytes">;
 
 /** Host paths beyond the defaults; globs are allowed. */
 export interface FilesystemRules {

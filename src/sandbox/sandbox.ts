@@ -165,10 +165,11 @@ export class Sandbox {
 
   async #stop(): Promise<void> {
     this.#warm.close();
+    // First: the last one to let go of a mounted workspace waits for it to be unmounted.
+    this.#workspace?.close();
     try {
       await this.#instance.destroy();
     } finally {
-      this.#workspace?.close();
       await this.#onStopped?.();
     }
   }

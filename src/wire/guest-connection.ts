@@ -1,11 +1,11 @@
 import { type Duplex, type Readable, Readable as ReadableStream, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxError, toSandboxError } from "../errors.js";
+import { decodeExit, encodeRun, encodeWarm } from "./command-codec.js";
 import { FrameDecoder, violation } from "./decoder.js";
 import { createDeferred } from "./deferred.js";
 import { guestFailure } from "./failure.js";
 import {
-  ExecFlag,
   encodeFields,
   encodeFrame,
   type Field,
@@ -87,14 +87,14 @@ export class GuestConnection implements Runner {
     const finish = () => {
       this.#channels.delete(id);
       stdin.abandon();
-      stdout.finish();
-      stderr.finish();
+      stdout.inlet.finish();
+      stderr.inlet.finish();
     };
     this.#open(id, encodeRun(request), ToGuest.exec, {
       subject: request.argv[0] ?? "",
       sender: stdin.sender,
       started: (payload) => started.resolve({ pid: payload.readUInt32LE(0), warm: payload[4] === 1 }),
-      output: (type, part) => (type === FromGuest.stdout ? stdout : stderr).receive(part),
+      output: (type, part) => (type === FromGuest.stdout ? stdout : stderr).inlet.receive(part),
       exit: (payload) => {
         finish();
         exit.resolve(decodeExit(payload));
@@ -121,16 +121,12 @@ export class GuestConnection implements Runner {
     const id = this.#allocate();
     const ready = createDeferred<void>();
     const gone = createDeferred<string>();
-    const fields: Field[] = [
-      ...commandFields(request),
-      [Tag.flags, Uint8Array.of(request.kind === "single" ? ExecFlag.single : 0)],
-    ];
     const finish = (why: string) => {
       this.#channels.delete(id);
       ready.reject(new SandboxError("EXECUTION_FAILED", `The warm interpreter ended: ${why}`));
       gone.resolve(why);
     };
-    this.#open(id, encodeFields(fields), ToGuest.warm, {
+    this.#open(id, encodeWarm(request), ToGuest.warm, {
       subject: request.argv[0] ?? "",
       warmState: (state, text) => {
         if (state === 1) ready.resolve();
@@ -147,10 +143,10 @@ export class GuestConnection implements Runner {
     content.once("close", () => this.#sendIfOpen(ToGuest.close, id));
     this.#open(id, encodeFields([[Tag.path, path]]), ToGuest.read, {
       subject: path,
-      output: (_type, part) => content.receive(part),
+      output: (_type, part) => content.inlet.receive(part),
       end: () => {
         this.#channels.delete(id);
-        content.finish();
+        content.inlet.finish();
       },
       failed: (error) => {
         this.#channels.delete(id);
@@ -308,8 +304,8 @@ export class GuestConnection implements Runner {
     return {
       subject,
       sender: stream.sender,
-      output: (_type, part) => stream.receive(part),
-      end: () => stream.finish(),
+      output: (_type, part) => stream.inlet.receive(part),
+      end: () => stream.inlet.finish(),
       failed: (error) => {
         this.#channels.delete(id);
         stream.destroy(error);
@@ -387,49 +383,4 @@ export class GuestConnection implements Runner {
 
 function expectLength(payload: Buffer, length: number): void {
   if (payload.length !== length) throw violation(`a payload of ${payload.length} bytes instead of ${length}`);
-}
-
-function commandFields(request: Pick<RunRequest, "argv" | "env" | "cwd">): Field[] {
-  const fields: Field[] = request.argv.map((argument) => [Tag.argument, withoutNul(argument)]);
-  for (const [name, value] of Object.entries(request.env ?? {})) {
-    if (name === "" || name.includes("=")) {
-      throw new SandboxError(
-        "INVALID_ARGUMENT",
-        `Not a name for an environment variable: ${JSON.stringify(name)}`,
-      );
-    }
-    fields.push([Tag.variable, withoutNul(`${name}=${value}`)]);
-  }
-  if (request.cwd !== undefined) fields.push([Tag.cwd, withoutNul(request.cwd)]);
-  return fields;
-}
-
-function withoutNul(text: string): string {
-  if (!text.includes("\0")) return text;
-  throw new SandboxError("INVALID_ARGUMENT", "Arguments, variables and paths cannot contain a NUL character");
-}
-
-function encodeRun(request: RunRequest): Buffer {
-  const fields = commandFields(request);
-  if (request.terminal !== undefined) {
-    fields.push([Tag.flags, Uint8Array.of(ExecFlag.terminal)]);
-    fields.push([Tag.size, u16(request.terminal.rows, request.terminal.columns)]);
-  }
-  if (request.warm !== undefined) {
-    fields.push([Tag.warm, u32(request.warm.id)], [Tag.job, request.warm.job]);
-  }
-  return encodeFields(fields);
-}
-
-function decodeExit(payload: Buffer): RunExit {
-  const signaled = payload[0] === 1;
-  const value = payload[3]!;
-  return {
-    exitCode: signaled ? null : value,
-    signal: signaled ? value : null,
-    clean: payload[1] === 1,
-    warm: payload[2] === 1,
-    cpuTimeMs: Number(payload.readBigUInt64LE(4) / 1000n),
-    memoryKb: Number(payload.readBigUInt64LE(12)),
-  };
 }

@@ -32,30 +32,45 @@ export class OutputWindow {
   }
 }
 
-/** One output of the guest. Unread bytes stop the program that writes them, not this process. */
-export class GuestReadable extends Readable {
+/** Puts what the guest sends into a stream, and gives room back as the stream is read. */
+class Inlet {
+  readonly #stream: Readable;
   readonly #window: OutputWindow;
   #ended = false;
 
-  constructor(grant: (bytes: number) => void) {
-    super({ highWaterMark: GRANT_BYTES, autoDestroy: true });
+  constructor(stream: Readable, grant: (bytes: number) => void) {
+    this.#stream = stream;
     this.#window = new OutputWindow(grant);
   }
 
   receive(part: Buffer): void {
     this.#window.received(part.length);
-    if (this.destroyed || this.#ended) return this.#window.wanted();
-    this.push(part);
+    if (this.#stream.destroyed || this.#ended) this.#window.wanted();
+    else this.#stream.push(part);
   }
 
   finish(): void {
-    if (this.#ended || this.destroyed) return;
+    if (this.#ended || this.#stream.destroyed) return;
     this.#ended = true;
-    this.push(null);
+    this.#stream.push(null);
+  }
+
+  wanted(): void {
+    this.#window.wanted();
+  }
+}
+
+/** One output of the guest. Unread bytes stop the program that writes them, not this process. */
+export class GuestReadable extends Readable {
+  readonly inlet: Inlet;
+
+  constructor(grant: (bytes: number) => void) {
+    super({ highWaterMark: GRANT_BYTES });
+    this.inlet = new Inlet(this, grant);
   }
 
   override _read(): void {
-    this.#window.wanted();
+    this.inlet.wanted();
   }
 }
 
@@ -132,33 +147,20 @@ export class GuestWritable extends Writable {
 /** A connection to or from a port inside. */
 export class GuestDuplex extends Duplex {
   readonly sender: InputSender;
-  readonly #window: OutputWindow;
+  readonly inlet: Inlet;
   readonly #end: () => void;
   readonly #abort: () => void;
-  #ended = false;
 
   constructor(send: (piece: Uint8Array) => void, grant: (bytes: number) => void, abort: () => void) {
     super({ readableHighWaterMark: GRANT_BYTES, writableHighWaterMark: WRITE_BYTES, allowHalfOpen: true });
     this.sender = new InputSender(send);
-    this.#window = new OutputWindow(grant);
+    this.inlet = new Inlet(this, grant);
     this.#end = () => send(new Uint8Array(0));
     this.#abort = abort;
   }
 
-  receive(part: Buffer): void {
-    this.#window.received(part.length);
-    if (this.destroyed || this.#ended) return this.#window.wanted();
-    this.push(part);
-  }
-
-  finish(): void {
-    if (this.#ended || this.destroyed) return;
-    this.#ended = true;
-    this.push(null);
-  }
-
   override _read(): void {
-    this.#window.wanted();
+    this.inlet.wanted();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {

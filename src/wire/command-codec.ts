@@ -1,0 +1,57 @@
+import { SandboxError } from "../errors.js";
+import { ExecFlag, encodeFields, type Field, Tag, u16, u32 } from "./frames.js";
+import type { RunExit, RunRequest, WarmRequest } from "./runner.js";
+
+/** What a command and a warm interpreter have in common. */
+function commandFields(request: Pick<RunRequest, "argv" | "env" | "cwd">): Field[] {
+  const fields: Field[] = request.argv.map((argument) => [Tag.argument, withoutNul(argument)]);
+  for (const [name, value] of Object.entries(request.env ?? {})) {
+    if (name === "" || name.includes("=")) {
+      throw new SandboxError(
+        "INVALID_ARGUMENT",
+        `Not a name for an environment variable: ${JSON.stringify(name)}`,
+      );
+    }
+    fields.push([Tag.variable, withoutNul(`${name}=${value}`)]);
+  }
+  if (request.cwd !== undefined) fields.push([Tag.cwd, withoutNul(request.cwd)]);
+  return fields;
+}
+
+function withoutNul(text: string): string {
+  if (!text.includes("\0")) return text;
+  throw new SandboxError("INVALID_ARGUMENT", "Arguments, variables and paths cannot contain a NUL character");
+}
+
+/** The payload that starts a command. */
+export function encodeRun(request: RunRequest): Buffer {
+  const fields = commandFields(request);
+  if (request.terminal !== undefined) {
+    fields.push([Tag.flags, Uint8Array.of(ExecFlag.terminal)]);
+    fields.push([Tag.size, u16(request.terminal.rows, request.terminal.columns)]);
+  }
+  if (request.warm !== undefined) {
+    fields.push([Tag.warm, u32(request.warm.id)], [Tag.job, request.warm.job]);
+  }
+  return encodeFields(fields);
+}
+
+/** The payload that starts a warm interpreter. */
+export function encodeWarm(request: WarmRequest): Buffer {
+  const flags = request.kind === "single" ? ExecFlag.single : 0;
+  return encodeFields([...commandFields(request), [Tag.flags, Uint8Array.of(flags)]]);
+}
+
+/** How a command ended; the caller has checked the length. */
+export function decodeExit(payload: Buffer): RunExit {
+  const signaled = payload[0] === 1;
+  const value = payload[3]!;
+  return {
+    exitCode: signaled ? null : value,
+    signal: signaled ? value : null,
+    clean: payload[1] === 1,
+    warm: payload[2] === 1,
+    cpuTimeMs: Number(payload.readBigUInt64LE(4) / 1000n),
+    memoryKb: Number(payload.readBigUInt64LE(12)),
+  };
+}
