@@ -14,7 +14,7 @@ def attempt(what, action):
         print(f"{what}: blocked ({error.strerror or error})")
 
 
-attempt("read a private key", lambda: os.listdir(os.path.expanduser("~root/.ssh")))
+attempt("read a private key", lambda: os.listdir("/root/.ssh"))
 attempt("read the password file", lambda: open("/etc/shadow").read(10))
 attempt("change the system", lambda: open("/etc/passwd", "a").write("x"))
 attempt("reach the network", lambda: socket.create_connection(("1.1.1.1", 53), timeout=2))

@@ -1,7 +1,6 @@
-// After tsc: brings dist/ in line with src/. Copies what tsc does not (profiles, data), removes what has no source
-// any more, and makes the command executable.
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+// After tsc: removes from dist/ what has no source in src/ any more, and makes the command executable.
+import { chmodSync, existsSync, readdirSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -15,15 +14,11 @@ function filesIn(directory) {
     .map((entry) => relative(directory, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
-const isAsset = (file) => !/\.(ts|tsx|md)$/.test(file);
-const hasSource = (file) =>
-  existsSync(join(source, file)) || existsSync(join(source, file.replace(/(\.d)?\.(ts|js)$/, ".ts")));
+const isBuilt = (file) =>
+  /\.(?:d\.ts|js)$/.test(file) && existsSync(join(source, file.replace(/\.(?:d\.ts|js)$/, ".ts")));
+const isForTests = (file) => /(?:\.test|\/simulate)\.(?:d\.ts|js)$/.test(file);
 
-for (const file of filesIn(source).filter(isAsset)) {
-  mkdirSync(dirname(join(target, file)), { recursive: true });
-  copyFileSync(join(source, file), join(target, file));
-}
 for (const file of filesIn(target)) {
-  if (!hasSource(file) || /\.test\.(d\.ts|js)$/.test(file)) rmSync(join(target, file));
+  if (!isBuilt(file) || isForTests(file)) rmSync(join(target, file));
 }
 chmodSync(join(target, "cli/main.js"), 0o755);

@@ -17,7 +17,6 @@ export const ERROR_CODES = {
   FILE_FAILED: { http: 500, exit: 74, retryable: false },
   // Sessions and lifecycle
   SESSION_NOT_FOUND: { http: 404, exit: 66, retryable: false },
-  SESSION_BUSY: { http: 409, exit: 75, retryable: true },
   SANDBOX_DISABLED: { http: 403, exit: 69, retryable: false },
   SANDBOX_NOT_RUNNING: { http: 409, exit: 69, retryable: true },
   SANDBOX_START_FAILED: { http: 503, exit: 70, retryable: true },
@@ -32,7 +31,6 @@ export const ERROR_CODES = {
   COMMAND_NOT_EXECUTABLE: { http: 422, exit: 126, retryable: false },
   EXECUTION_FAILED: { http: 500, exit: 70, retryable: false },
   CANCELLED: { http: 499, exit: 130, retryable: false },
-  POLICY_DENIED: { http: 403, exit: 77, retryable: false },
   // The guest
   WIRE_VIOLATION: { http: 502, exit: 70, retryable: false },
   // Ours

@@ -56,7 +56,6 @@ enum field_tag {
   T_JOB = 7,
   T_PATH = 8,
   T_MODE = 9, /* u32 */
-  T_PORT = 10, /* u16 */
 };
 
 enum exec_flags { X_TERMINAL = 1, X_SINGLE = 2 };

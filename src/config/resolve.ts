@@ -65,7 +65,7 @@ function invalid(problems: readonly string[]): SandboxError {
       ? shown[0]!
       : `the configuration has ${problems.length} problems:\n  ${shown.join("\n  ")}`;
   return new SandboxError("CONFIG_INVALID", message, {
-    hint: "The configuration section of the README has every setting and its default.",
+    hint: "docs/configuration.md has every setting and its default.",
   });
 }
 

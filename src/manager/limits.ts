@@ -49,7 +49,7 @@ export function checkLimits(limits: Limits): void {
 function unenforceable(name: keyof Limits, backend: string): SandboxError {
   return new SandboxError(
     "LIMIT_UNENFORCEABLE",
-    `The backend ${backend} cannot enforce limits.${name} on this host`,
+    `The backend ${backend} cannot enforce limits.${name.replace(/Mb$/, "")} on this host`,
     {
       hint: "skerry doctor says why and what would help. Leave the limit out to run without it.",
     },

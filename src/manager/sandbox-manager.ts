@@ -68,7 +68,7 @@ export class SandboxManager {
     this.#options = options;
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
-    for (const name of Object.keys(this.#config.languages)) findLanguage(name);
+    checkLanguages(this.#config.languages);
     this.#stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     if (!this.#stateDir.startsWith("/")) {
       throw new SandboxError("INVALID_ARGUMENT", "The state directory must be an absolute path");
@@ -346,11 +346,13 @@ export class SandboxManager {
   }
 
   #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
-    const { allowedDomains } = this.#config.network;
-    if (allowedDomains.length === 0 || network === "per-host") return;
+    const { allowedDomains, deniedDomains } = this.#config.network;
+    // Without any network there is nothing left to deny.
+    const rules = network === "none" ? allowedDomains : [...allowedDomains, ...deniedDomains];
+    if (rules.length === 0 || network === "per-host") return;
     throw new SandboxError(
       "UNSUPPORTED",
-      `The backend ${backend} cannot let a sandbox reach single domains`,
+      `The backend ${backend} cannot tell one domain from another`,
       {
         hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
       },
@@ -393,5 +395,16 @@ export class SandboxManager {
         // A failed start is its caller's to hear of, a failed stop the next caller's.
         .catch(() => undefined);
     }
+  }
+}
+
+/** Refuses settings that would be ignored. */
+function checkLanguages(languages: Config["sandbox"]["languages"]): void {
+  for (const [name, { preload }] of Object.entries(languages)) {
+    const { warm } = findLanguage(name);
+    if (preload.length === 0 || warm?.kind === "fork") continue;
+    throw new SandboxError("CONFIG_INVALID", `sandbox.languages.${name}.preload: ${name} cannot load modules ahead`, {
+      hint: "Only languages whose interpreter forks can: python.",
+    });
   }
 }

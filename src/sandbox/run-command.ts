@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { pipeline, type Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
@@ -154,8 +154,17 @@ function consume(
 function feed(handle: RunHandle, stdin: CommandOptions["stdin"]): void {
   if (stdin === undefined) handle.stdin.end();
   else if (typeof stdin === "string" || stdin instanceof Uint8Array) handle.stdin.end(stdin);
-  // A program that does not read to the end is no error of ours.
-  else pipeline(stdin, handle.stdin, () => undefined);
+  else pour(stdin, handle.stdin);
+}
+
+/** Passes a stream on. A program that does not read to the end is no error; the rest of the stream is not ours. */
+function pour(source: Readable, target: Writable): void {
+  source.on("error", () => target.end());
+  target.once("close", () => {
+    source.unpipe(target);
+    source.pause();
+  });
+  source.pipe(target);
 }
 
 function describe(

@@ -66,7 +66,6 @@ export const Tag = {
   job: 7,
   path: 8,
   mode: 9,
-  port: 10,
 } as const;
 
 export const ExecFlag = { terminal: 1, single: 2 } as const;

@@ -6,21 +6,18 @@ word, directory = sys.argv[1:3]
 
 def serve(listener):
     while True:
-        try:
-            connection, _ = listener.accept()
-            connection.sendall(word.encode())
-            connection.close()
-        except OSError:
-            return
+        connection, _ = listener.accept()
+        with connection:
+            try:
+                connection.sendall(word.encode())
+            except OSError:
+                pass  # it only wanted to connect
 
 
 def answer(datagrams):
     while True:
-        try:
-            _, sender = datagrams.recvfrom(100)
-            datagrams.sendto(word.encode(), sender)
-        except OSError:
-            return
+        _, sender = datagrams.recvfrom(100)
+        datagrams.sendto(word.encode(), sender)
 
 
 def start(target, argument):

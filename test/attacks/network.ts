@@ -85,13 +85,13 @@ for host, port in (("8.8.8.8", 53), ("1.1.1.1", 443), ("169.254.169.254", 80), (
     group,
     code: `
 question = b"\\x12\\x34\\x01\\0\\0\\x01\\0\\0\\0\\0\\0\\0\\x07skerry\\x07invalid\\0\\0\\x01\\0\\x01"
-servers = [line.split()[1] for line in read("/etc/resolv.conf").decode().splitlines() if line.startswith("nameserver")] + ["8.8.8.8", "127.0.0.53"]
+# Without walls the question stays on this host.
+servers = ["8.8.8.8", "127.0.0.53"] if ISOLATED else ["127.0.0.53"]
 for host in servers:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
         try: s.sendto(question, (host, 53)); sent = True
         except OSError: sent = False
-        if sent and not host.startswith("127."): won(host)
-        elif not ISOLATED: lacks("a route to " + host)`,
+        if sent and (not ISOLATED or not host.startswith("127.")): won(host)`,
   },
   {
     name: "connects to an abstract Unix socket of the host",

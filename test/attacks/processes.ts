@@ -220,22 +220,26 @@ handle = syscall("pidfd_open", pid, 0)[0]
 if handle >= 0 and syscall("pidfd_getfd", handle, 1, 0)[0] >= 0: won("pidfd_getfd")
 if syscall("kcmp", os.getpid(), pid, 2, 0, 0)[0] >= 0: won("kcmp")`,
   },
-  {
-    name: "takes over the warm interpreter through its memory",
-    group,
-    about:
-      "It outlives every command: code in it runs on after the end of its program, and speaks for later ones.",
-    setUp: ({ sandbox }) => sandbox.prewarm("python"),
-    code: `
-for pid in zygotes():
+  ...["python", "javascript", "typescript"].map(
+    (language): Attack => ({
+      name: `takes over the warm interpreter of ${language} through its memory`,
+      group,
+      about:
+        "It outlives every command: code in it runs on after the end of its program, and speaks for later ones.",
+      setUp: ({ sandbox }) => sandbox.prewarm(language),
+      code: `
+warm = zygotes() if "${language}" == "python" else [pid for pid in pids() if b"node-runner" in read("/proc/%d/cmdline" % pid) and (b"typescript" in read("/proc/%d/cmdline" % pid)) == ("${language}" == "typescript")]
+if not warm: raise SystemError("there is no warm interpreter to attack")
+for pid in warm:
     for line in read("/proc/%d/maps" % pid).decode().splitlines():
         if "rw-p" not in line: continue
         address = int(line.split("-")[0], 16)
         try: fd = os.open("/proc/%d/mem" % pid, os.O_RDWR)
         except OSError: break
         if os.pwrite(fd, os.pread(fd, 8, address), address) == 8: won(pid); break
-    if tried(os.listdir, "/proc/%d/fd" % pid): won("descriptors of", pid)`,
-  },
+    if tried(os.readlink, "/proc/%d/fd/3" % pid): won("descriptors of", pid)`,
+    }),
+  ),
   {
     name: "steals the wire from a command that is just starting",
     group,
@@ -268,6 +272,7 @@ ambush(2, caught)`;
       const sandbox = await context.manager.getSandbox("a session to be stopped");
       await sandbox.prewarm("python");
       const code = `
+if not zygotes(): raise SystemError("there is no warm interpreter to attack")
 for pid in zygotes(): os.kill(pid, signal.SIGSTOP); print("stopped", flush=True)
 time.sleep(60)`;
       await startInBackground(context, sandbox, code, 60_000);

@@ -134,7 +134,7 @@ async function perform(attack: Attack, context: Context): Promise<Outcome> {
   const result = await context.sandbox.runCode({ language, code: program, timeoutMs });
   // A program with a mistake in it would be blocked for ever.
   if (
-    /^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError)\b/m.test(
+    /^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError|SystemError)\b/m.test(
       result.stderr,
     )
   ) {

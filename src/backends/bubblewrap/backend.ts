@@ -68,7 +68,7 @@ class BubblewrapBackend implements SandboxBackend {
         arguments: sandboxArguments(runtime, this.#commonArguments(runtime), spec),
         command: `${GUEST_RUNTIME}/skerry-guest`,
         seccomp: this.#seccompFilter(),
-        cgroupFiles: cgroup?.procsFiles ?? [],
+        cgroupFiles: cgroup?.entryFiles ?? [],
         limits: spec.limits,
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
         ...(image !== undefined && {

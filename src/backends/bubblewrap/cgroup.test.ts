@@ -85,7 +85,7 @@ describe("SandboxCgroup", () => {
       ]),
     };
     const group = SandboxCgroup.create(base, "x", { memoryMb: 64, cpus: 0.5, pids: 20 });
-    const [procs] = group.procsFiles;
+    const [procs] = group.entryFiles;
     const path = join(procs!, "..");
     expect(readFileSync(join(path, "memory.max"), "utf8")).toBe("67108864");
     expect(readFileSync(join(path, "cpu.max"), "utf8")).toBe("50000 100000");
@@ -124,11 +124,11 @@ describe("SandboxCgroup", () => {
   if (real === undefined) console.log("skipped: real cgroups: none is writable here");
   it.skipIf(real === undefined)("limits memory for real, and its groups can be removed", async () => {
     const group = SandboxCgroup.create(real!, "test", { memoryMb: 32 });
-    const enter = group.procsFiles.map((file) => `echo $$ > '${file}'`).join(" && ");
+    const enter = group.entryFiles.map((file) => `echo 0 > '${file}'`).join(" && ");
     const child = spawn("sh", ["-c", `${enter} && exec python3 -c "bytearray(10**9)"`], { stdio: "ignore" });
     expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
     expect(group.memoryKills()).toBe(1);
     await group.remove();
-    expect(group.procsFiles.some((file) => existsSync(file))).toBe(false);
+    expect(group.entryFiles.some((file) => existsSync(file))).toBe(false);
   });
 });

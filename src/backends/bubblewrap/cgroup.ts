@@ -125,9 +125,13 @@ export class SandboxCgroup {
     return group;
   }
 
-  /** Files to write "0" into, to move the writer in. */
-  get procsFiles(): string[] {
-    return this.#unique().map((directory) => join(directory, "cgroup.procs"));
+  /**
+   * Files to write "0" into, to move the writer in. Version 1 moves a single thread without stopping every other
+   * process of the host for a moment; the launcher has no second one.
+   */
+  get entryFiles(): string[] {
+    const file = this.#base.version === 1 ? "tasks" : "cgroup.procs";
+    return this.#unique().map((directory) => join(directory, file));
   }
 
   /** How many processes the kernel killed here for want of memory; undefined: it does not say. */

@@ -11,7 +11,7 @@ export async function bench(
   names: readonly string[],
   options: GlobalOptions & { readonly json?: boolean },
 ): Promise<number> {
-  const main = fileURLToPath(new URL("../../../dist-bench/main.js", import.meta.url));
+  const main = fileURLToPath(new URL("../../../dist-bench/bench/main.js", import.meta.url));
   if (!existsSync(main)) {
     throw new SandboxError("UNSUPPORTED", "the benchmark is not built here", {
       hint: "It is part of the repository, not of the package: clone it and run ./skerry bench there.",

@@ -1,0 +1,310 @@
+import { spawnSync } from "node:child_process";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect } from "vitest";
+import { requires } from "./setup/requires.js";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** What packing reads. Everything else of a clone must not matter. */
+const SOURCES = [
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+  "src",
+  "guest",
+  "scripts",
+  "examples",
+];
+const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "THREAT_MODEL.md", "LICENSE", "docs"];
+/** Programs that a machine without a compiler has. bubblewrap and the interpreters are found by their own paths. */
+const PLAIN_PROGRAMS =
+  "node npm npx sh bash env cat cp dirname basename ls mkdir mv readlink rm sed tar gzip uname".split(" ");
+
+interface Manifest {
+  readonly version: string;
+  readonly files: readonly string[];
+  readonly bin: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+}
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
+
+const { describe, it } = requires("linux", "bubblewrap", "python3", "gcc", "gcc-arm64");
+const emulated = requires("qemu-arm64");
+
+let directory: string;
+/** The package as it lies in the tarball. */
+let unpacked: string;
+let contents: string[];
+/** An empty project that the tarball was installed into. */
+let project: string;
+let environment: Record<string, string>;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "skerry-package-"));
+  // The sandboxes' own users must be able to pass through.
+  chmodSync(directory, 0o711);
+  const tarball = pack();
+  unpacked = join(directory, "unpacked", "package");
+  mkdirSync(dirname(unpacked));
+  succeed("tar", ["-xzf", tarball, "-C", dirname(unpacked)]);
+  contents = readdirSync(unpacked, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1))
+    .sort();
+  const programs = join(directory, "bin");
+  mkdirSync(programs);
+  for (const name of PLAIN_PROGRAMS) symlinkSync(whereIs(name), join(programs, name));
+  environment = { PATH: programs, HOME: directory, SKERRY_STATE_DIR: join(directory, "state") };
+  project = join(directory, "project");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true }\n');
+  succeed("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball], {
+    cwd: project,
+    env: { ...npmEnvironment(), PATH: programs },
+  });
+}, 240_000);
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Packs a copy: the clone itself may be in use. */
+function pack(): string {
+  const copy = join(directory, "copy");
+  for (const name of [...SOURCES, ...DOCUMENTS]) {
+    if (existsSync(join(ROOT, name)) || SOURCES.includes(name)) {
+      cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+    }
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  const packed = join(directory, "packed");
+  mkdirSync(packed);
+  succeed("npm", ["pack", "--pack-destination", packed], { cwd: copy, env: npmEnvironment() });
+  const [tarball, ...others] = readdirSync(packed);
+  expect([tarball, others]).toEqual([`skerry-${manifest.version}.tgz`, []]);
+  return join(packed, tarball!);
+}
+
+/** Our own environment, without what an npm that runs this test says about this repository. */
+function npmEnvironment(): NodeJS.ProcessEnv {
+  const isForeign = (name: string) =>
+    /^(npm_(package|lifecycle|config_(local_|global_)?prefix)|INIT_CWD$)/i.test(name);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isForeign(name)));
+}
+
+function succeed(
+  command: string,
+  args: string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): void {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { ...options, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${error ?? status}\n${stdout}\n${stderr}`);
+}
+
+function whereIs(program: string): string {
+  const candidates = (process.env.PATH ?? "").split(":").map((each) => join(each, program));
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`${program} is not in PATH`);
+  return realpathSync(found);
+}
+
+/** Runs the installed command in the project. */
+function skerry(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(join(project, "node_modules/.bin/skerry"), args, {
+    cwd: project,
+    env: environment,
+    input: "",
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+/** Runs a module of the project. */
+function module(code: string) {
+  writeFileSync(join(project, "main.mjs"), code);
+  const { status, stdout, stderr } = spawnSync("node", ["main.mjs"], {
+    cwd: project,
+    env: environment,
+    encoding: "utf8",
+  });
+  return { status, stdout, stderr };
+}
+
+describe("the packed package", () => {
+  it("holds what package.json names, and nothing else", () => {
+    const always = ["package.json", "README.md", "LICENSE"];
+    const named = (file: string) =>
+      manifest.files.some((each) => file === each || file.startsWith(`${each}/`));
+    expect(contents.filter((file) => !always.includes(file) && !named(file))).toEqual([]);
+    expect(
+      ["README.md", "LICENSE", "CHANGELOG.md", "ARCHITECTURE.md"].filter((file) => !contents.includes(file)),
+    ).toEqual([]);
+  });
+
+  it("holds no tests and no sources", () => {
+    const built = contents.filter((file) => !file.startsWith("examples/"));
+    const unwanted = built.filter(
+      (file) =>
+        /\.test\.|(^|\/)(test|src|node_modules)\//.test(file) ||
+        /(?<!\.d)\.ts$|\.(c|h|map|tsbuildinfo|log)$/.test(file),
+    );
+    expect(unwanted).toEqual([]);
+    // Compiled code and its types; whatever else lies in dist is read while the program runs.
+    expect(built.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts|json)$/.test(file))).toEqual([]);
+  });
+
+  it("holds every file that package.json points at", () => {
+    const targets = [
+      ...Object.values(manifest.bin),
+      ...Object.values(manifest.exports).flatMap((each) =>
+        typeof each === "string" ? each : Object.values(each),
+      ),
+    ].map((path) => path.replace(/^\.\//, ""));
+    const missing = targets.filter((target) => {
+      const pattern = new RegExp(`^${target.replaceAll(".", "\\.").replace("*", "[^/]+")}$`);
+      return !contents.some((file) => pattern.test(file));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it.each([
+    ["x64", 62],
+    ["arm64", 183],
+  ])("holds a static guest for %s", (architecture, machine) => {
+    const path = join(unpacked, `prebuilt/linux-${architecture}/skerry-guest`);
+    accessSync(path, constants.X_OK);
+    const elf = readFileSync(path);
+    expect(elf.subarray(0, 4).toString("latin1")).toBe("\x7fELF");
+    expect(elf.readUInt16LE(18)).toBe(machine);
+    expect(programHeaderTypes(elf)).not.toContain(PT_INTERP);
+  });
+
+  it("holds every file that the runners load", () => {
+    const runners = contents.filter(
+      (file) => /^prebuilt\/runners\/.*\.[cm]js$/.test(file) && !file.endsWith("sucrase.cjs"),
+    );
+    expect(runners.length).toBeGreaterThan(1);
+    const missing = runners.flatMap((file) => {
+      const text = readFileSync(join(unpacked, file), "utf8");
+      const loads = [...text.matchAll(/(?:require\("\.\/|__dirname, ")([\w.-]+)"/g)].map(
+        ({ 1: name }) => name!,
+      );
+      return loads
+        .filter((name) => !contents.includes(`prebuilt/runners/${name}`))
+        .map((name) => `${file} loads ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  emulated.it("holds an arm64 guest that says hello", () => {
+    const guest = join(unpacked, "prebuilt/linux-arm64/skerry-guest");
+    const { status, stdout } = spawnSync("qemu-aarch64-static", [guest], {
+      input: "",
+      env: { PATH: process.env.PATH },
+    });
+    expect(status).toBe(0);
+    expect([stdout.readUInt32LE(0), stdout.readUInt32LE(4), stdout.readUInt32LE(8)]).toEqual([12, 0, 0x81]);
+    expect(stdout.toString("latin1", 12, 16)).toBe("SKRY");
+  });
+});
+
+const PT_INTERP = 3;
+
+/** The kinds of segments of a 64-bit little-endian ELF file. */
+function programHeaderTypes(elf: Buffer): number[] {
+  const start = Number(elf.readBigUInt64LE(32));
+  const [size, count] = [elf.readUInt16LE(54), elf.readUInt16LE(56)];
+  return Array.from({ length: count }, (_, index) => elf.readUInt32LE(start + index * size));
+}
+
+describe("the package, installed where there is no compiler", { timeout: 60_000 }, () => {
+  it("finds no compiler", () => {
+    const script =
+      "for each in cc gcc clang tcc make python3 bwrap; do command -v $each && echo found; done; true";
+    const { status, stdout } = spawnSync("sh", ["-c", script], { env: environment, encoding: "utf8" });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+  });
+
+  it("has a command", () => {
+    expect(skerry("--version")).toEqual({ status: 0, stdout: `${manifest.version}\n`, stderr: "" });
+  });
+
+  it.each([
+    ["python", "print(40+2)"],
+    ["javascript", "console.log(40+2)"],
+    ["typescript", "const sum: number = 40 + 2; console.log(sum)"],
+    ["bash", "echo $((40+2))"],
+  ])("runs %s", (language, code) => {
+    expect(skerry("run", "--backend", "bubblewrap", "--language", language, "--code", code)).toEqual({
+      status: 0,
+      stdout: "42\n",
+      stderr: "",
+    });
+  });
+
+  it("runs the example that is blocked", () => {
+    const { status, stdout } = skerry("run", "node_modules/skerry/examples/blocked.py");
+    expect(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => /: (\w+)/.exec(line)?.[1]),
+    ).toEqual(Array(5).fill("blocked"));
+    expect(status).toBe(0);
+  });
+
+  it("says that the benchmark is not part of it", () => {
+    expect(skerry("bench", "--json")).toMatchObject({
+      status: 69,
+      stdout: expect.stringContaining('"UNSUPPORTED"'),
+    });
+  });
+
+  it("is a library", () => {
+    const code = `
+      import { SandboxManager } from "skerry";
+      const manager = new SandboxManager({ backend: "auto" });
+      const sandbox = await manager.getSandbox("installed", { ephemeral: true });
+      const outputs = [];
+      for (let run = 0; run < 3; run++) {
+        const { stdout } = await sandbox.runCode({ language: "python", code: "print(40+2)" });
+        outputs.push(stdout.trim());
+      }
+      await manager.close();
+      console.log(sandbox.type, outputs.join());`;
+    expect(module(code)).toEqual({ status: 0, stdout: "bubblewrap 42,42,42\n", stderr: "" });
+  });
+
+  it("has its other entries", () => {
+    const code = `
+      import { loadConformanceSuite } from "skerry/testing";
+      import { createBubblewrapBackend } from "skerry/backends/bubblewrap";
+      import { readFileSync } from "node:fs";
+      const manifest = JSON.parse(readFileSync(new URL(import.meta.resolve("skerry/package.json")), "utf8"));
+      const suite = await loadConformanceSuite({ name: "bubblewrap" });
+      console.log(suite.length > 20, typeof createBubblewrapBackend, manifest.name);`;
+    expect(module(code)).toEqual({ status: 0, stdout: "true function skerry\n", stderr: "" });
+  });
+
+  it("leaves no session behind", () => {
+    for (const name of ["ephemeral", "sessions", "owners"]) {
+      const path = join(environment.SKERRY_STATE_DIR!, name);
+      expect([name, existsSync(path) ? readdirSync(path) : []]).toEqual([name, []]);
+    }
+  });
+});
