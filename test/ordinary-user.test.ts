@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
-import { createInterface } from "node:readline";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -23,14 +23,24 @@ async function runAsOrdinaryUser(): Promise<Outcome[]> {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
   }
   execFileSync("chmod", ["-R", "a+rX", copy]);
-  const command = ["--reuid", USER, "--regid", USER, "--clear-groups", process.execPath, "test/conformance-worker.mjs", "bubblewrap"];
+  const command = [
+    "--reuid",
+    USER,
+    "--regid",
+    USER,
+    "--clear-groups",
+    process.execPath,
+    "test/conformance-worker.mjs",
+    "bubblewrap",
+  ];
   const child = spawn("setpriv", command, {
     cwd: copy,
     env: { PATH: "/usr/bin:/bin", HOME: "/nonexistent" },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const outcomes: Outcome[] = [];
-  for await (const line of createInterface({ input: child.stdout })) outcomes.push(JSON.parse(line) as Outcome);
+  for await (const line of createInterface({ input: child.stdout }))
+    outcomes.push(JSON.parse(line) as Outcome);
   return outcomes;
 }
 

@@ -33,6 +33,7 @@ import time
 CONTROL = 3
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
+PR_GET_NO_NEW_PRIVS = 39
 MAX_JOB = 1 << 20
 ModuleType = type(sys)
 
@@ -548,6 +549,16 @@ class Native:
         for at, wanted, found in zip(self._depth_at, plain, here):
             self._thread_state[at] += wanted - found
 
+    def keep_to_itself(self):
+        """A Landlock domain, so that a job cannot stop or kill us; see keep_to_itself() in guest/src/exec.c."""
+        if self.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+            return
+        rules = (0).to_bytes(16, "little") + (2).to_bytes(8, "little")
+        fd = self._libc.syscall(444, rules, 24, 0)
+        if fd >= 0:
+            self._libc.syscall(446, fd, 0)
+            os.close(fd)
+
     def signalfd(self, signals):
         mask = bytearray(128)
         for number in signals:
@@ -690,6 +701,7 @@ class Zygote:
         if pid == 0:
             os.setsid()
             native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            native.keep_to_itself()
             for other in (here, self.control, *self.standbys.values()):
                 other.close()
             os.close(self.signals)

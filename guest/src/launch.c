@@ -58,8 +58,8 @@ static void write_text(const char *path, const char *text) {
   close(fd);
 }
 
-/* Not every root may. Commands raise their own score, so the guest is a late victim either way. */
-static void lower_oom_score(const char *score) {
+/* Above the host's own processes, below the commands. Not every host lets us. */
+static void set_oom_score(const char *score) {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   ssize_t ignored = fd < 0 ? 0 : write(fd, score, strlen(score));
   (void)ignored;
@@ -207,6 +207,7 @@ int launch(void) {
   struct fields fields = {.at = orders, .end = orders + length};
   struct field field;
   char *program = NULL, *command = NULL, *image = NULL, *mount_point = NULL, *holder = NULL;
+  char pids[16] = "";
   uint32_t uid = 0, gid = 0;
   bool have_identity = false, have_seccomp = false;
   while (next_field(&fields, &field)) {
@@ -216,7 +217,7 @@ int launch(void) {
       case ORDER_PROGRAM: program = text; break;
       case ORDER_COMMAND: command = text; break;
       case ORDER_CGROUP: write_text(text, "0"); break;
-      case ORDER_OOM_SCORE: lower_oom_score(text); break;
+      case ORDER_OOM_SCORE: set_oom_score(text); break;
       case ORDER_IMAGE: image = text; break;
       case ORDER_MOUNT_POINT: mount_point = text; break;
       case ORDER_HOLDER: holder = text; break;
@@ -231,7 +232,9 @@ int launch(void) {
         break;
       case ORDER_LIMIT: {
         if (field.length != 12) die("bad limit");
-        set_limit((int)get_u32(field.data), get_u32(field.data + 4) | (uint64_t)get_u32(field.data + 8) << 32);
+        /* Processes are counted per user: set out here, one sandbox's would count for all of this user. */
+        if (get_u32(field.data) == RLIMIT_NPROC) snprintf(pids, sizeof pids, "%u", get_u32(field.data + 4));
+        else set_limit((int)get_u32(field.data), get_u32(field.data + 4) | (uint64_t)get_u32(field.data + 8) << 32);
         break;
       }
       default: die("unknown order %u", field.tag);
@@ -243,7 +246,8 @@ int launch(void) {
   give_up_privileges(have_identity, uid, gid);
   if (lseek(ARGUMENTS_FD, 0, SEEK_SET) < 0 || lseek(SECCOMP_FD, 0, SEEK_SET) < 0) die("lseek: %s", strerror(errno));
   signal(SIGPIPE, SIG_DFL);
-  char arguments_fd[4], *argv[] = {program, "--args", arguments_fd, "--", command, NULL}, *env[] = {NULL};
+  char arguments_fd[4], *env[] = {NULL};
+  char *argv[] = {program, "--args", arguments_fd, "--", command, pids[0] != 0 ? "--pids" : NULL, pids, NULL};
   snprintf(arguments_fd, sizeof arguments_fd, "%d", ARGUMENTS_FD);
   execve(program, argv, env);
   die("cannot run %s: %s", program, strerror(errno));

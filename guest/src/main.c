@@ -167,6 +167,12 @@ static int serve(void) {
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "--launch") == 0) return launch();
   if (argc == 3 && strcmp(argv[1], "--extents") == 0) return print_extents(argv[2]);
+  if (argc == 3 && strcmp(argv[1], "--pids") == 0) {
+    rlim_t most = strtoul(argv[2], NULL, 10);
+    struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
+    if (setrlimit(RLIMIT_NPROC, &limit) < 0) die("limit: %s", strerror(errno));
+    return serve();
+  }
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--launch | --extents FILE]");
+  die("usage: skerry-guest [--pids N | --launch | --extents FILE]");
 }

@@ -350,13 +350,9 @@ export class SandboxManager {
     // Without any network there is nothing left to deny.
     const rules = network === "none" ? allowedDomains : [...allowedDomains, ...deniedDomains];
     if (rules.length === 0 || network === "per-host") return;
-    throw new SandboxError(
-      "UNSUPPORTED",
-      `The backend ${backend} cannot tell one domain from another`,
-      {
-        hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
-      },
-    );
+    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one domain from another`, {
+      hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
+    });
   }
 
   #startReaping(): void {
@@ -403,8 +399,12 @@ function checkLanguages(languages: Config["sandbox"]["languages"]): void {
   for (const [name, { preload }] of Object.entries(languages)) {
     const { warm } = findLanguage(name);
     if (preload.length === 0 || warm?.kind === "fork") continue;
-    throw new SandboxError("CONFIG_INVALID", `sandbox.languages.${name}.preload: ${name} cannot load modules ahead`, {
-      hint: "Only languages whose interpreter forks can: python.",
-    });
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `sandbox.languages.${name}.preload: ${name} cannot load modules ahead`,
+      {
+        hint: "Only languages whose interpreter forks can: python.",
+      },
+    );
   }
 }

@@ -14,6 +14,16 @@ const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.signals).map(([name, number]) => [number, name]),
 );
 
+/** An end of our own making: the sandbox goes with the command. */
+const KILLED: RunExit = {
+  exitCode: null,
+  signal: constants.signals.SIGKILL,
+  cpuTimeMs: 0,
+  memoryKb: 0,
+  clean: false,
+  warm: false,
+};
+
 export interface CommandOptions {
   readonly stdin?: string | Uint8Array | Readable | undefined;
   readonly timeoutMs: number;
@@ -55,14 +65,21 @@ export async function runCommand(
   const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
   feed(handle, options.stdin);
   try {
-    const { pid } = await handle.started;
-    execution.started(pid);
+    // A hostile program can keep a command from ever starting: the clock holds for that too.
+    const start = await Promise.race([handle.started, ending.overdue]);
+    if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
+    execution.started(start.pid);
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
       consume(handle, "stdout", options, collector, execution, ending),
       consume(handle, "stderr", options, collector, execution, ending),
     ]);
-    const exit = await Promise.race([handle.exit, ending.overdue]);
+    const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
+      // The kernel may have chosen the guest itself: then it is the program's end all the same.
+      const kills = await instance.memoryKills();
+      if (ending.reason === undefined && !((kills ?? 0) > (killsBefore ?? 0))) throw error;
+      return KILLED;
+    });
     await Promise.race([finished, ending.overdue]);
     const killsAfter = await instance.memoryKills();
     return describe(
@@ -103,15 +120,7 @@ class Ending {
     this.reason = reason;
     this.#handle.kill();
     clearTimeout(this.#timer);
-    const exit = {
-      exitCode: null,
-      signal: constants.signals.SIGKILL,
-      cpuTimeMs: 0,
-      memoryKb: 0,
-      clean: false,
-      warm: false,
-    };
-    this.#timer = setTimeout(() => this.#resolveOverdue(exit), KILL_GRACE_MS);
+    this.#timer = setTimeout(() => this.#resolveOverdue(KILLED), KILL_GRACE_MS);
   }
 
   stop(): void {

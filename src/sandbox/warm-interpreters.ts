@@ -1,4 +1,5 @@
 import type { Instance } from "../backends/backend.js";
+import { SandboxError } from "../errors.js";
 import type { WarmHandle } from "../wire/runner.js";
 import type { Language } from "./languages.js";
 
@@ -21,6 +22,21 @@ const MAX_FAILURES = 3;
 const FORKING_SLOTS = 2;
 /** New ones start when nothing has run for this long: they must not slow down a burst of programs. */
 const QUIET_MS = 30;
+
+/** A program inside can keep an interpreter from getting ready. */
+const START_TIMEOUT_MS = 60_000;
+
+async function within(promise: Promise<void>, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new SandboxError("EXECUTION_FAILED", `The warm interpreter was not ready within ${timeoutMs} ms`),
+      );
+    }, timeoutMs);
+  });
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
 
 /** Keeps interpreters started inside one sandbox, in the background of what runs. */
 export class WarmInterpreters {
@@ -93,7 +109,7 @@ class LanguageSlots {
   async prepare(): Promise<void> {
     if (this.#slots.some(({ ready }) => ready)) return;
     const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
-    await starting?.handle.ready;
+    if (starting !== undefined) await within(starting.handle.ready, START_TIMEOUT_MS);
   }
 
   take(): { readonly id: number; done(): void } | undefined {

@@ -58,7 +58,12 @@ async function withGuest(test: (connection: GuestConnection) => Promise<void>): 
   expect(guest.exitCode).toBe(0);
 }
 
-async function run(connection: GuestConnection, argv: string[], stdin = "", env = {}): Promise<[string, string, number | null]> {
+async function run(
+  connection: GuestConnection,
+  argv: string[],
+  stdin = "",
+  env = {},
+): Promise<[string, string, number | null]> {
   const handle = connection.run({ argv, env: { PATH: "/usr/bin:/bin", ...env }, cwd: directory });
   handle.stdin.end(stdin);
   const [stdout, stderr, exit] = await Promise.all([text(handle.stdout), text(handle.stderr), handle.exit]);
@@ -78,7 +83,9 @@ describe("the guest, built with sanitizers", () => {
     await withGuest(async (connection) => {
       for (let round = 0; round < 10; round++) {
         const results = await Promise.all(
-          Array.from({ length: 30 }, (_, index) => run(connection, ["sh", "-c", `cat; echo ${index} >&2; exit ${index}`], `in-${index}`)),
+          Array.from({ length: 30 }, (_, index) =>
+            run(connection, ["sh", "-c", `cat; echo ${index} >&2; exit ${index}`], `in-${index}`),
+          ),
         );
         expect(results).toEqual(results.map((_, index) => [`in-${index}`, `${index}\n`, index]));
       }
@@ -95,21 +102,33 @@ describe("the guest, built with sanitizers", () => {
       expect(await text(connection.readFile(path))).toBe("short");
       symlinkSync("/etc/passwd", join(directory, "link"));
       execFileSync("mkfifo", [join(directory, "fifo")]);
-      await expect(text(connection.readFile(join(directory, "link")))).rejects.toMatchObject({ code: "FILE_DENIED" });
-      await expect(text(connection.readFile(join(directory, "fifo")))).rejects.toMatchObject({ code: "FILE_TYPE" });
+      await expect(text(connection.readFile(join(directory, "link")))).rejects.toMatchObject({
+        code: "FILE_DENIED",
+      });
+      await expect(text(connection.readFile(join(directory, "fifo")))).rejects.toMatchObject({
+        code: "FILE_TYPE",
+      });
       await expect(text(connection.readFile(directory))).rejects.toMatchObject({ code: "FILE_TYPE" });
-      await expect(text(connection.readFile(join(directory, "none")))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
-      await expect(connection.writeFile("relative", 0o600, Buffer.from("x"))).rejects.toMatchObject({ code: "FILE_FAILED" });
+      await expect(text(connection.readFile(join(directory, "none")))).rejects.toMatchObject({
+        code: "FILE_NOT_FOUND",
+      });
+      await expect(connection.writeFile("relative", 0o600, Buffer.from("x"))).rejects.toMatchObject({
+        code: "FILE_FAILED",
+      });
     });
   });
 
   it("leaves no half-written file when the writer gives up", async () => {
     await withGuest(async (connection) => {
-      const broken = Readable.from((async function* () {
-        yield Buffer.alloc(100_000);
-        throw new Error("gave up");
-      })());
-      await expect(connection.writeFile(join(directory, "half"), 0o600, broken)).rejects.toMatchObject({ code: "FILE_FAILED" });
+      const broken = Readable.from(
+        (async function* () {
+          yield Buffer.alloc(100_000);
+          throw new Error("gave up");
+        })(),
+      );
+      await expect(connection.writeFile(join(directory, "half"), 0o600, broken)).rejects.toMatchObject({
+        code: "FILE_FAILED",
+      });
       await connection.ping();
       expect(execFileSync("ls", ["-A", directory]).toString()).toBe("");
     });
@@ -159,7 +178,10 @@ describe("the guest, built with sanitizers", () => {
   it("kills what it runs when the host goes away", async () => {
     const marker = join(directory, "alive");
     await withGuest(async (connection) => {
-      const handle = connection.run({ argv: ["sh", "-c", `(setsid sh -c 'sleep 1; touch ${marker}' &); echo up; sleep 60`], env: { PATH: "/bin" } });
+      const handle = connection.run({
+        argv: ["sh", "-c", `(setsid sh -c 'sleep 1; touch ${marker}' &); echo up; sleep 60`],
+        env: { PATH: "/bin" },
+      });
       handle.exit.catch(() => undefined);
       await once(handle.stdout, "data");
     });
@@ -190,16 +212,30 @@ describe("the guest, built with sanitizers", () => {
   it("survives any frames of a broken host", async () => {
     const type = fc.constantFrom(...Object.values(ToGuest), 0x7f);
     const fields = fc
-      .array(fc.tuple(fc.constantFrom(...Object.values(Tag), 99), fc.oneof(fc.uint8Array({ maxLength: 6 }), fc.constantFrom(Buffer.from("/bin/true"), Buffer.from("/tmp"), Buffer.from("A=b")))), { maxLength: 6 })
+      .array(
+        fc.tuple(
+          fc.constantFrom(...Object.values(Tag), 99),
+          fc.oneof(
+            fc.uint8Array({ maxLength: 6 }),
+            fc.constantFrom(Buffer.from("/bin/true"), Buffer.from("/tmp"), Buffer.from("A=b")),
+          ),
+        ),
+        { maxLength: 6 },
+      )
       .map((list) => encodeFields(list));
-    const frame = fc.tuple(type, fc.integer({ min: 0, max: 5 }), fc.oneof(fields, fc.uint8Array({ maxLength: 12 })));
+    const frame = fc.tuple(
+      type,
+      fc.integer({ min: 0, max: 5 }),
+      fc.oneof(fields, fc.uint8Array({ maxLength: 12 })),
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(frame, { maxLength: 25 }), async (frames) => {
         start();
         guest.stdout!.resume();
         const exited = once(guest, "exit");
         // A file that is written stays in the test's own directory.
-        for (const [kind, id, payload] of frames) if (kind !== ToGuest.write) guest.stdin!.write(encodeFrame(kind, id, payload));
+        for (const [kind, id, payload] of frames)
+          if (kind !== ToGuest.write) guest.stdin!.write(encodeFrame(kind, id, payload));
         guest.stdin!.end();
         await exited;
         expect([0, 70], await complaints).toContain(guest.exitCode);

@@ -102,6 +102,7 @@ function readText(path: string): string {
 export class SandboxCgroup {
   readonly #base: CgroupBase;
   readonly #directories: ReadonlyMap<Controller, string>;
+  #memoryKills: number | undefined;
 
   private constructor(base: CgroupBase, directories: ReadonlyMap<Controller, string>) {
     this.#base = base;
@@ -140,11 +141,14 @@ export class SandboxCgroup {
     if (directory === undefined) return undefined;
     const file = this.#base.version === 1 ? "memory.oom_control" : "memory.events";
     const count = /^oom_kill (\d+)$/m.exec(readText(join(directory, file)))?.[1];
-    return count === undefined ? undefined : Number(count);
+    // The last count still answers when the group is gone.
+    if (count !== undefined) this.#memoryKills = Number(count);
+    return this.#memoryKills;
   }
 
   /** Waits until the groups are empty and removes them. A group can stay busy for a moment after its last exit. */
   async remove(): Promise<void> {
+    this.memoryKills();
     for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
       const left = this.#unique().filter((directory) => !tryRemove(directory));
       if (left.length === 0) return;

@@ -77,10 +77,11 @@ function encodeOrders(orders: LaunchOrders): Field[] {
     ...orders.arguments.map((argument): Field => [Order.argument, argument]),
     ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
     ...resourceLimits(orders.limits),
+    // When the host runs out of memory, sandboxes go first; inside one, its commands.
+    [Order.oomScore, "500"],
   ];
   if (orders.identity !== undefined) {
-    // Root may prefer every other process as the kernel's victim for memory; an ordinary user may not.
-    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)], [Order.oomScore, "-900"]);
+    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
   }
   if (orders.image !== undefined) {
     const { path, mountPoint, holder } = orders.image;
