@@ -124,7 +124,7 @@ if [ "$(uname -s)" = Linux ]; then
   fi
 fi
 
-if stale build/built src package.json package-lock.json tsconfig.json tsconfig.build.json || ! [ -e dist/cli/main.js ]; then
+if stale build/built src bench examples scripts package.json package-lock.json tsconfig.json tsconfig.build.json tsconfig.bench.json || ! [ -e dist/bin/skerry.cjs ]; then
   say "compiling TypeScript"
   rm -f build/ready build/built
   touch build/built.new

@@ -371,7 +371,7 @@ beforeAll(() => {
   }
   writeFileSync(join(directory, "package.json"), '{ "type": "module" }\n');
   // The launcher would build first; what it does is tested in test/e2e.
-  const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "dist/cli/main.js")}" "$@"\n`;
+  const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "dist/bin/skerry.cjs")}" "$@"\n`;
   writeFileSync(join(directory, "skerry"), script, { mode: 0o755 });
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -43,6 +43,8 @@ export interface CreateSpec {
   /** Unique per sandbox, safe as a file name. */
   readonly id: string;
   readonly sessionKey: string;
+  /** Nobody will use the session's files after this sandbox. */
+  readonly ephemeral: boolean;
   readonly directory: SessionDirectory;
   /** What is to be enforced: what was asked for, and defaults where this backend can enforce them. */
   readonly limits: Limits;
@@ -73,6 +75,11 @@ export interface Instance {
   destroy(): Promise<void>;
 }
 
+export interface ProbeOptions {
+  /** Also what takes a moment to find out, such as versions. */
+  readonly thorough?: boolean;
+}
+
 export interface Probe {
   readonly available: boolean;
   readonly version?: string;
@@ -86,7 +93,7 @@ export interface Probe {
 export interface SandboxBackend {
   readonly name: string;
   /** Says whether this host can run us and what it can enforce. Never throws, never changes the host. */
-  probe(): Promise<Probe>;
+  probe(options?: ProbeOptions): Promise<Probe>;
   create(spec: CreateSpec): Promise<Instance>;
   /** Removes what a crashed process left behind, found by label. Resolves to how many. */
   reap(): Promise<number>;

@@ -12,11 +12,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { PACKAGE_ROOT } from "../config/package-root.js";
 import { SandboxError, systemCode } from "../errors.js";
-
-const PACKAGE_ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
 const ETC = {

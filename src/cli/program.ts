@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command, CommanderError } from "commander";
+import { PACKAGE_ROOT } from "../config/package-root.js";
 import { SandboxError } from "../errors.js";
 import {
   parseCpus,
@@ -312,6 +314,6 @@ function examples(command: Command, name: keyof typeof EXAMPLES): Command {
 }
 
 function packageVersion(): string {
-  const text = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
+  const text = readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }

@@ -45,7 +45,7 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   const backends = await Promise.all(
     listBackends().map(async (name) => {
       const backend = await getBackend(name, { stateDir, options: config.sandbox.backends[name] });
-      return { name, ...(await backend.probe()) };
+      return { name, ...(await backend.probe({ thorough: true })) };
     }),
   );
   const languages = await Promise.all(LANGUAGES.map(inspectLanguage));

@@ -234,13 +234,13 @@ export class SandboxManager {
     const requestedLimits = { ...this.#requestedLimits(), ...options.limits };
     const limits = effectiveLimits(requestedLimits, probe.capabilities, backend.name);
     this.#assertNetwork(probe.capabilities.network, backend.name);
-    this.#startReaping();
     this.#forgetSignals ??= this.#watchSignals();
     const session = await openSession();
     try {
       const instance = await backend.create({
         id: `sbx-${randomBytes(6).toString("hex")}`,
         sessionKey: session.key,
+        ephemeral: session.ephemeral,
         directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
         limits,
         requestedLimits,
@@ -271,6 +271,7 @@ export class SandboxManager {
       });
       if (session.isNew && workspace !== undefined) await this.#bootstrap(sandbox, workspace);
       this.#prewarm(sandbox);
+      this.#startReaping();
       return sandbox;
     } catch (error) {
       // A session that never ran leaves no directory behind.

@@ -1,17 +1,30 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "../../errors.js";
 import type { GuestConnection } from "../../wire/index.js";
-import type { BackendContext, CreateSpec, Instance, Probe, SandboxBackend } from "../backend.js";
+import type {
+  BackendContext,
+  CreateSpec,
+  Instance,
+  Probe,
+  ProbeOptions,
+  SandboxBackend,
+} from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
 import { commonArguments, GUEST_RUNTIME, GUEST_WORKSPACE, sandboxArguments } from "./arguments.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { describeExit, type Launched, launch } from "./launcher.js";
-import { findHostFacts, findMke2fs, type HostFacts, namespaceProblem, probeHost } from "./probe.js";
-import { compileSeccomp } from "./seccomp/compile.js";
-import { PROFILE } from "./seccomp/profile.js";
+import {
+  findHostFacts,
+  findMke2fs,
+  type HostFacts,
+  namespaceProblem,
+  OLDEST_VERSION,
+  probeHost,
+} from "./probe.js";
+import { loadSeccompFilter } from "./seccomp/filter.js";
 import { prepareWorkspace, workspacePath } from "./workspace-image.js";
 
 const START_TIMEOUT_MS = 20_000;
@@ -35,15 +48,15 @@ class BubblewrapBackend implements SandboxBackend {
   readonly #context: BackendContext;
   #facts: HostFacts | undefined;
   #runtime: GuestRuntime | undefined;
-  #seccomp: Buffer | undefined;
+  #seccomp: Promise<Buffer> | undefined;
   #common: { readonly runtime: GuestRuntime; readonly arguments: readonly string[] } | undefined;
 
   constructor(context: BackendContext) {
     this.#context = context;
   }
 
-  probe(): Promise<Probe> {
-    return probeHost(this.#host());
+  probe(options: ProbeOptions = {}): Promise<Probe> {
+    return probeHost(this.#host(), options);
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
@@ -67,7 +80,7 @@ class BubblewrapBackend implements SandboxBackend {
         bubblewrap: facts.bubblewrap,
         arguments: sandboxArguments(runtime, this.#commonArguments(runtime), spec),
         command: `${GUEST_RUNTIME}/skerry-guest`,
-        seccomp: this.#seccompFilter(),
+        seccomp: await this.#seccompFilter(),
         cgroupFiles: cgroup?.entryFiles ?? [],
         limits: spec.limits,
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
@@ -80,6 +93,8 @@ class BubblewrapBackend implements SandboxBackend {
         signal: spec.signal,
         failed: startFailure(launched),
       });
+      // The mount keeps the image; under no name, it cannot be left behind.
+      if (image !== undefined && spec.ephemeral) rmSync(image, { force: true });
       return new BubblewrapInstance(spec, launched, runner, cgroup, image !== undefined);
     } catch (error) {
       if (launched !== undefined) await kill(launched);
@@ -106,8 +121,8 @@ class BubblewrapBackend implements SandboxBackend {
     return this.#runtime;
   }
 
-  #seccompFilter(): Buffer {
-    this.#seccomp ??= compileSeccomp(PROFILE, process.arch as "x64" | "arm64");
+  #seccompFilter(): Promise<Buffer> {
+    this.#seccomp ??= loadSeccompFilter();
     return this.#seccomp;
   }
 
@@ -186,6 +201,12 @@ function explainFailure(said: string): SandboxError {
   if (namespaces !== undefined) {
     return new SandboxError("BACKEND_UNAVAILABLE", `bubblewrap cannot start: ${namespaces.what}`, {
       hint: namespaces.remedy,
+      cause: new Error(said),
+    });
+  }
+  if (/unknown option/i.test(said)) {
+    return new SandboxError("BACKEND_UNAVAILABLE", "bubblewrap is too old", {
+      hint: `Install version ${OLDEST_VERSION} or newer.`,
       cause: new Error(said),
     });
   }

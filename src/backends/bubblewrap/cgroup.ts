@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../errors.js";
@@ -56,10 +65,8 @@ function findUnifiedBase(mount: string, own: string): CgroupBase | undefined {
 }
 
 function canMakeGroups(directory: string): boolean {
-  const trial = join(directory, `${PREFIX}${labelFor("trial")}`);
   try {
-    mkdirSync(trial);
-    rmdirSync(trial);
+    accessSync(directory, constants.W_OK);
     return true;
   } catch {
     return false;

@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { promisify } from "node:util";
-import type { Capabilities, Probe } from "../backend.js";
+import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
 import { type CgroupBase, findCgroupBase } from "./cgroup.js";
 
 const run = promisify(execFile);
-const OLDEST_VERSION = [0, 8] as const;
+export const OLDEST_VERSION = "0.8";
 const USUAL_PATHS = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
 
 /** What the backend needs to know about this host, found once. */
@@ -46,18 +46,18 @@ export function capabilitiesOf(facts: HostFacts): Capabilities {
   };
 }
 
-export async function probeHost(facts: HostFacts): Promise<Probe> {
+export async function probeHost(facts: HostFacts, { thorough = false }: ProbeOptions): Promise<Probe> {
   const capabilities = capabilitiesOf(facts);
   const problems: { what: string; remedy: string }[] = [];
-  const version = facts.bubblewrap === undefined ? undefined : await versionOf(facts.bubblewrap);
+  const version = facts.bubblewrap !== undefined && thorough ? await versionOf(facts.bubblewrap) : undefined;
   if (process.platform !== "linux")
     problems.push({ what: "bubblewrap needs Linux", remedy: "Use another backend." });
   if (facts.bubblewrap === undefined) {
     problems.push({ what: "bubblewrap is not installed", remedy: "apt-get install bubblewrap" });
-  } else if (version === undefined || isOlder(version)) {
+  } else if (thorough && (version === undefined || isOlder(version))) {
     problems.push({
       what: `bubblewrap ${version ?? "of unknown version"} is too old`,
-      remedy: `Install version ${OLDEST_VERSION.join(".")} or newer.`,
+      remedy: `Install version ${OLDEST_VERSION} or newer.`,
     });
   }
   const namespaces = namespaceProblem();
@@ -128,8 +128,7 @@ async function versionOf(path: string): Promise<string | undefined> {
 }
 
 function isOlder(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  return major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1]);
+  return version.localeCompare(OLDEST_VERSION, "en", { numeric: true }) < 0;
 }
 
 /** A program that nobody but root and us could have put there. */

@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { PACKAGE_ROOT } from "../../config/package-root.js";
 import { SandboxError } from "../../errors.js";
 import type { GlobalOptions } from "../program.js";
 
@@ -11,7 +12,7 @@ export async function bench(
   names: readonly string[],
   options: GlobalOptions & { readonly json?: boolean },
 ): Promise<number> {
-  const main = fileURLToPath(new URL("../../../dist-bench/bench/main.js", import.meta.url));
+  const main = join(PACKAGE_ROOT, "dist-bench/bench/main.js");
   if (!existsSync(main)) {
     throw new SandboxError("UNSUPPORTED", "the benchmark is not built here", {
       hint: "It is part of the repository, not of the package: clone it and run ./skerry bench there.",
