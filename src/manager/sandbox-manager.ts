@@ -49,6 +49,7 @@ interface Entry {
 }
 
 const SHARED_KEY = "shared";
+const MAX_RETIRING = 4;
 
 /** Makes sandboxes, hands out the same one per session, and cleans up after them. */
 export class SandboxManager {
@@ -58,6 +59,7 @@ export class SandboxManager {
   readonly #store: SessionStore;
   readonly #entries = new Map<string, Entry>();
   readonly #ephemeral = new Set<Promise<Sandbox>>();
+  readonly #retiring = new Set<Promise<void>>();
   #chosen: Promise<ChosenBackend> | undefined;
   #reaping: Promise<void> | undefined;
   #expiry: NodeJS.Timeout | undefined;
@@ -116,9 +118,12 @@ export class SandboxManager {
       ...(rest.signal !== undefined && { signal: rest.signal }),
     });
     try {
-      return await sandbox.runCode(rest);
-    } finally {
+      const result = await sandbox.runCode(rest);
+      await this.#retire(sandbox);
+      return result;
+    } catch (error) {
       await sandbox.stop();
+      throw error;
     }
   }
 
@@ -159,6 +164,7 @@ export class SandboxManager {
     const sandboxes = [...[...this.#entries.values()].map((entry) => entry.sandbox), ...this.#ephemeral];
     const outcomes = await Promise.allSettled([
       ...sandboxes.map(async (each) => (await each.catch(() => undefined))?.stop()),
+      ...this.#retiring,
       this.#reaping,
     ]);
     this.#entries.clear();
@@ -186,6 +192,14 @@ export class SandboxManager {
   async reap(): Promise<number> {
     const { backend } = await this.#backend();
     return (await backend.reap()) + (await this.#store.reap());
+  }
+
+  /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
+  async #retire(sandbox: Sandbox): Promise<void> {
+    const retired = sandbox.stop().catch(() => undefined);
+    this.#retiring.add(retired);
+    void retired.then(() => this.#retiring.delete(retired));
+    if (this.#retiring.size > MAX_RETIRING) await Promise.race(this.#retiring);
   }
 
   async #startEntry(key: string, options: GetSandboxOptions): Promise<Sandbox> {

@@ -7,6 +7,8 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -39,6 +41,11 @@ interface Meta {
   readonly key: string;
   readonly createdAt: string;
   readonly uid?: number;
+}
+
+interface MadeDirectory {
+  readonly path: string;
+  readonly owner: Owner | undefined;
 }
 
 const META_FILE = "session.json";
@@ -81,19 +88,16 @@ export class SessionStore {
       utimesSync(join(path, META_FILE), now, now);
       return { key, path, owner: ownerOf(existing), isNew: false, ephemeral: false };
     }
-    const holder = join("sessions", name);
-    const made = this.#make(
-      key,
-      join(this.#root, "sessions", `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`),
-      holder,
-    );
+    const unfinished = `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`;
+    const made = this.#make(join(this.#root, "sessions", unfinished), join("sessions", name));
     try {
+      this.#record(made, key);
       renameSync(made.path, path);
-      return { ...made, path, isNew: true, ephemeral: false };
+      return { ...made, key, path, isNew: true, ephemeral: false };
     } catch (error) {
       await this.#discard(made);
       const winner = this.#read(path);
-      if (winner === undefined || !isTaken(error)) throw error;
+      if (winner === undefined || !isTaken(error)) throw whenFull(error);
       return { key, path, owner: ownerOf(winner), isNew: false, ephemeral: false };
     }
   }
@@ -103,8 +107,8 @@ export class SessionStore {
     validateSessionKey(key);
     this.#prepare();
     const name = labelFor(randomBytes(8).toString("hex"));
-    const made = this.#make(key, join(this.#root, "ephemeral", name), join("ephemeral", name));
-    return { ...made, isNew: true, ephemeral: true };
+    const made = this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
+    return { ...made, key, isNew: true, ephemeral: true };
   }
 
   exists(key: string): boolean {
@@ -132,7 +136,12 @@ export class SessionStore {
   }
 
   async discardEphemeral(session: StoredSession): Promise<void> {
-    if (session.ephemeral) await this.#discard(session);
+    if (!session.ephemeral) return;
+    if (removeEmpty(join(session.path, "workspace")) && removeEmpty(session.path)) {
+      if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+      return;
+    }
+    await this.#discard(session);
   }
 
   /** Removes what processes that were killed left behind; resolves to how many. */
@@ -154,34 +163,34 @@ export class SessionStore {
     for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.#root, name));
   }
 
-  #make(key: string, path: string, holder: string): { key: string; path: string; owner: Owner | undefined } {
+  #make(path: string, holder: string): MadeDirectory {
     const owner = this.#isRoot ? allocateOwner(this.#root, this.#uidRange, holder) : undefined;
     try {
       const workspace = join(path, "workspace");
-      mkdirSync(workspace, { recursive: true, mode: 0o711 });
+      mkdirSync(workspace, { recursive: true });
       // The sandbox's user must be able to pass through, whatever our umask is.
       chmodSync(path, 0o711);
       chmodSync(workspace, 0o700);
       if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
-      const meta: Meta = {
-        key,
-        createdAt: new Date().toISOString(),
-        ...(owner !== undefined && { uid: owner.uid }),
-      };
-      writeFileSync(join(path, META_FILE), JSON.stringify(meta), { mode: 0o600 });
-      return { key, path, owner };
+      return { path, owner };
     } catch (error) {
+      rmSync(path, { recursive: true, force: true });
       if (owner !== undefined) releaseOwner(this.#root, owner);
-      if (systemCode(error) !== "ENOSPC") throw error;
-      throw new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
-        hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
-        cause: error,
-      });
+      throw whenFull(error);
     }
   }
 
+  #record({ path, owner }: MadeDirectory, key: string): void {
+    const meta: Meta = {
+      key,
+      createdAt: new Date().toISOString(),
+      ...(owner !== undefined && { uid: owner.uid }),
+    };
+    writeFileSync(join(path, META_FILE), JSON.stringify(meta), { mode: 0o600 });
+  }
+
   /** Out of sight first, so that nobody opens half a session; then removed. */
-  async #discard(session: { readonly path: string; readonly owner: Owner | undefined }): Promise<void> {
+  async #discard(session: MadeDirectory): Promise<void> {
     const folder = join(session.path, "..");
     const gone = `${GONE}${labelFor(randomBytes(6).toString("hex"))}`;
     try {
@@ -206,12 +215,30 @@ export class SessionStore {
   }
 }
 
+/** The usual case after a mounted workspace: nothing is left but the directory. */
+function removeEmpty(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function ensurePassable(path: string): void {
   if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
 }
 
 function ownerOf(meta: Meta): Owner | undefined {
   return meta.uid === undefined ? undefined : { uid: meta.uid, gid: meta.uid };
+}
+
+function whenFull(error: unknown): unknown {
+  if (systemCode(error) !== "ENOSPC") return error;
+  return new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
+    hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+    cause: error,
+  });
 }
 
 function isTaken(error: unknown): boolean {

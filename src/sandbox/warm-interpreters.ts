@@ -20,8 +20,8 @@ interface Slot {
 const MAX_FAILURES = 3;
 /** Interpreters that fork are kept in pairs and take turns, since all forks of one share its hash seed. */
 const FORKING_SLOTS = 2;
-/** New ones start when nothing has run for this long: they must not slow down a burst of programs. */
-const QUIET_MS = 30;
+/** New ones start when nothing has run for so many times what a start takes: they must not slow down a burst. */
+const QUIET_STARTS = 3;
 
 /** A program inside can keep an interpreter from getting ready. */
 const START_TIMEOUT_MS = 60_000;
@@ -98,6 +98,8 @@ class LanguageSlots {
   readonly #preload: readonly string[];
   #slots: Slot[] = [];
   #failures = 0;
+  /** How long the last one took until it was ready. */
+  #startMs = 50;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(instance: Instance, warm: NonNullable<Language["warm"]>, preload: readonly string[]) {
@@ -129,7 +131,7 @@ class LanguageSlots {
       return;
     }
     if (this.#slots.length === 0) this.#start();
-    this.#timer = setTimeout(() => this.#refresh(), QUIET_MS);
+    this.#timer = setTimeout(() => this.#refresh(), QUIET_STARTS * this.#startMs);
     this.#timer.unref();
   }
 
@@ -171,10 +173,12 @@ class LanguageSlots {
       kind: this.#warm.kind,
     });
     const slot: Slot = { handle, ready: false, usedAt: 0, running: 0 };
+    const startedAt = performance.now();
     this.#slots.push(slot);
     handle.ready.then(
       () => {
         slot.ready = true;
+        this.#startMs = performance.now() - startedAt;
         this.#failures = 0;
       },
       () => this.#failures++,

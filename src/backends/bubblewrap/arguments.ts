@@ -4,7 +4,7 @@ import type { CreateSpec } from "../backend.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 import { filesystemArguments, hide } from "./host-paths.js";
 import { SECCOMP_FD } from "./launcher.js";
-import { workspacePath } from "./workspace-image.js";
+import { workspacePath } from "./workspace-mount.js";
 
 export const GUEST_WORKSPACE = "/workspace";
 export const GUEST_RUNTIME = "/opt/skerry";

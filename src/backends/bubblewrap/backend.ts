@@ -25,7 +25,8 @@ import {
   probeHost,
 } from "./probe.js";
 import { loadSeccompFilter } from "./seccomp/filter.js";
-import { prepareWorkspace, workspacePath } from "./workspace-image.js";
+import type { ImageTools } from "./workspace-image.js";
+import { prepareWorkspace, workspacePath } from "./workspace-mount.js";
 
 const START_TIMEOUT_MS = 20_000;
 
@@ -66,11 +67,7 @@ class BubblewrapBackend implements SandboxBackend {
       throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
     }
     const runtime = this.#guestRuntime();
-    const image = await prepareWorkspace(spec, {
-      mke2fs: facts.canMountImages ? findMke2fs() : undefined,
-      guest: runtime.guest,
-      cacheDir: join(this.#context.stateDir, "templates"),
-    });
+    const mount = await prepareWorkspace(spec, this.#imageTools(facts, runtime));
     const cgroup =
       facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
     let launched: Launched | undefined;
@@ -84,18 +81,19 @@ class BubblewrapBackend implements SandboxBackend {
         cgroupFiles: cgroup?.entryFiles ?? [],
         limits: spec.limits,
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
-        ...(image !== undefined && {
-          image: { path: image, mountPoint: workspacePath(spec), holder: `${image}.holder` },
-        }),
+        mountPoint: workspacePath(spec),
+        ...(mount !== undefined && { mount }),
       });
       const runner = await greetGuest(launched, {
         timeoutMs: START_TIMEOUT_MS,
         signal: spec.signal,
         failed: startFailure(launched),
       });
+      // From here on an exit is an end like any other, and needs no explanation.
+      launched.child.removeAllListeners("close");
       // The mount keeps the image; under no name, it cannot be left behind.
-      if (image !== undefined && spec.ephemeral) rmSync(image, { force: true });
-      return new BubblewrapInstance(spec, launched, runner, cgroup, image !== undefined);
+      if (mount?.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
+      return new BubblewrapInstance(spec, launched, runner, cgroup, mount !== undefined);
     } catch (error) {
       if (launched !== undefined) await kill(launched);
       await cgroup?.remove();
@@ -112,6 +110,12 @@ class BubblewrapBackend implements SandboxBackend {
     const options = this.#context.options as { path?: string } | undefined;
     this.#facts ??= findHostFacts(options?.path);
     return this.#facts;
+  }
+
+  #imageTools(facts: HostFacts, runtime: GuestRuntime): ImageTools | undefined {
+    const mke2fs = facts.canMountImages ? findMke2fs() : undefined;
+    if (mke2fs === undefined) return undefined;
+    return { mke2fs, guest: runtime.guest, cacheDir: join(this.#context.stateDir, "templates") };
   }
 
   #guestRuntime(): GuestRuntime {
@@ -148,15 +152,15 @@ class BubblewrapInstance implements Instance {
     launched: Launched,
     runner: GuestConnection,
     cgroup: SandboxCgroup | undefined,
-    usesImage: boolean,
+    isMounted: boolean,
   ) {
     this.id = spec.id;
     this.runner = runner;
     this.#launched = launched;
     this.#cgroup = cgroup;
-    // An image is mounted in the sandbox's own mount namespace; its outermost process is our way in.
+    // A mount is in the sandbox's own view only; its outermost process is our way in.
     const path = workspacePath(spec);
-    this.hostWorkspace = usesImage ? `/proc/${launched.child.pid}/root${path}` : path;
+    this.hostWorkspace = isMounted ? `/proc/${launched.child.pid}/root${path}` : path;
   }
 
   async memoryKills(): Promise<number | undefined> {
@@ -183,16 +187,16 @@ async function kill({ child }: Launched): Promise<void> {
   await exited;
 }
 
-function startFailure(launched: Launched): Promise<SandboxError> {
+/** Why the sandbox did not start, once its process has ended. */
+function startFailure({ child, diagnostics }: Launched): Promise<SandboxError> {
   return new Promise((resolve) => {
-    launched.child.once("error", (error) => {
+    child.once("error", (error) => {
       resolve(new SandboxError("SANDBOX_START_FAILED", "The launcher cannot be started", { cause: error }));
     });
     // "close" comes after the last diagnostics.
-    launched.child.once("close", (code, signal) => {
-      const said = launched.diagnostics() || describeExit(code, signal);
-      resolve(explainFailure(said));
-    });
+    child.once("close", (code, signal) =>
+      resolve(explainFailure(diagnostics() || describeExit(code, signal))),
+    );
   });
 }
 

@@ -99,10 +99,10 @@ describe("SandboxCgroup", () => {
       version: 1,
       directories: new Map([
         ["memory", directory],
-        ["pids", join(directory, "missing")],
+        ["cpu", join(directory, "missing")],
       ]),
     };
-    expect(() => SandboxCgroup.create(base, "x", { pids: 1 })).toThrow();
+    expect(() => SandboxCgroup.create(base, "x", { cpus: 1 })).toThrow();
     expect(readdirSync(directory)).toEqual([]);
   });
 

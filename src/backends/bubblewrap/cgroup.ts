@@ -119,8 +119,13 @@ export class SandboxCgroup {
   /** Makes them and sets the limits; leaves nothing behind when it throws. */
   static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
     const name = `${PREFIX}${labelFor(id)}`;
+    // Memory always, to tell who was killed for it. Processes are limited by the guest's own limit as well, which
+    // is enough where a group for them would be one more to make and to remove.
+    const wanted = { memory: true, pids: base.version === 2, cpu: limits.cpus !== undefined };
     const directories = new Map(
-      [...base.directories].map(([controller, parent]) => [controller, join(parent, name)]),
+      [...base.directories]
+        .filter(([controller]) => wanted[controller])
+        .map(([controller, parent]) => [controller, join(parent, name)]),
     );
     const group = new SandboxCgroup(base, directories);
     try {

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { encodeFields, type Field, u32 } from "../../wire/index.js";
 import type { Limits } from "../backend.js";
+import type { WorkspaceMount } from "./workspace-mount.js";
 
 /** The descriptor bubblewrap finds its seccomp filter on; guest/src/launch.c opens it. */
 export const SECCOMP_FD = 4;
@@ -20,6 +21,7 @@ const Order = {
   mountPoint: 9,
   command: 10,
   holder: 11,
+  memory: 12,
 } as const;
 
 /** Numbers of resource limits; the same on x86-64 and arm64. */
@@ -43,7 +45,9 @@ export interface LaunchOrders {
   readonly cgroupFiles: readonly string[];
   readonly identity?: { readonly uid: number; readonly gid: number };
   readonly limits: Limits;
-  readonly image?: { readonly path: string; readonly mountPoint: string; readonly holder: string };
+  /** What to mount as the workspace, in the sandbox's view only; left out: the directory as it is. */
+  readonly mount?: WorkspaceMount;
+  readonly mountPoint: string;
 }
 
 export interface Launched {
@@ -83,9 +87,11 @@ function encodeOrders(orders: LaunchOrders): Field[] {
   if (orders.identity !== undefined) {
     fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
   }
-  if (orders.image !== undefined) {
-    const { path, mountPoint, holder } = orders.image;
-    fields.push([Order.image, path], [Order.mountPoint, mountPoint], [Order.holder, holder]);
+  if (orders.mount !== undefined) fields.push([Order.mountPoint, orders.mountPoint]);
+  if (orders.mount?.kind === "image") {
+    fields.push([Order.image, orders.mount.path], [Order.holder, `${orders.mount.path}.holder`]);
+  } else if (orders.mount?.kind === "memory") {
+    fields.push([Order.memory, `size=${orders.mount.bytes},nr_inodes=${orders.mount.inodes}`]);
   }
   return fields;
 }

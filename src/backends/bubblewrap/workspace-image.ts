@@ -6,19 +6,17 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   readSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../../errors.js";
-import type { CreateSpec, Limits } from "../backend.js";
+import type { Limits } from "../backend.js";
 
 const run = promisify(execFile);
 
@@ -35,85 +33,32 @@ interface Template {
 
 const templates = new Map<string, Promise<Template>>();
 
-interface ImageTools {
-  /** Undefined: this host cannot mount images. */
-  readonly mke2fs: string | undefined;
+/** What it takes to make images. */
+export interface ImageTools {
+  readonly mke2fs: string;
   readonly guest: string;
   readonly cacheDir: string;
 }
 
-/** Where a session's files are, or where its image is mounted. */
-export function workspacePath(spec: CreateSpec): string {
-  return join(spec.directory.path, "workspace");
-}
-
-/**
- * Decides how the workspace is kept within its limits: resolves to the image to mount, or undefined for a plain
- * directory. A session keeps what it was made with.
- */
-export async function prepareWorkspace(spec: CreateSpec, tools: ImageTools): Promise<string | undefined> {
-  const image = join(spec.directory.path, "workspace.img");
-  const { workspaceMb, workspaceInodes } = spec.limits;
-  const existing = statSync(image, { throwIfNoEntry: false });
-  if (existing !== undefined) {
-    if (tools.mke2fs === undefined) throw cannotMount();
-    if (isSmaller(spec.requestedLimits, existing.size)) throw fixedSize("more room");
-    return image;
-  }
-  if (workspaceMb === undefined && workspaceInodes === undefined) return undefined;
-  if (tools.mke2fs === undefined) throw cannotMount();
-  if (readdirSync(workspacePath(spec)).length > 0) {
-    if (spec.requestedLimits.workspaceMb === undefined && spec.requestedLimits.workspaceInodes === undefined)
-      return undefined;
-    throw fixedSize("no limit");
-  }
-  const size = { sizeMb: workspaceMb ?? DEFAULT_SIZE.sizeMb, inodes: workspaceInodes ?? DEFAULT_SIZE.inodes };
-  try {
-    await createWorkspaceImage(image, size, { ...tools, mke2fs: tools.mke2fs });
-  } catch (error) {
-    // Another process made it for the same session at the same time: then it is there.
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
-  return image;
-}
-
 /** An inode takes this much of the image; it is added, so that the limit is what files can use. */
 const INODE_BYTES = 256;
-const DEFAULT_SIZE: ImageSize = { sizeMb: 1024, inodes: 100_000 };
+export const DEFAULT_SIZE: ImageSize = { sizeMb: 1024, inodes: 100_000 };
 
-function imageMb({ sizeMb, inodes }: ImageSize): number {
-  return Math.ceil(sizeMb + (inodes * INODE_BYTES) / 1024 / 1024);
+function imageKb({ sizeMb, inodes }: ImageSize): number {
+  return Math.floor((sizeMb * 1024 * 1024 + inodes * INODE_BYTES) / 4096) * 4;
 }
 
 /** True when these limits ask for less than an image of so many bytes holds. */
-function isSmaller({ workspaceMb, workspaceInodes }: Limits, bytes: number): boolean {
+export function isSmaller({ workspaceMb, workspaceInodes }: Limits, bytes: number): boolean {
   if (workspaceMb === undefined) return false;
-  return (
-    imageMb({ sizeMb: workspaceMb, inodes: workspaceInodes ?? DEFAULT_SIZE.inodes }) * 1024 * 1024 < bytes
-  );
-}
-
-function cannotMount(): SandboxError {
-  return new SandboxError("LIMIT_UNENFORCEABLE", "This host cannot limit the size of a workspace", {
-    hint: "It takes root, loop devices and e2fsprogs. Leave limits.workspace out, or see skerry doctor.",
-  });
-}
-
-function fixedSize(has: string): SandboxError {
-  return new SandboxError("LIMIT_UNENFORCEABLE", `This session's workspace was made with ${has}`, {
-    hint: "The size is fixed when a session is made: delete the session, or use another one.",
-  });
+  return imageKb({ sizeMb: workspaceMb, inodes: workspaceInodes ?? DEFAULT_SIZE.inodes }) * 1024 < bytes;
 }
 
 /**
  * Makes an empty file system of this size in a new, sparse file: a workspace that the kernel itself keeps within
  * its limits. The file system is made once per size; each image after that is a few writes.
  */
-async function createWorkspaceImage(
-  path: string,
-  size: ImageSize,
-  tools: ImageTools & { readonly mke2fs: string },
-): Promise<void> {
+export async function createWorkspaceImage(path: string, size: ImageSize, tools: ImageTools): Promise<void> {
   const key = join(tools.cacheDir, `${size.sizeMb}-${size.inodes}`);
   let template = templates.get(key);
   if (template === undefined) {
@@ -138,31 +83,27 @@ async function createWorkspaceImage(
   }
 }
 
-async function loadTemplate(
-  key: string,
-  size: ImageSize,
-  tools: ImageTools & { readonly mke2fs: string },
-): Promise<Template> {
+async function loadTemplate(key: string, size: ImageSize, tools: ImageTools): Promise<Template> {
   return readTemplate(key) ?? (await makeTemplate(key, size, tools));
 }
 
 async function makeTemplate(
   key: string,
   { sizeMb, inodes }: ImageSize,
-  { mke2fs, guest, cacheDir }: ImageTools & { readonly mke2fs: string },
+  { mke2fs, guest, cacheDir }: ImageTools,
 ): Promise<Template> {
   mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
   const image = join(cacheDir, `.new-${randomBytes(6).toString("hex")}`);
-  const totalMb = imageMb({ sizeMb, inodes });
+  const totalKb = imageKb({ sizeMb, inodes });
   // No journal: nothing here outlives a crash of the kernel. No reserve for root. Tables are zeroed when used.
-  const features = ["-O", "^has_journal,^resize_inode,^metadata_csum", "-m", "0"];
+  const features = ["-O", "^has_journal,^resize_inode,^metadata_csum", "-m", "0", "-b", "4096"];
   const layout = ["-N", String(inodes), "-E", "lazy_itable_init=1,nodiscard,assume_storage_prezeroed=1"];
   try {
-    await run(mke2fs, ["-q", "-F", "-t", "ext4", ...features, ...layout, image, `${totalMb}M`], {
+    await run(mke2fs, ["-q", "-F", "-t", "ext4", ...features, ...layout, image, `${totalKb}k`], {
       env: {},
     });
     const { stdout } = await run(guest, ["--extents", image], { env: {} });
-    const template = readExtents(image, stdout, totalMb * 1024 * 1024);
+    const template = readExtents(image, stdout, totalKb * 1024);
     writeTemplate(key, template);
     return template;
   } catch (error) {
