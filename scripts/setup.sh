@@ -128,7 +128,7 @@ if stale build/built src bench examples scripts package.json package-lock.json t
   say "compiling TypeScript"
   rm -f build/ready build/built
   touch build/built.new
-  quietly npm run --silent build || die "the build failed" "See $root/$log"
+  quietly npm run --silent build && quietly npm run --silent build:bench || die "the build failed" "See $root/$log"
   mv build/built.new build/built
 fi
 

@@ -17,7 +17,6 @@ try {
 const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
   filename,
   cachedData,
-  importModuleDynamically: require("node:vm").constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 });
 if (process.env.SKERRY_WRITE_CODE_CACHE === "1") {
   process.once("exit", () => writeFileSync(cacheFile, script.createCachedData()));
