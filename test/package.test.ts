@@ -165,7 +165,12 @@ describe("the packed package", () => {
     );
     expect(unwanted).toEqual([]);
     // Compiled code and its types; whatever else lies in dist is read while the program runs.
-    expect(built.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts|json)$/.test(file))).toEqual([]);
+    expect(built.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts)$/.test(file)).sort()).toEqual([
+      "dist/bin/bundle.cjs",
+      "dist/bin/skerry.cjs",
+      "dist/seccomp/arm64.bpf",
+      "dist/seccomp/x64.bpf",
+    ]);
   });
 
   it("holds every file that package.json points at", () => {
