@@ -191,7 +191,7 @@ def walk(name, order, seen):
 
 def is_notable(name):
     parent = name.rpartition(".")[0]
-    return name in EFFECTS or name in ("numpy.random", "threading") or (parent and parent not in LOADED)
+    return name in EFFECTS or name == "threading" or (parent and parent not in LOADED)
 
 
 def _mutate_filters():
@@ -258,9 +258,7 @@ def finish(name, module):
             mutate_filters()
         sys.meta_path += finders
         meta_path.extend(finders)
-    if name == "numpy.random":
-        module.seed()
-    elif name == "threading":
+    if name == "threading":
         renew_threading(module)
 
 def renew_threading(threading):
@@ -390,6 +388,8 @@ def rehearse():
     native.fopen(b"/dev/null/none", b"rb")
     for flat in FLAT.values():
         dict(flat)
+    if "numpy.random" in LOADED:
+        LOADED["numpy.random"].seed()  # its state came with the fork; each child runs one job
 
 
 def become(job):

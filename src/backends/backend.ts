@@ -65,6 +65,8 @@ export interface Instance {
   readonly guestWorkspace: string;
   /** Where this host reaches the workspace's files; undefined: only through the runner. */
   readonly hostWorkspace: string | undefined;
+  /** True: the session's directory was only mounted over, and nothing inside could ever write to it. */
+  readonly directoryUntouched?: boolean;
   /** Environment every command starts from. */
   readonly baseEnv: Readonly<Record<string, string>>;
   /** Where the guest's warm runners are for the programs inside. */

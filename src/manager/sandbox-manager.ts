@@ -60,6 +60,8 @@ export class SandboxManager {
   readonly #entries = new Map<string, Entry>();
   readonly #ephemeral = new Set<Promise<Sandbox>>();
   readonly #retiring = new Set<Promise<void>>();
+  /** Sandboxes whose empty directory the next one may have. */
+  readonly #recycled = new WeakSet<Sandbox>();
   #chosen: Promise<ChosenBackend> | undefined;
   #reaping: Promise<void> | undefined;
   #expiry: NodeJS.Timeout | undefined;
@@ -162,11 +164,12 @@ export class SandboxManager {
     clearInterval(this.#expiry);
     this.#expiry = undefined;
     const sandboxes = [...[...this.#entries.values()].map((entry) => entry.sandbox), ...this.#ephemeral];
-    const outcomes = await Promise.allSettled([
+    const stopped = await Promise.allSettled([
       ...sandboxes.map(async (each) => (await each.catch(() => undefined))?.stop()),
       ...this.#retiring,
       this.#reaping,
     ]);
+    const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
     this.#entries.clear();
     this.#ephemeral.clear();
     this.#forgetSignals?.();
@@ -196,6 +199,7 @@ export class SandboxManager {
 
   /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
   async #retire(sandbox: Sandbox): Promise<void> {
+    this.#recycled.add(sandbox);
     const retired = sandbox.stop().catch(() => undefined);
     this.#retiring.add(retired);
     void retired.then(() => this.#retiring.delete(retired));
@@ -280,7 +284,8 @@ export class SandboxManager {
         },
         onStopped: async () => {
           onStopped(undefined);
-          await this.#store.discardEphemeral(session);
+          const recycle = instance.directoryUntouched === true && this.#recycled.has(sandbox);
+          await this.#store.discardEphemeral(session, recycle);
         },
       });
       if (session.isNew && workspace !== undefined) await this.#bootstrap(sandbox, workspace);

@@ -49,6 +49,7 @@ interface MadeDirectory {
 }
 
 const META_FILE = "session.json";
+const MAX_SPARES = 8;
 const UNFINISHED = ".new-";
 const GONE = ".gone-";
 /** Folders and the prefixes of names in them that belong to one process. */
@@ -70,6 +71,7 @@ export class SessionStore {
   readonly #root: string;
   readonly #uidRange: { readonly start: number; readonly count: number };
   readonly #isRoot = process.getuid?.() === 0;
+  readonly #spares: MadeDirectory[] = [];
 
   constructor(root: string, uidRange: { readonly start: number; readonly count: number }) {
     this.#root = root;
@@ -107,7 +109,8 @@ export class SessionStore {
     validateSessionKey(key);
     this.#prepare();
     const name = labelFor(randomBytes(8).toString("hex"));
-    const made = this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
+    const made =
+      this.#spares.pop() ?? this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
     return { ...made, key, isNew: true, ephemeral: true };
   }
 
@@ -135,13 +138,23 @@ export class SessionStore {
     return true;
   }
 
-  async discardEphemeral(session: StoredSession): Promise<void> {
+  /** With `recycle`, a directory that nothing was ever written into serves the next one. */
+  async discardEphemeral(session: StoredSession, recycle = false): Promise<void> {
     if (!session.ephemeral) return;
+    if (recycle && this.#spares.length < MAX_SPARES && isPristine(session.path)) {
+      this.#spares.push({ path: session.path, owner: session.owner });
+      return;
+    }
     if (removeEmpty(join(session.path, "workspace")) && removeEmpty(session.path)) {
       if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
       return;
     }
     await this.#discard(session);
+  }
+
+  /** Removes the directories that were kept for the next sandbox. */
+  async discardSpares(): Promise<void> {
+    await Promise.all(this.#spares.splice(0).map((spare) => this.#discard(spare)));
   }
 
   /** Removes what processes that were killed left behind; resolves to how many. */
@@ -213,6 +226,11 @@ export class SessionStore {
       throw new SandboxError("INTERNAL", "A session's record cannot be read", { cause: error });
     }
   }
+}
+
+/** True when the sandbox had its workspace mounted over the directory, and left nothing beside it. */
+function isPristine(path: string): boolean {
+  return readdirSync(path).join() === "workspace" && readdirSync(join(path, "workspace")).length === 0;
 }
 
 /** The usual case after a mounted workspace: nothing is left but the directory. */

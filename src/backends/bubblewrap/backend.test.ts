@@ -109,6 +109,15 @@ describe("bubblewrap", () => {
     });
   });
 
+  it("gives nothing of one throw-away sandbox to the next", async () => {
+    const manager = createManager();
+    const code = "ls -A /workspace /tmp /dev/shm; touch /workspace/a /tmp/b /dev/shm/c; chmod 000 /workspace";
+    for (let round = 0; round < 4; round++) {
+      const { stdout, success } = await manager.runCodeOnce({ language: "bash", code });
+      expect([stdout, success]).toEqual(["/dev/shm:\n\n/tmp:\n\n/workspace:\nmain.sh\n", true]);
+    }
+  });
+
   it("runs each session as a user of its own, and no one as root", async ({ skip }) => {
     if (!isRoot) skip("only root has users to give");
     const manager = createManager();

@@ -142,6 +142,7 @@ class BubblewrapInstance implements Instance {
   readonly guestWorkspace = GUEST_WORKSPACE;
   readonly guestRuntime = GUEST_RUNTIME;
   readonly hostWorkspace: string;
+  readonly directoryUntouched: boolean;
   readonly baseEnv = BASE_ENV;
   readonly #launched: Launched;
   readonly #cgroup: SandboxCgroup | undefined;
@@ -160,6 +161,7 @@ class BubblewrapInstance implements Instance {
     this.#cgroup = cgroup;
     // A mount is in the sandbox's own view only; its outermost process is our way in.
     const path = workspacePath(spec);
+    this.directoryUntouched = isMounted;
     this.hostWorkspace = isMounted ? `/proc/${launched.child.pid}/root${path}` : path;
   }
 
