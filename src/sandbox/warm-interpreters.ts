@@ -112,6 +112,7 @@ class LanguageSlots {
     if (this.#slots.some(({ ready }) => ready)) return;
     const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
     if (starting !== undefined) await within(starting.handle.ready, START_TIMEOUT_MS);
+    this.replenish();
   }
 
   take(): { readonly id: number; done(): void } | undefined {
@@ -130,7 +131,8 @@ class LanguageSlots {
       if (this.#slots.length === 0) this.#start();
       return;
     }
-    if (this.#slots.length === 0) this.#start();
+    // The second of the pair follows the first, so that a burst has two seeds as soon as it can.
+    if (this.#slots.length < FORKING_SLOTS && this.#slots.every(({ ready }) => ready)) this.#start();
     this.#timer = setTimeout(() => this.#refresh(), QUIET_STARTS * this.#startMs);
     this.#timer.unref();
   }
@@ -166,12 +168,8 @@ class LanguageSlots {
 
   #start(): Slot | undefined {
     if (this.#failures >= MAX_FAILURES) return undefined;
-    const handle = this.#instance.runner.warm({
-      argv: this.#warm.command(this.#instance.guestRuntime, this.#preload),
-      env: this.#instance.baseEnv,
-      cwd: this.#instance.guestWorkspace,
-      kind: this.#warm.kind,
-    });
+    const handle = this.#launch();
+    if (handle === undefined) return undefined;
     const slot: Slot = { handle, ready: false, usedAt: 0, running: 0 };
     const startedAt = performance.now();
     this.#slots.push(slot);
@@ -185,6 +183,20 @@ class LanguageSlots {
     );
     void handle.gone.then(() => this.#remove(slot));
     return slot;
+  }
+
+  /** Undefined: the sandbox has just ended, which is nobody's error here. */
+  #launch(): WarmHandle | undefined {
+    try {
+      return this.#instance.runner.warm({
+        argv: this.#warm.command(this.#instance.guestRuntime, this.#preload),
+        env: this.#instance.baseEnv,
+        cwd: this.#instance.guestWorkspace,
+        kind: this.#warm.kind,
+      });
+    } catch {
+      return undefined;
+    }
   }
 
   #remove(slot: Slot): void {
