@@ -62,7 +62,7 @@ def ensure_clean_start():
     if not unwanted:
         return
     env = {key: value for key, value in start_env().items() if key not in unwanted}
-    os.execve(sys.executable, [ARGV0, *sys.argv], env)
+    os.execve(sys.executable, [ARGV0, "-s", *sys.argv], env)
 
 
 ARGV0 = sys.orig_argv[0] if hasattr(sys, "orig_argv") else os.path.basename(sys.executable)
@@ -354,9 +354,7 @@ def needs_cold_start(job, path, search_path):
 
 def user_site(home):
     """The user's site-packages, if Python would put it on the path."""
-    import site
-
-    if home is None or not site.ENABLE_USER_SITE:
+    if home is None:
         return None
     directory = "%s/.local/lib/python%d.%d/site-packages" % (home.rstrip("/"), *sys.version_info[:2])
     return directory if os.path.isdir(directory) else None
@@ -859,7 +857,7 @@ BASE_PATH_SET = frozenset(BASE_PATH)
 START_NAMES = {name.partition(".")[0] for name in BASELINE} | {"sitecustomize", "usercustomize"}
 START_LOCALE = locale_of(START_ENV)
 START_COERCED = os.environ.get("LC_CTYPE") != START_ENV.get("LC_CTYPE")
-START_USER_SITE = user_site(START_ENV.get("HOME"))
+START_USER_SITE = None  # we start with -s: a job that has one gets a real interpreter
 STREAM_ENCODING, STREAM_ERRORS = sys.stdout.encoding, sys.stdout.errors
 
 # Before any preload can start a thread: SIGCHLD must reach our signalfd and no one else.
@@ -874,6 +872,10 @@ def loaded(name):
 socket, select, gc = loaded("_socket"), loaded("select"), loaded("gc")
 deque, partial = loaded("_collections").deque, loaded("_functools").partial
 native = Native(loaded("ctypes"))
+# We start with -s; jobs must not notice. Those that would have a user site get a real interpreter.
+native.set_flag(sys.flags, 5, 0)  # no_user_site
+if "site" in sys.modules:
+    sys.modules["site"].ENABLE_USER_SITE = True
 depths = []
 (lambda _: depths.append(native.depth()))(None)
 PLAIN_DEPTH = depths[0]

@@ -154,20 +154,50 @@ static bool is_mounted(const char *mount_point) {
   return stat(mount_point, &here) == 0 && stat(above, &parent) == 0 && here.st_dev != parent.st_dev;
 }
 
-/* Enters the namespace in which another sandbox of the same session has the image mounted. */
+static unsigned long own_namespace(void) {
+  struct stat about;
+  if (stat("/proc/self/ns/mnt", &about) < 0) die("mount namespace: %s", strerror(errno));
+  return (unsigned long)about.st_ino;
+}
+
+/* Adds us to those in whose namespace the image is mounted; the first of them starts the list. */
+static void note_holder(const char *holder, int flags) {
+  char line[64];
+  int length = snprintf(line, sizeof line, "%d %lu\n", getpid(), own_namespace());
+  int fd = open(holder, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+  if (fd < 0 || write(fd, line, (size_t)length) != length) die("workspace holder: %s", strerror(errno));
+  close(fd);
+}
+
+/*
+ * Enters the namespace in which other sandboxes of the same session have the image mounted, through any of them
+ * that is still alive. A pid that has been used again leads into another namespace, whose number differs.
+ */
 static bool join_holder(const char *holder, const char *mount_point) {
-  char text[32] = {0}, path[64];
+  char text[8192] = {0}, path[64];
   int fd = open(holder, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   ssize_t n = read(fd, text, sizeof text - 1);
   close(fd);
-  if (n <= 0 || atoi(text) <= 1) return false;
-  snprintf(path, sizeof path, "/proc/%d/ns/mnt", atoi(text));
-  fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  bool joined = setns(fd, CLONE_NEWNS) == 0 && is_mounted(mount_point);
-  close(fd);
-  return joined;
+  char *rest = text;
+  for (char *line; n > 0 && (line = strsep(&rest, "\n")) != NULL;) {
+    int pid;
+    unsigned long namespace;
+    struct stat about;
+    if (sscanf(line, "%d %lu", &pid, &namespace) != 2 || pid <= 1) continue;
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    bool same = fstat(fd, &about) == 0 && (unsigned long)about.st_ino == namespace;
+    bool joined = same && setns(fd, CLONE_NEWNS) == 0;
+    close(fd);
+    if (joined && !is_mounted(mount_point)) die("the workspace is not mounted where it should be");
+    if (joined) {
+      note_holder(holder, O_APPEND);
+      return true;
+    }
+  }
+  return false;
 }
 
 /*
@@ -187,11 +217,7 @@ static void open_workspace(const char *image, const char *mount_point, const cha
   }
   mount_image(backing, mount_point, uid, gid);
   close(backing);
-  char pid[16];
-  snprintf(pid, sizeof pid, "%d", getpid());
-  int fd = open(holder, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0 || write(fd, pid, strlen(pid)) < 0) die("workspace holder: %s", strerror(errno));
-  close(fd);
+  note_holder(holder, O_TRUNC);
 }
 
 static void give_up_privileges(bool have_identity, uint32_t uid, uint32_t gid) {

@@ -1,11 +1,18 @@
+import { systemCode } from "../errors.js";
 import { stderr, stdout } from "./output.js";
 import { createProgram, runProgram } from "./program.js";
 
 async function main(): Promise<void> {
   const status = await runProgram(createProgram(), process.argv.slice(2));
-  await Promise.all([stdout.flush(), stderr.flush()]);
+  await stdout.flush();
+  if (stdout.failure !== undefined) {
+    await stderr.write(
+      `skerry: standard output cannot be written (${systemCode(stdout.failure) ?? "unknown"})\n`,
+    );
+  }
+  await stderr.flush();
   // Standard input may still be open: nothing waits for it any more.
-  process.exit(status);
+  process.exit(stdout.failure === undefined ? status : 74);
 }
 
 void main();

@@ -10,6 +10,7 @@ export class Output {
   readonly #open: () => Writable & { isTTY?: boolean };
   readonly #gone: (() => void)[] = [];
   #closed = false;
+  #failure: Error | undefined;
 
   constructor(open: () => Writable & { isTTY?: boolean }) {
     this.#open = open;
@@ -22,6 +23,11 @@ export class Output {
   /** True when whoever read this has gone away. */
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** Why it cannot be written, when that is not the reader's doing: a full disk. */
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   /** Calls back once when the reader goes away. */
@@ -67,7 +73,7 @@ export class Output {
       this.#stream = this.#open();
       this.#stream.on("error", (error) => {
         // EPIPE: `| head` has seen enough. EIO: the terminal is gone. Neither is anyone's mistake.
-        if (systemCode(error) !== "EPIPE" && systemCode(error) !== "EIO") process.exitCode = 74;
+        if (systemCode(error) !== "EPIPE" && systemCode(error) !== "EIO") this.#failure = error;
         this.#closed = true;
         for (const listener of this.#gone.splice(0)) listener();
       });

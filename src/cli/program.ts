@@ -13,6 +13,7 @@ import {
   parseTimeoutMs,
   type Transfer,
 } from "./arguments.js";
+import { stdout } from "./output.js";
 import { reportError } from "./report-error.js";
 
 /** Options that every command has. */
@@ -99,7 +100,7 @@ export function createProgram(): Command {
     .enablePositionalOptions()
     .exitOverride()
     // We print errors ourselves: in our own form, or as JSON.
-    .configureOutput({ outputError: () => undefined });
+    .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text) });
   globals(program);
   examples(program, "program");
 

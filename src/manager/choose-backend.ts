@@ -18,7 +18,7 @@ export async function chooseBackend(
   if (name !== "auto") {
     const backend = await load(name);
     const probe = await backend.probe();
-    if (!probe.available) throw unavailable([[name, probe]]);
+    if (!probe.available) throw notHere(name, probe);
     return { backend, probe };
   }
   const tried: [string, Probe][] = [];
@@ -29,6 +29,17 @@ export async function chooseBackend(
     if (probe.capabilities.isolates) tried.push([each, probe]);
   }
   throw unavailable(tried);
+}
+
+function notHere(name: string, { problems }: Probe): SandboxError {
+  const [first] = problems;
+  return new SandboxError(
+    "BACKEND_UNAVAILABLE",
+    `The backend ${name} cannot run here: ${first?.what ?? "no reason given"}`,
+    {
+      hint: first?.remedy ?? "skerry doctor says what this host lacks.",
+    },
+  );
 }
 
 function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError {

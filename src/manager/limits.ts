@@ -14,6 +14,18 @@ const NEEDS: Readonly<Record<keyof Limits, keyof Capabilities | undefined>> = {
   tmpMb: undefined,
 };
 
+/** Below these nothing can run. */
+const LEAST: Readonly<Record<keyof Limits, number>> = {
+  memoryMb: 4,
+  cpus: 0.01,
+  pids: 4,
+  openFiles: 16,
+  fileSizeMb: 0.001,
+  workspaceMb: 1,
+  workspaceInodes: 16,
+  tmpMb: 0.01,
+};
+
 /** What to enforce: every limit that was asked for, or an error; defaults where the backend can enforce them. */
 export function effectiveLimits(requested: Limits, capabilities: Capabilities, backend: string): Limits {
   const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = {};
@@ -37,10 +49,14 @@ export function checkLimits(limits: Limits): void {
       });
     }
     if (value === undefined) continue;
-    if (typeof value !== "number" || !Number.isFinite(value) || value <= 0) {
+    const least = LEAST[name as keyof Limits];
+    if (typeof value !== "number" || !Number.isFinite(value) || value < least) {
       throw new SandboxError(
         "INVALID_ARGUMENT",
-        `limits.${name} must be a number above zero, not ${String(value)}`,
+        `limits.${name} must be at least ${least}, not ${String(value)}`,
+        {
+          hint: "With less no program can start.",
+        },
       );
     }
   }

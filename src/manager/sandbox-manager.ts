@@ -1,22 +1,28 @@
 import { randomBytes } from "node:crypto";
-import type { Limits } from "../backends/backend.js";
+import type { Instance, Limits } from "../backends/backend.js";
 import {
   type Config,
   DEFAULT_CONFIG,
   DEFAULT_LANGUAGE,
   DEFAULT_LIMITS,
   expandHome,
+  SANDBOX_MODES,
   type SandboxMode,
 } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import { type RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
-import { AgentWorkspace, bootstrapWorkspace, validateSessionKey } from "../workspace/index.js";
+import {
+  AgentWorkspace,
+  bootstrapWorkspace,
+  validateSessionKey,
+  type WorkspaceOptions,
+} from "../workspace/index.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
 import { checkLimits, effectiveLimits } from "./limits.js";
-import { type SessionInfo, SessionStore, type StoredSession } from "./session-store.js";
+import { type SessionInfo, SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 
 export interface SandboxManagerOptions {
@@ -45,10 +51,11 @@ export interface GetSandboxOptions {
 interface Entry {
   readonly key: string;
   readonly startedAt: number;
+  /** What the first caller asked for. */
+  readonly limits: Limits;
   readonly sandbox: Promise<Sandbox>;
 }
 
-const SHARED_KEY = "shared";
 const MAX_RETIRING = 4;
 
 /** Makes sandboxes, hands out the same one per session, and cleans up after them. */
@@ -58,7 +65,7 @@ export class SandboxManager {
   readonly #stateDir: string;
   readonly #store: SessionStore;
   readonly #entries = new Map<string, Entry>();
-  readonly #ephemeral = new Set<Promise<Sandbox>>();
+  readonly #ephemeral = new Set<Entry>();
   readonly #retiring = new Set<Promise<void>>();
   /** Sandboxes whose empty directory the next one may have. */
   readonly #recycled = new WeakSet<Sandbox>();
@@ -72,10 +79,17 @@ export class SandboxManager {
     this.#options = options;
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
+    if (options.mode !== undefined && !SANDBOX_MODES.includes(options.mode)) {
+      throw new SandboxError("INVALID_ARGUMENT", `There is no mode named ${JSON.stringify(options.mode)}`, {
+        hint: `Known modes: ${SANDBOX_MODES.join(", ")}.`,
+      });
+    }
     checkLanguages(this.#config.languages);
     this.#stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     if (!this.#stateDir.startsWith("/")) {
-      throw new SandboxError("INVALID_ARGUMENT", "The state directory must be an absolute path");
+      throw new SandboxError("CONFIG_INVALID", "The state directory must be an absolute path", {
+        hint: "It comes from SKERRY_STATE_DIR, sandbox.stateDir or the stateDir option.",
+      });
     }
     this.#store = new SessionStore(this.#stateDir, this.#config.backends.bubblewrap.uidRange);
   }
@@ -86,11 +100,14 @@ export class SandboxManager {
     validateSessionKey(key);
     if (options.limits !== undefined) checkLimits(options.limits);
     if (options.ephemeral) return this.#startEphemeral(key, options);
-    const name = this.#mode() === "shared" ? SHARED_KEY : key;
+    const name = this.#nameFor(key);
     for (;;) {
-      const entry = this.#entries.get(name);
-      if (entry === undefined) return this.#startEntry(name, options);
-      const sandbox = await entry.sandbox;
+      this.#assertUsable();
+      const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
+      checkSameLimits(entry, options.limits);
+      // One caller's signal lets that caller go; the start is everybody's.
+      const sandbox = await unlessAborted(entry.sandbox, options.signal);
+      sandbox.touch();
       if (sandbox.isRunning) return sandbox;
       // It has just stopped: wait until its traces are gone, then start anew.
       await sandbox.stop();
@@ -110,7 +127,7 @@ export class SandboxManager {
     return await (await this.getSandbox(sessionId)).runCode(rest);
   }
 
-  /** Runs a program in a fresh sandbox that is gone afterwards. */
+  /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
   async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ExecutionResult> {
     const { limits, ...rest } = options;
     findLanguage(rest.language);
@@ -140,12 +157,12 @@ export class SandboxManager {
 
   /** True when a session of that name has files here. */
   hasSession(key: string): boolean {
-    return this.#store.exists(key);
+    return this.#store.exists(this.#nameFor(key));
   }
 
   /** Stops a session's sandbox; its files stay. */
   async cleanupSession(key: string): Promise<void> {
-    const entry = this.#entries.get(this.#mode() === "shared" ? SHARED_KEY : key);
+    const entry = this.#entries.get(this.#nameFor(key));
     if (entry === undefined) return;
     const sandbox = await entry.sandbox.catch(() => undefined);
     await sandbox?.stop();
@@ -156,22 +173,24 @@ export class SandboxManager {
   async deleteSession(key: string): Promise<boolean> {
     validateSessionKey(key);
     await this.cleanupSession(key);
-    return this.#store.delete(key);
+    return this.#store.delete(this.#nameFor(key));
   }
 
   /** Stops every sandbox, all at once and past failures, which it reports together. */
   async cleanupAll(): Promise<void> {
     clearInterval(this.#expiry);
     this.#expiry = undefined;
-    const sandboxes = [...[...this.#entries.values()].map((entry) => entry.sandbox), ...this.#ephemeral];
+    const entries = [...this.#entries.values(), ...this.#ephemeral];
     const stopped = await Promise.allSettled([
-      ...sandboxes.map(async (each) => (await each.catch(() => undefined))?.stop()),
+      ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
       ...this.#retiring,
       this.#reaping,
     ]);
     const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
-    this.#entries.clear();
-    this.#ephemeral.clear();
+    for (const entry of entries) {
+      if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+      this.#ephemeral.delete(entry);
+    }
     this.#forgetSignals?.();
     this.#forgetSignals = undefined;
     const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
@@ -184,7 +203,8 @@ export class SandboxManager {
   /** Stops everything; the manager cannot be used afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.cleanupAll();
+    do await this.cleanupAll();
+    while (this.#entries.size + this.#ephemeral.size > 0);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -200,53 +220,45 @@ export class SandboxManager {
   /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
   async #retire(sandbox: Sandbox): Promise<void> {
     this.#recycled.add(sandbox);
-    const retired = sandbox.stop().catch(() => undefined);
+    const retired = sandbox.stop();
     this.#retiring.add(retired);
-    void retired.then(() => this.#retiring.delete(retired));
-    if (this.#retiring.size > MAX_RETIRING) await Promise.race(this.#retiring);
+    // One that fails stays, for `cleanupAll` to report.
+    retired.then(
+      () => this.#retiring.delete(retired),
+      () => undefined,
+    );
+    if (this.#retiring.size > MAX_RETIRING) await Promise.allSettled([Promise.race(this.#retiring)]);
   }
 
-  async #startEntry(key: string, options: GetSandboxOptions): Promise<Sandbox> {
-    const sandbox = this.#start(
-      () => this.#store.open(key),
-      options,
-      (stopped) => {
-        if (this.#entries.get(key) === entry) this.#entries.delete(key);
-        return stopped;
-      },
-    );
-    const entry: Entry = { key, startedAt: Date.now(), sandbox };
+  #startEntry(key: string, options: GetSandboxOptions): Entry {
+    const forget = () => {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+    };
+    const { signal: _, ...shared } = options;
+    const sandbox = this.#start(() => this.#store.open(key), shared, forget);
+    const entry: Entry = { key, startedAt: Date.now(), limits: options.limits ?? {}, sandbox };
     this.#entries.set(key, entry);
     this.#watchExpiry();
-    try {
-      return await sandbox;
-    } catch (error) {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      throw error;
-    }
+    sandbox.catch(forget);
+    return entry;
   }
 
   async #startEphemeral(key: string, options: GetSandboxOptions): Promise<Sandbox> {
-    const sandbox = this.#start(
-      async () => this.#store.openEphemeral(key),
-      options,
-      () => {
-        this.#ephemeral.delete(sandbox);
-      },
-    );
-    this.#ephemeral.add(sandbox);
-    try {
-      return await sandbox;
-    } catch (error) {
-      this.#ephemeral.delete(sandbox);
-      throw error;
-    }
+    const forget = () => {
+      this.#ephemeral.delete(entry);
+    };
+    const sandbox = this.#start(async () => this.#store.openEphemeral(key), options, forget);
+    const entry: Entry = { key, startedAt: Date.now(), limits: options.limits ?? {}, sandbox };
+    this.#ephemeral.add(entry);
+    this.#watchExpiry();
+    sandbox.catch(forget);
+    return sandbox;
   }
 
   async #start(
     openSession: () => Promise<StoredSession>,
     options: GetSandboxOptions,
-    onStopped: (stopped: undefined) => void,
+    onStopped: () => void,
   ): Promise<Sandbox> {
     const { backend, probe } = await this.#backend();
     const requestedLimits = { ...this.#requestedLimits(), ...options.limits };
@@ -254,8 +266,9 @@ export class SandboxManager {
     this.#assertNetwork(probe.capabilities.network, backend.name);
     this.#forgetSignals ??= this.#watchSignals();
     const session = await openSession();
+    let instance: Instance | undefined;
     try {
-      const instance = await backend.create({
+      instance = await backend.create({
         id: `sbx-${randomBytes(6).toString("hex")}`,
         sessionKey: session.key,
         ephemeral: session.ephemeral,
@@ -265,50 +278,58 @@ export class SandboxManager {
         filesystem: this.#filesystem(),
         ...(options.signal !== undefined && { signal: options.signal }),
       });
-      const workspace =
-        instance.hostWorkspace === undefined
-          ? undefined
-          : AgentWorkspace.open(instance.hostWorkspace, {
-              denyWrite: this.#config.filesystem.denyWrite,
-              ...(session.owner !== undefined && { owner: session.owner }),
-            });
-      const sandbox = new Sandbox({
-        instance,
-        type: backend.name,
-        sessionId: session.key,
-        workspace,
-        settings: {
-          timeoutMs: this.#config.runtime.timeoutMs,
-          maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
-          warm: ({ name }) => this.#warmSettings(name, session.ephemeral),
-        },
-        onStopped: async () => {
-          onStopped(undefined);
-          const recycle = instance.directoryUntouched === true && this.#recycled.has(sandbox);
-          await this.#store.discardEphemeral(session, recycle);
-        },
-      });
-      if (session.isNew && workspace !== undefined) await this.#bootstrap(sandbox, workspace);
+      const sandbox = await this.#furnish(instance, session, backend.name, onStopped);
+      if (this.#closed) {
+        await sandbox.stop();
+        this.#assertUsable();
+      }
       this.#prewarm(sandbox);
       this.#startReaping();
       return sandbox;
     } catch (error) {
+      await instance?.destroy();
       // A session that never ran leaves no directory behind.
-      if (session.ephemeral) await this.#store.discardEphemeral(session);
-      else if (session.isNew) await this.#store.delete(session.key);
+      await this.#store.discardUnready(session);
       throw toSandboxError(error, "SANDBOX_START_FAILED");
     }
   }
 
-  async #bootstrap(sandbox: Sandbox, workspace: AgentWorkspace): Promise<void> {
+  /** Puts a sandbox around a running instance, with its workspace filled. */
+  async #furnish(
+    instance: Instance,
+    session: StoredSession,
+    type: string,
+    onStopped: () => void,
+  ): Promise<Sandbox> {
+    const workspace = openWorkspace(instance, {
+      denyWrite: this.#config.filesystem.denyWrite,
+      ...(session.owner !== undefined && { owner: session.owner }),
+    });
+    const sandbox = new Sandbox({
+      instance,
+      type,
+      sessionId: session.key === SHARED_KEY ? "shared" : session.key,
+      workspace,
+      settings: {
+        timeoutMs: this.#config.runtime.timeoutMs,
+        maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
+        warm: ({ name }) => this.#warmSettings(name, session.ephemeral),
+      },
+      onStopped: async () => {
+        onStopped();
+        const recycle = instance.directoryUntouched === true && this.#recycled.has(sandbox);
+        await this.#store.discardEphemeral(session, recycle);
+      },
+    });
+    if (!session.ready && workspace !== undefined) await this.#bootstrap(workspace);
+    this.#store.markReady(session);
+    return sandbox;
+  }
+
+  async #bootstrap(workspace: AgentWorkspace): Promise<void> {
     const { source, initDirectory, bootstrapFiles } = this.#config.workspace;
     if (source === undefined) return;
-    try {
-      await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
-    } catch (error) {
-      await sandbox.stop();
-      throw error;
-    }
+    await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
   }
 
   #prewarm(sandbox: Sandbox): void {
@@ -351,6 +372,11 @@ export class SandboxManager {
       denyRead: expand(denyRead),
       denyWrite,
     };
+  }
+
+  /** The session that a key stands for. */
+  #nameFor(key: string): string {
+    return this.#mode() === "shared" ? SHARED_KEY : key;
   }
 
   #mode(): SandboxMode {
@@ -401,7 +427,7 @@ export class SandboxManager {
   #expire(): void {
     const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
     const now = Date.now();
-    for (const entry of this.#entries.values()) {
+    for (const entry of [...this.#entries.values(), ...this.#ephemeral]) {
       entry.sandbox
         .then((sandbox) => {
           const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
@@ -411,6 +437,47 @@ export class SandboxManager {
         // A failed start is its caller's to hear of, a failed stop the next caller's.
         .catch(() => undefined);
     }
+  }
+}
+
+/** The host's way to the files; a guest that dies here has not started. */
+function openWorkspace(instance: Instance, options: WorkspaceOptions): AgentWorkspace | undefined {
+  if (instance.hostWorkspace === undefined) return undefined;
+  try {
+    return AgentWorkspace.open(instance.hostWorkspace, options);
+  } catch (error) {
+    throw new SandboxError("SANDBOX_START_FAILED", "The sandbox ended while it started", {
+      hint: "Its limits may be too small for it to live: limits.memory above all.",
+      cause: error,
+    });
+  }
+}
+
+/** A running sandbox keeps the limits it was started with; other ones are refused, not ignored. */
+function checkSameLimits(entry: Entry, limits: Limits | undefined): void {
+  if (limits === undefined) return;
+  const differs = (Object.keys(limits) as (keyof Limits)[]).some(
+    (name) => limits[name] !== entry.limits[name],
+  );
+  if (!differs) return;
+  throw new SandboxError("INVALID_ARGUMENT", "This session's sandbox runs with other limits", {
+    hint: "cleanupSession stops it; the next getSandbox starts it with the new limits.",
+  });
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const cancelled = () => new SandboxError("CANCELLED", "Waiting for the sandbox was cancelled");
+  if (signal.aborted) throw cancelled();
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(cancelled());
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -18,15 +18,15 @@ import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { SandboxError, systemCode } from "../errors.js";
 import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
 import { allocateOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
-import { ensureStateDirectory } from "../workspace/state-directory.js";
+import { checkStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** A session's place on disk. */
 export interface StoredSession {
   readonly key: string;
   readonly path: string;
   readonly owner: Owner | undefined;
-  /** True when this call made it. */
-  readonly isNew: boolean;
+  /** False: its workspace has not been filled yet. */
+  readonly ready: boolean;
   /** Removed with its sandbox. */
   readonly ephemeral: boolean;
 }
@@ -40,6 +40,7 @@ export interface SessionInfo {
 interface Meta {
   readonly key: string;
   readonly createdAt: string;
+  readonly ready: boolean;
   readonly uid?: number;
 }
 
@@ -80,28 +81,39 @@ export class SessionStore {
 
   /** Finds the session or makes it; two processes that do this at once get the same one. */
   async open(key: string): Promise<StoredSession> {
-    validateSessionKey(key);
     this.#prepare();
-    const name = sessionDirectoryName(key);
+    const name = directoryName(key);
     const path = join(this.#root, "sessions", name);
     const existing = this.#read(path);
     if (existing !== undefined) {
       const now = new Date();
       utimesSync(join(path, META_FILE), now, now);
-      return { key, path, owner: ownerOf(existing), isNew: false, ephemeral: false };
+      return this.#found(existing, path);
     }
     const unfinished = `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`;
     const made = this.#make(join(this.#root, "sessions", unfinished), join("sessions", name));
     try {
-      this.#record(made, key);
+      this.#record(made, { key, createdAt: new Date().toISOString(), ready: false });
       renameSync(made.path, path);
-      return { ...made, key, path, isNew: true, ephemeral: false };
+      return { ...made, key, path, ready: false, ephemeral: false };
     } catch (error) {
       await this.#discard(made);
       const winner = this.#read(path);
       if (winner === undefined || !isTaken(error)) throw whenFull(error);
-      return { key, path, owner: ownerOf(winner), isNew: false, ephemeral: false };
+      return this.#found(winner, path);
     }
+  }
+
+  /** Notes that the workspace has been filled: from now on it is somebody's. */
+  markReady(session: StoredSession): void {
+    if (session.ready || session.ephemeral) return;
+    const meta = this.#read(session.path);
+    if (meta !== undefined) this.#record(session, { key: meta.key, createdAt: meta.createdAt, ready: true });
+  }
+
+  /** Removes a session whose start failed, unless somebody else has started it meanwhile. */
+  async discardUnready(session: StoredSession): Promise<void> {
+    if (session.ephemeral || this.#read(session.path)?.ready === false) await this.#discard(session);
   }
 
   /** A session that nobody will find again. */
@@ -111,27 +123,32 @@ export class SessionStore {
     const name = labelFor(randomBytes(8).toString("hex"));
     const made =
       this.#spares.pop() ?? this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
-    return { ...made, key, isNew: true, ephemeral: true };
+    return { ...made, key, ready: false, ephemeral: true };
   }
 
   exists(key: string): boolean {
-    return (
-      this.#read(join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)))) !== undefined
-    );
+    if (!this.#isThere()) return false;
+    return this.#read(join(this.#root, "sessions", directoryName(key))) !== undefined;
   }
 
   list(): SessionInfo[] {
+    if (!this.#isThere()) return [];
     const directory = join(this.#root, "sessions");
     return readDirectory(directory)
       .filter((name) => !name.startsWith("."))
       .flatMap((name) => this.#read(join(directory, name)) ?? [])
-      .map(({ key, createdAt, usedAt }) => ({ key, createdAt: new Date(createdAt), lastUsedAt: usedAt }))
+      .map(({ key, createdAt, usedAt }) => ({
+        key: key === SHARED_KEY ? "shared" : key,
+        createdAt: new Date(createdAt),
+        lastUsedAt: usedAt,
+      }))
       .sort((a, b) => b.lastUsedAt.getTime() - a.lastUsedAt.getTime());
   }
 
   /** Removes a session's files. False when there was none. */
   async delete(key: string): Promise<boolean> {
-    const path = join(this.#root, "sessions", sessionDirectoryName(validateSessionKey(key)));
+    if (!this.#isThere()) return false;
+    const path = join(this.#root, "sessions", directoryName(key));
     const meta = this.#read(path);
     if (meta === undefined) return false;
     await this.#discard({ path, owner: ownerOf(meta) });
@@ -160,6 +177,7 @@ export class SessionStore {
   /** Removes what processes that were killed left behind; resolves to how many. */
   async reap(): Promise<number> {
     let count = 0;
+    if (!this.#isThere()) return count;
     for (const [folder, prefix] of REAPED) {
       for (const name of readDirectory(join(this.#root, folder))) {
         if (!name.startsWith(prefix) || !isOrphaned(name.slice(prefix.length))) continue;
@@ -167,8 +185,19 @@ export class SessionStore {
         count++;
       }
     }
-    if (count > 0) releaseUnheld(this.#root, (holder) => existsSync(join(this.#root, holder)));
+    if (count > 0) {
+      releaseUnheld(
+        this.#root,
+        (maker, holder) => !isOrphaned(maker) || existsSync(join(this.#root, holder)),
+      );
+    }
     return count;
+  }
+
+  /** Never acts on a directory, or through a link, that somebody else may have put there. */
+  #isThere(): boolean {
+    const folders = ["sessions", "ephemeral", "owners"].map((name) => join(this.#root, name));
+    return checkStateDirectory(this.#root) && folders.map(checkStateDirectory).some(Boolean);
   }
 
   #prepare(): void {
@@ -177,7 +206,9 @@ export class SessionStore {
   }
 
   #make(path: string, holder: string): MadeDirectory {
-    const owner = this.#isRoot ? allocateOwner(this.#root, this.#uidRange, holder) : undefined;
+    const owner = this.#isRoot
+      ? allocateOwner(this.#root, this.#uidRange, labelFor("owner"), holder)
+      : undefined;
     try {
       const workspace = join(path, "workspace");
       mkdirSync(workspace, { recursive: true });
@@ -193,13 +224,17 @@ export class SessionStore {
     }
   }
 
-  #record({ path, owner }: MadeDirectory, key: string): void {
-    const meta: Meta = {
-      key,
-      createdAt: new Date().toISOString(),
-      ...(owner !== undefined && { uid: owner.uid }),
-    };
-    writeFileSync(join(path, META_FILE), JSON.stringify(meta), { mode: 0o600 });
+  #found(meta: Meta, path: string): StoredSession {
+    return { key: meta.key, path, owner: ownerOf(meta), ready: meta.ready, ephemeral: false };
+  }
+
+  /** Whole or not at all: another process may be reading it. */
+  #record({ path, owner }: MadeDirectory, meta: Omit<Meta, "uid">): void {
+    const file = join(path, META_FILE);
+    const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
+    const content: Meta = { ...meta, ...(owner !== undefined && { uid: owner.uid }) };
+    writeFileSync(unfinished, JSON.stringify(content), { mode: 0o600 });
+    renameSync(unfinished, file);
   }
 
   /** Out of sight first, so that nobody opens half a session; then removed. */
@@ -245,6 +280,13 @@ function removeEmpty(path: string): boolean {
 
 function ensurePassable(path: string): void {
   if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
+}
+
+/** The session of mode shared; no caller can name it, since names have no slash. */
+export const SHARED_KEY = "/shared";
+
+function directoryName(key: string): string {
+  return key === SHARED_KEY ? "shared" : sessionDirectoryName(validateSessionKey(key));
 }
 
 function ownerOf(meta: Meta): Owner | undefined {

@@ -1,9 +1,16 @@
 import type { AgentWorkspace } from "../workspace/agent-workspace.js";
 import { diffSnapshots, type Snapshot, takeSnapshot } from "../workspace/change-tracker.js";
 
+/** A program can make its workspace so large that looking at it holds up everybody else. */
+const SCAN_MS = 15;
+
 /** The state of the files when an execution began. */
 export interface Beginning {
   readonly snapshot: Snapshot | undefined;
+  /** Files of programs that ran at the same time: ours, not theirs. */
+  readonly programs: Set<string>;
+  /** True when another execution ran at the same time. */
+  overlapped: boolean;
   open: boolean;
 }
 
@@ -14,33 +21,37 @@ export interface Beginning {
 export class ChangeLog {
   readonly #workspace: AgentWorkspace | undefined;
   #latest: Snapshot | undefined;
-  #open = 0;
+  readonly #open = new Set<Beginning>();
 
   constructor(workspace: AgentWorkspace | undefined) {
     this.#workspace = workspace;
   }
 
-  begin(): Beginning {
-    if (this.#open > 0) this.#latest = undefined;
-    const snapshot = this.#latest ?? (this.#workspace && takeSnapshot(this.#workspace));
-    this.#open++;
-    return { snapshot, open: true };
+  begin(program?: string): Beginning {
+    if (this.#open.size > 0) this.#latest = undefined;
+    const snapshot = this.#latest ?? (this.#workspace && takeSnapshot(this.#workspace, { maxMs: SCAN_MS }));
+    const programs = new Set([...this.#open].flatMap((each) => [...each.programs]));
+    if (program !== undefined) {
+      programs.add(program);
+      for (const each of this.#open) each.programs.add(program);
+    }
+    const beginning: Beginning = { snapshot, programs, overlapped: this.#open.size > 0, open: true };
+    for (const each of this.#open) each.overlapped = true;
+    this.#open.add(beginning);
+    return beginning;
   }
 
-  /** Paths relative to the workspace, without the program's own file. */
-  end(
-    beginning: Beginning,
-    program?: string,
-  ): { readonly written: readonly string[]; readonly deleted: readonly string[] } {
+  /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
+  end(beginning: Beginning): { readonly written: readonly string[]; readonly deleted: readonly string[] } {
     this.abandon(beginning);
     if (this.#workspace === undefined || beginning.snapshot === undefined)
       return { written: [], deleted: [] };
-    const after = takeSnapshot(this.#workspace, program === undefined ? {} : { excluded: [program] });
-    this.#latest = this.#open === 0 ? after : undefined;
+    const after = takeSnapshot(this.#workspace, { excluded: [...beginning.programs], maxMs: SCAN_MS });
+    this.#latest = this.#open.size === 0 ? after : undefined;
     const { created, modified, deleted } = diffSnapshots(beginning.snapshot, after);
     return {
       written: [...created, ...modified].sort(),
-      deleted: deleted.filter((path) => path !== program),
+      deleted: deleted.filter((path) => !beginning.programs.has(path)),
     };
   }
 
@@ -48,7 +59,7 @@ export class ChangeLog {
   abandon(beginning: Beginning): void {
     if (!beginning.open) return;
     beginning.open = false;
-    this.#open--;
+    this.#open.delete(beginning);
     this.#latest = undefined;
   }
 

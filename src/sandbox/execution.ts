@@ -1,3 +1,4 @@
+import { SandboxError } from "../errors.js";
 import type { ExecutionResult } from "./result.js";
 
 /** What happens while a command runs, in the order it happens. The last event is the exit. */
@@ -26,6 +27,8 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
   readonly #queue: ExecutionEvent[] = [];
   #queued = 0;
   #discards = false;
+  #iterated = false;
+  readonly #abort = new AbortController();
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: unknown;
@@ -48,7 +51,7 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     // Awaited instead of iterated: nobody will take the events.
-    if (this.#streams && this.#wake === undefined) this.#discard();
+    if (this.#streams && !this.#iterated) this.#discard();
     return this.#result.then(onFulfilled, onRejected);
   }
 
@@ -60,22 +63,41 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     return this.then().finally(onFinally);
   }
 
+  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Execution";
+  }
+
   async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent> {
-    this.#discards = false;
-    for (;;) {
-      const event = this.#queue.shift();
-      if (event !== undefined) {
-        this.#took(event);
-        yield event;
-        if (event.type === "exit") return;
-      } else if (this.#ended) {
-        if (this.#failure !== undefined) throw this.#failure;
-        return;
-      } else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+    if (!this.#streams) {
+      throw new SandboxError("INVALID_ARGUMENT", "Only an execution that streams has events to iterate", {
+        hint: "Pass { stream: true }, or await the execution for its result.",
+      });
+    }
+    this.#iterated = true;
+    try {
+      for (;;) {
+        const event = this.#queue.shift();
+        if (event !== undefined) {
+          this.#took(event);
+          yield event;
+          if (event.type === "exit") return;
+        } else if (this.#ended) {
+          if (this.#failure !== undefined) throw this.#failure;
+          return;
+        } else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
       }
+    } finally {
+      if (!this.#ended) this.#abort.abort();
+      this.#discard();
     }
   }
 

@@ -4,17 +4,27 @@ import { SandboxError, toSandboxError } from "../errors.js";
 import type { AgentWorkspace } from "../workspace/agent-workspace.js";
 import type { Entry } from "../workspace/index.js";
 
+/** A sparse file of any size costs its maker nothing; reading it must end. */
+const MAX_STREAM_BYTES = 16 * 1024 ** 3;
+
+/** Who wants to know what happens to the files. */
+export interface FilesListener {
+  /** Told before anything else; throws when the sandbox has stopped. */
+  used(): void;
+  /** Told before anything is written, so that it is not taken for the next program's work. */
+  changed(): void;
+}
+
 /** A session's files. Paths are relative to its workspace. */
 export class SandboxFiles {
   readonly #instance: Instance;
   readonly #workspace: AgentWorkspace | undefined;
-  readonly #changed: () => void;
+  readonly #listener: FilesListener;
 
-  /** `changed` is told before anything is written, so that it is not taken for the next program's work. */
-  constructor(instance: Instance, workspace: AgentWorkspace | undefined, changed: () => void) {
+  constructor(instance: Instance, workspace: AgentWorkspace | undefined, listener: FilesListener) {
     this.#instance = instance;
     this.#workspace = workspace;
-    this.#changed = changed;
+    this.#listener = listener;
   }
 
   async read(path: string): Promise<Buffer> {
@@ -26,16 +36,16 @@ export class SandboxFiles {
   }
 
   async readStream(path: string): Promise<Readable> {
-    return this.#shared().createReadStream(path);
+    return this.#shared().createReadStream(path, { maxBytes: MAX_STREAM_BYTES });
   }
 
   async write(path: string, data: Uint8Array | string): Promise<void> {
-    this.#changed();
+    this.#listener.changed();
     await this.#shared().writeFile(path, data);
   }
 
   async writeStream(path: string, data: Readable): Promise<void> {
-    this.#changed();
+    this.#listener.changed();
     await this.#shared().writeStream(path, data);
   }
 
@@ -57,25 +67,17 @@ export class SandboxFiles {
   }
 
   async mkdir(path: string): Promise<void> {
-    this.#changed();
+    this.#listener.changed();
     await this.#shared().mkdir(path);
   }
 
   async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
-    this.#changed();
+    this.#listener.changed();
     await this.#shared().remove(path, options);
   }
 
-  /** Removes a file that may be gone already. */
-  async discard(path: string): Promise<void> {
-    try {
-      await this.#shared().remove(path, { recursive: true });
-    } catch (error) {
-      if (toSandboxError(error).code !== "FILE_NOT_FOUND") throw error;
-    }
-  }
-
   #shared(): AgentWorkspace {
+    this.#listener.used();
     if (this.#workspace !== undefined) return this.#workspace;
     throw new SandboxError(
       "UNSUPPORTED",

@@ -40,8 +40,8 @@ export const LANGUAGES: readonly Language[] = [
     warm: {
       kind: "fork",
       command: (runtime, preload) => [
-        "python3",
-        `${runtime}/python-zygote.py`,
+        // Without the user's site: its files are the session's, and would run outside of any command.
+        ...["python3", "-s", `${runtime}/python-zygote.py`],
         JSON.stringify({ preload, standbys: 1 }),
       ],
       startupVariables:

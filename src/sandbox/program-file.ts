@@ -35,7 +35,7 @@ export async function placeProgram(
     const path = `${stem}${suffix}${extension}`;
     try {
       await files.writeNew(path, code);
-      return { path, remove: () => files.discard(path) };
+      return { path, remove: () => files.remove(path) };
     } catch (error) {
       if (!(error instanceof SandboxError) || error.code !== "FILE_EXISTS" || attempt > 20) throw error;
     }

@@ -29,6 +29,8 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly stream: boolean;
+  /** True: another command ran meanwhile, so a kill for memory may have been its. */
+  readonly overlapped: () => boolean;
   /** Undefined: no limit. */
   readonly maxOutputBytes: number | undefined;
 }
@@ -61,18 +63,24 @@ export async function runCommand(
   if (options.signal?.aborted)
     throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
   const handle = instance.runner.run(request);
-  const ending = new Ending(handle, options);
+  const signals = [options.signal, execution.signal].filter((each) => each !== undefined);
+  const ending = new Ending(handle, options.timeoutMs, signals);
+  const budget = { left: options.maxOutputBytes ?? Number.POSITIVE_INFINITY };
+  let inputFailure: unknown;
   const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
-  feed(handle, options.stdin);
   try {
+    feed(handle, options.stdin, (error) => {
+      inputFailure = error;
+      handle.kill();
+    });
     // A hostile program can keep a command from ever starting: the clock holds for that too.
     const start = await Promise.race([handle.started, ending.overdue]);
     if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
     execution.started(start.pid);
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
-      consume(handle, "stdout", options, collector, execution, ending),
-      consume(handle, "stderr", options, collector, execution, ending),
+      consume(handle, "stdout", options.stream, budget, collector, execution, ending),
+      consume(handle, "stderr", options.stream, budget, collector, execution, ending),
     ]);
     const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
       // The kernel may have chosen the guest itself: then it is the program's end all the same.
@@ -81,14 +89,20 @@ export async function runCommand(
       return KILLED;
     });
     await Promise.race([finished, ending.overdue]);
+    if (inputFailure !== undefined) {
+      throw new SandboxError(
+        "EXECUTION_FAILED",
+        "Standard input failed before its end; the program was ended",
+        {
+          hint: "Its output may be of cut input. Check the stream that was passed as stdin.",
+          cause: inputFailure,
+        },
+      );
+    }
     const killsAfter = await instance.memoryKills();
-    return describe(
-      exit,
-      ending,
-      collector,
-      performance.now() - startedAt,
-      (killsAfter ?? 0) > (killsBefore ?? 0),
-    );
+    const memoryKilled =
+      (killsAfter ?? 0) > (killsBefore ?? 0) && (exit.signal !== null || !options.overlapped());
+    return describe(exit, ending, collector, performance.now() - startedAt, memoryKilled);
   } finally {
     ending.stop();
   }
@@ -100,19 +114,19 @@ class Ending {
   /** Resolves to an exit of our own making when the killed command does not go away. */
   readonly overdue: Promise<RunExit>;
   readonly #handle: RunHandle;
-  readonly #options: CommandOptions;
+  readonly #signals: readonly AbortSignal[];
   readonly #onAbort = () => this.end("cancelled");
   #resolveOverdue!: (exit: RunExit) => void;
   #timer: NodeJS.Timeout;
 
-  constructor(handle: RunHandle, options: CommandOptions) {
+  constructor(handle: RunHandle, timeoutMs: number, signals: readonly AbortSignal[]) {
     this.#handle = handle;
-    this.#options = options;
+    this.#signals = signals;
     this.overdue = new Promise((resolve) => {
       this.#resolveOverdue = resolve;
     });
-    this.#timer = setTimeout(() => this.end("timeout"), options.timeoutMs);
-    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+    this.#timer = setTimeout(() => this.end("timeout"), timeoutMs);
+    for (const signal of signals) signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   end(reason: Reason): void {
@@ -125,7 +139,7 @@ class Ending {
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+    for (const signal of this.#signals) signal.removeEventListener("abort", this.#onAbort);
   }
 }
 
@@ -133,14 +147,14 @@ class Ending {
 function consume(
   handle: RunHandle,
   type: "stdout" | "stderr",
-  options: CommandOptions,
+  streams: boolean,
+  budget: { left: number },
   collector: OutputCollector,
   execution: Execution,
   ending: Ending,
 ): Promise<void> {
   const output = handle[type];
-  let left = options.maxOutputBytes ?? Number.POSITIVE_INFINITY;
-  if (options.stream) {
+  if (streams) {
     const previous = execution.onDrain;
     execution.onDrain = () => {
       previous?.();
@@ -148,28 +162,29 @@ function consume(
     };
   }
   output.on("data", (data: Buffer) => {
-    if (!options.stream) {
+    if (!streams) {
       if (!collector.add(type, data)) ending.end("output-limit");
       return;
     }
-    left -= data.length;
-    if (left < 0) ending.end("output-limit");
+    budget.left -= data.length;
+    if (budget.left < 0) ending.end("output-limit");
     // After a kill for its size nothing more is passed on.
     if (ending.reason !== "output-limit" && !execution.output(type, data)) output.pause();
   });
   return new Promise((resolve) => output.once("close", resolve));
 }
 
-function feed(handle: RunHandle, stdin: CommandOptions["stdin"]): void {
+function feed(handle: RunHandle, stdin: CommandOptions["stdin"], onFailure: (error: unknown) => void): void {
   if (stdin === undefined) handle.stdin.end();
   else if (typeof stdin === "string" || stdin instanceof Uint8Array) handle.stdin.end(stdin);
-  else pour(stdin, handle.stdin);
+  else pour(stdin, handle.stdin, onFailure);
 }
 
 /** Passes a stream on. A program that does not read to the end is no error; the rest of the stream is not ours. */
-function pour(source: Readable, target: Writable): void {
-  source.on("error", () => target.end());
+function pour(source: Readable, target: Writable, onFailure: (error: unknown) => void): void {
+  source.once("error", onFailure);
   target.once("close", () => {
+    source.off("error", onFailure);
     source.unpipe(target);
     source.pause();
   });

@@ -14,26 +14,26 @@ import { openTerminal, type Terminal, type TerminalOptions } from "./terminal.js
 import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
 
 export interface ExecOptions {
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** A path inside; relative ones start at the workspace. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Left out: empty. */
-  readonly stdin?: string | Uint8Array | Readable;
+  readonly stdin?: string | Uint8Array | Readable | undefined;
   /** Left out: the configuration's. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Iterate for events as they happen; nothing is kept, so `stdout` and `stderr` of the result are empty. */
-  readonly stream?: boolean;
+  readonly stream?: boolean | undefined;
   /** A program that prints more is ended. Left out: the configuration's, or no limit when streaming. */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputBytes?: number | undefined;
 }
 
 export interface RunCodeOptions extends ExecOptions {
   readonly language: string;
   readonly code: string;
   /** What tracebacks call it; `main` with the language's extension if left out. */
-  readonly filename?: string;
-  readonly args?: readonly string[];
+  readonly filename?: string | undefined;
+  readonly args?: readonly string[] | undefined;
 }
 
 export interface SandboxSettings {
@@ -78,7 +78,13 @@ export class Sandbox {
     this.#workspace = init.workspace;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
-    this.files = new SandboxFiles(init.instance, init.workspace, () => this.#changes.invalidate());
+    this.files = new SandboxFiles(init.instance, init.workspace, {
+      used: () => {
+        this.#assertRunning();
+        this.touch();
+      },
+      changed: () => this.#changes.invalidate(),
+    });
     this.#warm = new WarmInterpreters(init.instance, init.settings.warm);
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => this.#stopInBackground());
@@ -102,11 +108,16 @@ export class Sandbox {
     return this.#instance.guestWorkspace;
   }
 
+  /** Says that somebody uses it: the idle timeout starts anew. */
+  touch(): void {
+    this.#lastUsedAt = Date.now();
+  }
+
   /** Runs a command; arguments are passed as they are, without a shell. */
   exec(argv: readonly string[], options: ExecOptions = {}): Execution {
     return new Execution(options.stream ?? false, async (execution) => {
-      if (argv.length === 0 || argv[0] === "") {
-        throw new SandboxError("INVALID_ARGUMENT", "There is no command to run", {
+      if (!Array.isArray(argv) || argv.some((each) => typeof each !== "string") || !argv[0]) {
+        throw new SandboxError("INVALID_ARGUMENT", "A command is a list of texts, the program first", {
           hint: 'Pass the program and its arguments: ["ls", "-la"].',
         });
       }
@@ -122,6 +133,11 @@ export class Sandbox {
   /** Runs a program given as text. */
   runCode(options: RunCodeOptions): Execution {
     return new Execution(options.stream ?? false, async (execution) => {
+      if (typeof options.language !== "string" || typeof options.code !== "string") {
+        throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
+          hint: 'For example { language: "python", code: "print(1)" }.',
+        });
+      }
       const language = findLanguage(options.language);
       this.#assertRunning();
       checkOptions(options);
@@ -129,7 +145,8 @@ export class Sandbox {
       try {
         return await this.#runProgram(language, program, options, execution);
       } finally {
-        await program.remove().catch((error) => this.#ignoreWhenStopped(error));
+        // What the program put in its place is the program's; its result stands whatever that is.
+        await program.remove().catch(() => undefined);
         this.#replenish(language);
       }
     });
@@ -139,7 +156,16 @@ export class Sandbox {
   async terminal(options: TerminalOptions): Promise<Terminal> {
     this.#assertRunning();
     const cwd = this.#directory(options.cwd);
-    return openTerminal(this.#instance, { ...options, cwd }, (outcome) => this.#result(outcome, undefined));
+    const terminal = await openTerminal(this.#instance, { ...options, cwd }, (outcome) =>
+      this.#result(outcome, undefined),
+    );
+    this.#active++;
+    const ended = () => {
+      this.#active--;
+      this.touch();
+    };
+    terminal.exit.then(ended, ended);
+    return terminal;
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
@@ -210,7 +236,7 @@ export class Sandbox {
     this.#assertRunning();
     checkOptions(options);
     const stream = options.stream ?? false;
-    const before = this.#changes.begin();
+    const before = this.#changes.begin(programPath);
     this.#active++;
     try {
       const outcome = await runCommand(
@@ -221,15 +247,16 @@ export class Sandbox {
           timeoutMs: options.timeoutMs ?? this.#settings.timeoutMs,
           signal: options.signal,
           stream,
+          overlapped: () => before.overlapped,
           maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : this.#settings.maxOutputBytes),
         },
         execution,
       );
-      return this.#result(outcome, this.#changes.end(before, programPath), options.timeoutMs);
+      return this.#result(outcome, this.#changes.end(before), options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);
-      this.#lastUsedAt = Date.now();
+      this.touch();
     }
   }
 
@@ -253,10 +280,6 @@ export class Sandbox {
     if (this.isRunning) this.#warm.replenish(language);
   }
 
-  #ignoreWhenStopped(error: unknown): void {
-    if (this.isRunning) throw error;
-  }
-
   #directory(cwd: string | undefined): string {
     const workspace = this.#instance.guestWorkspace;
     if (cwd === undefined || cwd === "") return workspace;
@@ -275,14 +298,24 @@ export class Sandbox {
   }
 }
 
-function checkOptions({ timeoutMs, maxOutputBytes }: ExecOptions): void {
+function checkOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptions): void {
+  const isStream = typeof stdin === "object" && "pipe" in stdin;
+  if (stdin !== undefined && typeof stdin !== "string" && !(stdin instanceof Uint8Array) && !isStream) {
+    throw new SandboxError("INVALID_ARGUMENT", "stdin takes text, bytes or a readable stream", {
+      hint: "Leave it out for an empty one.",
+    });
+  }
   for (const [name, value] of Object.entries({ timeoutMs, maxOutputBytes })) {
     if (value === undefined) continue;
     if (!Number.isFinite(value) || value <= 0) {
-      throw new SandboxError("INVALID_ARGUMENT", `${name} must be a number above zero, not ${value}`);
+      throw new SandboxError("INVALID_ARGUMENT", `${name} must be a number above zero, not ${value}`, {
+        hint: "Leave it out for the configuration's own.",
+      });
     }
   }
   if (timeoutMs !== undefined && timeoutMs > 2 ** 31 - 1) {
-    throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days");
+    throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days", {
+      hint: "Give the number in milliseconds.",
+    });
   }
 }

@@ -37,10 +37,13 @@ export async function openTerminal(
   });
   await handle.started;
   handle.stderr.resume();
+  const exit = handle.exit.then((ended) => toResult(outcomeOf(ended, performance.now() - startedAt)));
+  // Whoever does not look at it is not ended by it.
+  exit.catch(() => undefined);
   return {
     output: handle.stdout,
     input: handle.stdin,
-    exit: handle.exit.then((exit) => toResult(outcomeOf(exit, performance.now() - startedAt))),
+    exit,
     resize: (rows, columns) => {
       checkSize(rows, columns);
       handle.resize(rows, columns);

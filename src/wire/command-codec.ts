@@ -20,7 +20,13 @@ function commandFields(request: Pick<RunRequest, "argv" | "env" | "cwd">): Field
 
 function withoutNul(text: string): string {
   if (!text.includes("\0")) return text;
-  throw new SandboxError("INVALID_ARGUMENT", "Arguments, variables and paths cannot contain a NUL character");
+  throw new SandboxError(
+    "INVALID_ARGUMENT",
+    "Arguments, variables and paths cannot contain a NUL character",
+    {
+      hint: "Put bytes into a file or into standard input.",
+    },
+  );
 }
 
 /** The payload that starts a command. */

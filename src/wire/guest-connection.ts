@@ -81,6 +81,7 @@ export class GuestConnection implements Runner {
     const id = this.#allocate();
     const started = createDeferred<{ pid: number; warm: boolean }>();
     const exit = createDeferred<RunExit>();
+    let hasStarted = false;
     const stdin = new GuestWritable((piece) => this.#send(ToGuest.data, id, piece));
     const stdout = new GuestReadable((bytes) => this.#grant(id, 0, bytes));
     const stderr = new GuestReadable((bytes) => this.#grant(id, 1, bytes));
@@ -93,9 +94,13 @@ export class GuestConnection implements Runner {
     this.#open(id, encodeRun(request), ToGuest.exec, {
       subject: request.argv[0] ?? "",
       sender: stdin.sender,
-      started: (payload) => started.resolve({ pid: payload.readUInt32LE(0), warm: payload[4] === 1 }),
+      started: (payload) => {
+        hasStarted = true;
+        started.resolve({ pid: payload.readUInt32LE(0), warm: payload[4] === 1 });
+      },
       output: (type, part) => (type === FromGuest.stdout ? stdout : stderr).inlet.receive(part),
       exit: (payload) => {
+        if (!hasStarted) throw violation("an exit before the start");
         finish();
         exit.resolve(decodeExit(payload));
       },

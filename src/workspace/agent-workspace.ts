@@ -92,6 +92,10 @@ export class AgentWorkspace {
     return this.#fd;
   }
 
+  get isOpen(): boolean {
+    return this.#fd !== undefined;
+  }
+
   close(): void {
     if (this.#fd !== undefined) closeSync(this.#fd);
     this.#fd = undefined;

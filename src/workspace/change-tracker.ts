@@ -26,6 +26,8 @@ export interface Snapshot {
 export interface SnapshotOptions {
   readonly maxEntries?: number;
   readonly maxDepth?: number;
+  /** Longer than this, and the snapshot is truncated. */
+  readonly maxMs?: number;
   /** Paths left out, with everything beneath them. */
   readonly excluded?: readonly string[];
 }
@@ -48,6 +50,7 @@ export function takeSnapshot(workspace: AgentWorkspace, options: SnapshotOptions
     maxEntries: options.maxEntries ?? 20_000,
     maxDepth: options.maxDepth ?? 64,
     recursive: true,
+    ...(options.maxMs !== undefined && { maxMs: options.maxMs }),
   };
   const visit: Visit = (handle, path, dirent) => {
     if (excluded?.has(path)) return false;

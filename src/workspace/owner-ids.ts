@@ -5,12 +5,13 @@ import { SandboxError, systemCode } from "../errors.js";
 import type { Owner } from "./descriptor-walk.js";
 
 /**
- * Takes a user id that no other workspace on this host has, so that the kernel keeps sandboxes apart even where
- * a wall fails. `holder` says for whom, for `releaseUnheld`.
+ * Takes a user id that no other workspace of this state directory has, so that the kernel keeps sandboxes apart
+ * even where a wall fails. `maker` and `holder` say who took it and for which directory, for `releaseUnheld`.
  */
 export function allocateOwner(
   stateDir: string,
   range: { readonly start: number; readonly count: number },
+  maker: string,
   holder: string,
 ): Owner {
   const directory = join(stateDir, "owners");
@@ -20,7 +21,7 @@ export function allocateOwner(
     const uid = range.start + randomInt(range.count);
     try {
       const fd = openSync(join(directory, String(uid)), "wx", 0o600);
-      writeSync(fd, holder);
+      writeSync(fd, `${maker}\n${holder}`);
       closeSync(fd);
       return { uid, gid: uid };
     } catch (error) {
@@ -36,12 +37,13 @@ export function releaseOwner(stateDir: string, owner: Owner): void {
   rmSync(join(stateDir, "owners", String(owner.uid)), { force: true });
 }
 
-/** Gives back the ids whose workspace is gone. */
-export function releaseUnheld(stateDir: string, isHeld: (holder: string) => boolean): void {
+/** Gives back the ids that nobody holds any more. */
+export function releaseUnheld(stateDir: string, isHeld: (maker: string, holder: string) => boolean): void {
   const directory = join(stateDir, "owners");
   for (const name of readdirIfThere(directory)) {
-    const holder = readFileSync(join(directory, name), "utf8");
-    if (holder !== "" && !isHeld(holder)) rmSync(join(directory, name), { force: true });
+    const [maker = "", holder] = readFileSync(join(directory, name), "utf8").split("\n");
+    // Another process may be about to write into an empty one.
+    if (holder !== undefined && !isHeld(maker, holder)) rmSync(join(directory, name), { force: true });
   }
 }
 

@@ -1,6 +1,6 @@
-import { chmodSync, lstatSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { SandboxError } from "../errors.js";
+import { SandboxError, systemCode } from "../errors.js";
 
 /**
  * Where sandboxes' files are kept when nothing else is said. Programs inside can read the path from their mount
@@ -15,8 +15,32 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
 /** Makes the directory, or checks that the one there is ours alone to change. */
 export function ensureStateDirectory(path: string): void {
   // Whatever the umask says: root's sandboxes must be able to pass through.
-  if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
-  const stat = lstatSync(path);
+  if (makeDirectories(path)) chmodSync(path, 0o711);
+  checkStateDirectory(path);
+  if (process.getuid?.() === 0) checkPassage(path);
+}
+
+/** Makes what is missing of a path, one by one: in some places Node's own recursion never ends. True: it was. */
+function makeDirectories(path: string): boolean {
+  if (existsSync(path)) return false;
+  try {
+    if (path !== dirname(path)) makeDirectories(dirname(path));
+    mkdirSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    if (systemCode(error) === "EEXIST") return false;
+    throw new SandboxError("CONFIG_INVALID", `The state directory cannot be made (${systemCode(error)})`, {
+      hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a place where this user may make a directory.",
+      cause: error,
+    });
+  }
+}
+
+/** Refuses a directory, or something that is none, which others could have put there. False: there is nothing. */
+export function checkStateDirectory(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return false;
   if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o022) !== 0) {
     throw new SandboxError(
       "CONFIG_INVALID",
@@ -26,7 +50,7 @@ export function ensureStateDirectory(path: string): void {
       },
     );
   }
-  if (process.getuid() === 0) checkPassage(path);
+  return true;
 }
 
 /** Root's sandboxes run as users of their own, who must be able to pass through to their files. */

@@ -68,7 +68,7 @@ describe("findCgroupBase", () => {
 
   it("finds nothing where nothing can be written", () => {
     expect(
-      findCgroupBase(fakeHost("cgroup /nonexistent cgroup rw,memory 0 0\n", "4:memory:/\n")),
+      findCgroupBase(fakeHost(`cgroup ${directory}/missing cgroup rw,memory 0 0\n`, "4:memory:/\n")),
     ).toBeUndefined();
     expect(findCgroupBase(fakeHost("proc /proc proc rw 0 0\n", ""))).toBeUndefined();
   });

@@ -173,6 +173,12 @@ export class SandboxCgroup {
     return [...new Set(this.#directories.values())];
   }
 
+  /** Version 1 counts the buffers of sockets apart, and not at all unless they have a limit. */
+  #limitSocketMemory(memoryMb: number): void {
+    const file = join(this.#directories.get("memory") ?? "", "memory.kmem.tcp.limit_in_bytes");
+    if (existsSync(file)) writeFileSync(file, String(Math.round((memoryMb * 1024 * 1024) / 4)));
+  }
+
   #setLimits(limits: Limits): void {
     const set = (controller: Controller, v1: string, v2: string, value: string) => {
       const directory = this.#directories.get(controller);
@@ -181,6 +187,7 @@ export class SandboxCgroup {
     if (limits.memoryMb !== undefined) {
       set("memory", "memory.limit_in_bytes", "memory.max", String(Math.round(limits.memoryMb * 1024 * 1024)));
     }
+    if (limits.memoryMb !== undefined && this.#base.version === 1) this.#limitSocketMemory(limits.memoryMb);
     if (limits.pids !== undefined) set("pids", "pids.max", "pids.max", String(limits.pids));
     if (limits.cpus !== undefined) {
       const quota = Math.max(1000, Math.round(limits.cpus * CPU_PERIOD_US));

@@ -60,7 +60,13 @@ export interface Launched {
 
 /** Starts bubblewrap behind the launcher. Orders go through the pipe: the process list and the disk see nothing. */
 export function launch(orders: LaunchOrders): Launched {
-  const child = spawn(orders.launcher, ["--launch"], { stdio: ["pipe", "pipe", "pipe"], env: {}, cwd: "/" });
+  const child = spawn(orders.launcher, ["--launch"], {
+    stdio: ["pipe", "pipe", "pipe"],
+    env: {},
+    cwd: "/",
+    // A group of its own, so that a Ctrl-C on our terminal reaches us only.
+    detached: true,
+  });
   const [toGuest, fromGuest, complaints] = [child.stdin!, child.stdout!, child.stderr!];
   let text = "";
   complaints.on("data", (chunk: Buffer) => {

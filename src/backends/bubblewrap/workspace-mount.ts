@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { chmodSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError, systemCode } from "../../errors.js";
 import type { CreateSpec } from "../backend.js";
@@ -27,12 +27,17 @@ export async function prepareWorkspace(
   const image = join(spec.directory.path, "workspace.img");
   const { limits, requestedLimits } = spec;
   const existing = statSync(image, { throwIfNoEntry: false });
+  if (!spec.ephemeral) checkRoom(spec.directory.path);
   if (existing !== undefined) {
     if (tools === undefined) throw cannotMount();
     if (isSmaller(requestedLimits, existing.size)) throw fixedSize("more room");
     return { kind: "image", path: image };
   }
-  if (limits.workspaceMb === undefined && limits.workspaceInodes === undefined) return undefined;
+  if (limits.workspaceMb === undefined && limits.workspaceInodes === undefined) {
+    // A program of an earlier sandbox may have closed it to everybody, itself included.
+    chmodSync(workspacePath(spec), 0o700);
+    return undefined;
+  }
   if (tools === undefined) throw cannotMount();
   const asked = requestedLimits.workspaceMb !== undefined || requestedLimits.workspaceInodes !== undefined;
   const sizeMb = limits.workspaceMb ?? DEFAULT_SIZE.sizeMb;
@@ -53,6 +58,17 @@ export async function prepareWorkspace(
   }
   return { kind: "image", path: image };
 }
+
+/** An image is sparse: on a full disk, what programs write into it would be lost after they were told it was not. */
+function checkRoom(path: string): void {
+  const { bavail, bsize } = statfsSync(path);
+  if (bavail * bsize >= LEAST_ROOM_BYTES) return;
+  throw new SandboxError("DISK_FULL", "The disk of the state directory is nearly full", {
+    hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+  });
+}
+
+const LEAST_ROOM_BYTES = 64 * 1024 * 1024;
 
 function cannotMount(): SandboxError {
   return new SandboxError("LIMIT_UNENFORCEABLE", "This host cannot limit the size of a workspace", {
