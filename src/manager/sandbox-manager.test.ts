@@ -231,6 +231,79 @@ describe("SandboxManager", () => {
     await expect(manager.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_DISABLED" });
   });
 
+  it("leaves no sandbox running when one is asked for while it closes", async () => {
+    const manager = createManager();
+    await manager.getSandbox("a");
+    const cleaning = manager.cleanupAll();
+    const late = await manager.getSandbox("b");
+    await cleaning;
+    const closing = manager.close();
+    const refused = manager.getSandbox("c").catch((error: unknown) => error);
+    await closing;
+    expect(late.isRunning).toBe(false);
+    expect(await refused).toMatchObject({ code: "SANDBOX_DISABLED" });
+  });
+
+  it("keeps a session that another process has started when its own start fails", async () => {
+    const [slow, quick] = [createManager(), createManager()];
+    faults.create = 1;
+    await expect(slow.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
+    await (await quick.getSandbox("s")).files.write("kept", "1");
+    faults.create = 1;
+    await expect(slow.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
+    expect(await (await quick.getSandbox("s")).files.readText("kept")).toBe("1");
+  });
+
+  it("lets one caller's signal go without the others, and refuses other limits for a running sandbox", async () => {
+    const manager = createManager();
+    const controller = new AbortController();
+    const impatient = manager.getSandbox("s", { signal: controller.signal });
+    const patient = manager.getSandbox("s");
+    controller.abort();
+    await expect(impatient).rejects.toMatchObject({ code: "CANCELLED" });
+    expect((await patient).isRunning).toBe(true);
+    await expect(manager.getSandbox("s", { limits: { memoryMb: 64 } })).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
+  });
+
+  it("keeps mode shared apart from a session of that name, and refuses unknown modes", async () => {
+    const shared = createManager({ mode: "shared" });
+    await (await shared.getSandbox("anyone")).files.write("ours", "1");
+    expect(await (await createManager().getSandbox("shared")).files.exists("ours")).toBe(false);
+    expect(shared.hasSession("somebody else")).toBe(true);
+    expect(() => createManager({ mode: "perSession" as "shared" })).toThrow(
+      expect.objectContaining({ code: "INVALID_ARGUMENT" }),
+    );
+  });
+
+  it("counts terminals and files as use, and ends neither by crashing", async () => {
+    const manager = createManager({
+      config: await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } }),
+    });
+    const [typed, read] = await Promise.all([manager.getSandbox("t"), manager.getSandbox("f")]);
+    const terminal = await typed.terminal({ rows: 24, columns: 80, argv: ["cat"] });
+    terminal.output.resume();
+    for (let round = 0; round < 10; round++) {
+      await read.files.exists("x");
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    expect([typed.isRunning, read.isRunning]).toEqual([true, true]);
+    await manager.close();
+    await expect(terminal.exit).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
+    await expect(read.files.read("x")).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
+  });
+
+  it("does not act on a state directory that somebody else could have made", async () => {
+    const victim = join(stateDir, "photos");
+    mkdirSync(join(victim, "2024-01-holiday"), { recursive: true });
+    mkdirSync(join(stateDir, "state"));
+    symlinkSync(victim, join(stateDir, "state/ephemeral"));
+    const manager = createManager({ stateDir: join(stateDir, "state") });
+    await expect(manager.reap()).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    expect(readdirSync(victim)).toEqual(["2024-01-holiday"]);
+  });
+
   it.each(["SIGINT", "SIGTERM"] as const)(
     "cleans up when the process gets %s, and ends by it",
     async (signal) => {

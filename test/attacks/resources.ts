@@ -178,6 +178,27 @@ total += ${LIMITS.memoryMb} << 20
 won(total)`,
   },
   {
+    name: "hides memory in the buffers of its own connections",
+    group,
+    about: "Sockets' buffers are the kernel's; unread ones must count too.",
+    fresh: true,
+    limits: LIMITS,
+    needs: "memoryLimit",
+    code: `
+def available(): return int([line.split()[1] for line in open("/proc/meminfo") if line.startswith("MemAvailable")][0]) >> 10
+before, held = available(), []
+server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(400)
+for _ in range(200):
+    client = socket.socket(); client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+    client.settimeout(1)
+    try:
+        client.connect(server.getsockname()); peer, _ = server.accept(); client.setblocking(False)
+        while client.send(b"x" * 65536): pass
+    except OSError: pass
+    held += [client, peer]
+if before - available() > ${LIMITS.memoryMb} * 2: won(before - available())`,
+  },
+  {
     name: "fills the kernel's memory with empty files in /tmp",
     group,
     fresh: true,

@@ -41,13 +41,13 @@ function skerry(
   return { status, stdout, stderr };
 }
 
-function start(args: string[]): ChildProcess {
-  return spawn(launcher, args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+function start(args: string[], options: { detached?: boolean } = {}): ChildProcess {
+  return spawn(launcher, args, { ...options, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** Starts a command and waits until it has printed something. */
-async function startAndWait(args: string[]): Promise<ChildProcess> {
-  const child = start(args);
+async function startAndWait(args: string[], options: { detached?: boolean } = {}): Promise<ChildProcess> {
+  const child = start(args, options);
   let complaints = "";
   child.stderr!.on("data", (chunk) => {
     complaints += chunk;
@@ -166,6 +166,12 @@ describe("skerry run", () => {
     child.kill(signal);
     const [status] = await once(child, "exit");
     expect(status).toBe(expected);
+  });
+
+  it("cancels on a Ctrl-C, which reaches everything in the terminal's group", async () => {
+    const child = await startAndWait(["exec", "--", "sh", "-c", "echo on; sleep 1000"], { detached: true });
+    process.kill(-child.pid!, "SIGINT");
+    expect(await once(child, "exit")).toEqual([130, null]);
   });
 
   it.each<[string, string[], number, string]>([

@@ -61,6 +61,16 @@ describe("bubblewrap", () => {
     expect(await again.files.readText("c")).toBe("late\n");
   });
 
+  it("lets a third process join a session whose first one has left", async () => {
+    const manager = createManager();
+    await (await manager.getSandbox("relay")).shell("echo first > a");
+    const second = runElsewhere("relay", "sleep 1.5; cat a");
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await manager.cleanupSession("relay");
+    expect(await runElsewhere("relay", "cat a")).toBe("first");
+    expect(await second).toBe("first");
+  });
+
   it("opens one session from many processes at once", async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
