@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -169,7 +169,7 @@ describe.each(BACKENDS)("against %s", (backend) => {
         await once(victim, "close");
         expect(await eventually(() => findProcesses(mark).length === 0, 2000)).toBe(true);
         // Root reaps for everybody: the directory must be its own.
-        if (user.uid !== undefined) chownSync(stateDir, 0, 0);
+        if (user.uid !== undefined) execFileSync("chown", ["-R", "0:0", stateDir]);
         const manager = new SandboxManager({ stateDir, backend });
         try {
           expect(await manager.reap()).toBeGreaterThanOrEqual(1);
