@@ -119,10 +119,7 @@ export class SessionStore {
   /** A session that nobody will find again. */
   openEphemeral(key: string): StoredSession {
     validateSessionKey(key);
-    this.#prepare();
-    const name = labelFor(randomBytes(8).toString("hex"));
-    const made =
-      this.#spares.pop() ?? this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
+    const made = this.#spares.pop() ?? this.#makeEphemeral();
     return { ...made, key, ready: false, ephemeral: true };
   }
 
@@ -203,6 +200,12 @@ export class SessionStore {
   #prepare(): void {
     ensureStateDirectory(this.#root);
     for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.#root, name));
+  }
+
+  #makeEphemeral(): MadeDirectory {
+    this.#prepare();
+    const name = labelFor(randomBytes(8).toString("hex"));
+    return this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
   }
 
   #make(path: string, holder: string): MadeDirectory {

@@ -84,7 +84,8 @@ function encodeOrders(orders: LaunchOrders): Field[] {
     [Order.program, orders.bubblewrap],
     [Order.command, orders.command],
     [Order.seccomp, orders.seccomp],
-    ...orders.arguments.map((argument): Field => [Order.argument, argument]),
+    // Several arguments may come as one: the launcher only passes them on, each ended by a NUL.
+    [Order.argument, orders.arguments.join("\0")],
     ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
     ...resourceLimits(orders.limits),
     // When the host runs out of memory, sandboxes go first; inside one, its commands.
