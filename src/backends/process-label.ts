@@ -26,7 +26,9 @@ function startTimeOf(pid: string): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name in brackets may contain anything; the fields after the last bracket do not.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // One that has ended but was not collected yet makes nothing any more.
+    return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
   } catch {
     return undefined;
   }
