@@ -62,6 +62,16 @@ export function checkLimits(limits: Limits): void {
   }
 }
 
+/** A running sandbox keeps the limits it was started with; other ones are refused, not ignored. */
+export function checkSameLimits(running: Limits, limits: Limits | undefined): void {
+  if (limits === undefined) return;
+  const differs = (Object.keys(limits) as (keyof Limits)[]).some((name) => limits[name] !== running[name]);
+  if (!differs) return;
+  throw new SandboxError("INVALID_ARGUMENT", "This session's sandbox runs with other limits", {
+    hint: "cleanupSession stops it; the next getSandbox starts it with the new limits.",
+  });
+}
+
 function unenforceable(name: keyof Limits, backend: string): SandboxError {
   return new SandboxError(
     "LIMIT_UNENFORCEABLE",

@@ -20,10 +20,12 @@ import {
   type WorkspaceOptions,
 } from "../workspace/index.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { checkLanguages } from "./check-languages.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
-import { checkLimits, effectiveLimits } from "./limits.js";
+import { checkLimits, checkSameLimits, effectiveLimits } from "./limits.js";
 import { type SessionInfo, SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
+import { unlessAborted } from "./unless-aborted.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
@@ -104,7 +106,7 @@ export class SandboxManager {
     for (;;) {
       this.#assertUsable();
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
-      checkSameLimits(entry, options.limits);
+      checkSameLimits(entry.limits, options.limits);
       // One caller's signal lets that caller go; the start is everybody's.
       const sandbox = await unlessAborted(entry.sandbox, options.signal);
       sandbox.touch();
@@ -450,48 +452,5 @@ function openWorkspace(instance: Instance, options: WorkspaceOptions): AgentWork
       hint: "Its limits may be too small for it to live: limits.memory above all.",
       cause: error,
     });
-  }
-}
-
-/** A running sandbox keeps the limits it was started with; other ones are refused, not ignored. */
-function checkSameLimits(entry: Entry, limits: Limits | undefined): void {
-  if (limits === undefined) return;
-  const differs = (Object.keys(limits) as (keyof Limits)[]).some(
-    (name) => limits[name] !== entry.limits[name],
-  );
-  if (!differs) return;
-  throw new SandboxError("INVALID_ARGUMENT", "This session's sandbox runs with other limits", {
-    hint: "cleanupSession stops it; the next getSandbox starts it with the new limits.",
-  });
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  const cancelled = () => new SandboxError("CANCELLED", "Waiting for the sandbox was cancelled");
-  if (signal.aborted) throw cancelled();
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(cancelled());
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
-  }
-}
-
-/** Refuses settings that would be ignored. */
-function checkLanguages(languages: Config["sandbox"]["languages"]): void {
-  for (const [name, { preload }] of Object.entries(languages)) {
-    const { warm } = findLanguage(name);
-    if (preload.length === 0 || warm?.kind === "fork") continue;
-    throw new SandboxError(
-      "CONFIG_INVALID",
-      `sandbox.languages.${name}.preload: ${name} cannot load modules ahead`,
-      {
-        hint: "Only languages whose interpreter forks can: python.",
-      },
-    );
   }
 }

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
-import { SandboxError, toSandboxError } from "../errors.js";
+import { SandboxError } from "../errors.js";
 import type { AgentWorkspace } from "../workspace/agent-workspace.js";
 import type { Entry } from "../workspace/index.js";
 
