@@ -51,9 +51,6 @@ export interface CreateSpec {
   /** The part of it that was asked for. */
   readonly requestedLimits: Limits;
   readonly filesystem: FilesystemRules;
-  readonly hostname?: string;
-  /** Backend's own block of the configuration, already validated by its schema. */
-  readonly options?: unknown;
   readonly signal?: AbortSignal;
 }
 

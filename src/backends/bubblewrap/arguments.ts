@@ -49,7 +49,7 @@ export function sandboxArguments(
 ): string[] {
   return [
     ...common,
-    ...["--hostname", spec.hostname ?? "skerry"],
+    ...["--hostname", "skerry"],
     ...sizedTmpfs("/tmp", spec.limits.tmpMb ?? 256),
     ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
     ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
