@@ -6,6 +6,15 @@ export const ERROR_CODES = {
   LANGUAGE_UNKNOWN: { http: 400, exit: 64, retryable: false },
   BACKEND_UNKNOWN: { http: 400, exit: 64, retryable: false },
   CONFIG_INVALID: { http: 400, exit: 78, retryable: false },
+  // Deciding
+  POLICY_INVALID: { http: 400, exit: 78, retryable: false },
+  POLICY_DENIED: { http: 403, exit: 77, retryable: false },
+  POLICY_UNENFORCEABLE: { http: 422, exit: 69, retryable: false },
+  BACKEND_TOO_WEAK: { http: 403, exit: 77, retryable: false },
+  CONFIRMATION_REJECTED: { http: 403, exit: 77, retryable: false },
+  // Remembering
+  AUDIT_FAILED: { http: 500, exit: 74, retryable: true },
+  AUDIT_BROKEN: { http: 500, exit: 65, retryable: false },
   // Files
   FILE_NOT_FOUND: { http: 404, exit: 66, retryable: false },
   FILE_EXISTS: { http: 409, exit: 73, retryable: false },

@@ -7,7 +7,9 @@ import { expect, it } from "vitest";
 /** Top to bottom. A folder may import itself and anything listed before it. */
 const LAYERS = [
   "errors.ts",
+  "visible.ts",
   "config",
+  "syntax",
   "policy",
   "risk",
   "workspace",

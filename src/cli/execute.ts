@@ -9,7 +9,7 @@ import { Interrupt } from "./interrupt.js";
 import { openManager, openSandbox } from "./open-sandbox.js";
 import { stderr, stdout } from "./output.js";
 import type { ExecuteOptions } from "./program.js";
-import { visible } from "./visible.js";
+import { visible } from "../visible.js";
 
 /** The keys of `--json`, in this order. */
 const JSON_KEYS = [

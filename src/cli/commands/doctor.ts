@@ -5,7 +5,7 @@ import { readConfig } from "../open-sandbox.js";
 import { stderr, stdout } from "../output.js";
 import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../visible.js";
+import { visible } from "../../visible.js";
 
 /** The exit status when this host cannot run code in isolation. */
 const UNAVAILABLE = 69;

@@ -7,7 +7,7 @@ import { openManager, openSandbox, requireSession } from "../open-sandbox.js";
 import { stdout } from "../output.js";
 import type { SandboxOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../visible.js";
+import { visible } from "../../visible.js";
 
 export interface FilesOptions extends SandboxOptions {
   readonly session: string;

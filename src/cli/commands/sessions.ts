@@ -4,7 +4,7 @@ import { openManager } from "../open-sandbox.js";
 import { stdout } from "../output.js";
 import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../visible.js";
+import { visible } from "../../visible.js";
 
 /** `skerry sessions ls`. */
 export async function list(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {
