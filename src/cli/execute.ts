@@ -3,13 +3,13 @@ import type { Readable } from "node:stream";
 import { SandboxError, systemCode, toSandboxError } from "../errors.js";
 import type { ExecOptions, Execution, Sandbox } from "../sandbox/index.js";
 import { type ExecutionResult, exitStatusOf } from "../sandbox/result.js";
+import { visible } from "../visible.js";
 import type { Transfer } from "./arguments.js";
 import { fetchFile, putFile } from "./host-files.js";
 import { Interrupt } from "./interrupt.js";
 import { openManager, openSandbox } from "./open-sandbox.js";
 import { stderr, stdout } from "./output.js";
 import type { ExecuteOptions } from "./program.js";
-import { visible } from "../visible.js";
 
 /** The keys of `--json`, in this order. */
 const JSON_KEYS = [

@@ -1,6 +1,6 @@
 import { SandboxError, toSandboxError } from "../errors.js";
-import { stderr, stdout } from "./output.js";
 import { visibleLines } from "../visible.js";
+import { stderr, stdout } from "./output.js";
 
 /** Tells the user what went wrong, for a person or as the one JSON object; resolves to the exit status. */
 export async function reportError(error: unknown, json: boolean): Promise<number> {

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { type Diagnosis, diagnose } from "../../manager/doctor.js";
+import { visible } from "../../visible.js";
 import { type Paint, paintFor } from "../colour.js";
 import { readConfig } from "../open-sandbox.js";
 import { stderr, stdout } from "../output.js";
 import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../../visible.js";
 
 /** The exit status when this host cannot run code in isolation. */
 const UNAVAILABLE = 69;

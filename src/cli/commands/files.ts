@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { Sandbox } from "../../sandbox/index.js";
+import { visible } from "../../visible.js";
 import type { Entry } from "../../workspace/index.js";
 import { fetchFile, putFile } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";
@@ -7,7 +8,6 @@ import { openManager, openSandbox, requireSession } from "../open-sandbox.js";
 import { stdout } from "../output.js";
 import type { SandboxOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../../visible.js";
 
 export interface FilesOptions extends SandboxOptions {
   readonly session: string;

@@ -1,10 +1,10 @@
 import { SandboxError } from "../../errors.js";
+import { visible } from "../../visible.js";
 import { paintFor } from "../colour.js";
 import { openManager } from "../open-sandbox.js";
 import { stdout } from "../output.js";
 import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
-import { visible } from "../../visible.js";
 
 /** `skerry sessions ls`. */
 export async function list(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {
