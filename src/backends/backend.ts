@@ -54,6 +54,23 @@ export interface CreateSpec {
   readonly signal?: AbortSignal;
 }
 
+/** What a sandbox uses at one moment, counted from outside it. Left out: this backend or host cannot tell. */
+export interface ResourceUsage {
+  /** Of everything that ran inside since the start. Never falls. */
+  readonly cpuTimeMs: number;
+  /** Without files in memory that the kernel can drop at any time. */
+  readonly memoryBytes: number;
+  readonly memoryLimitBytes?: number;
+  /** Processes and threads. */
+  readonly pids?: number;
+  readonly pidsLimit?: number;
+  /** How many CPUs it may use at once; left out: every one of the host. */
+  readonly cpus?: number;
+  /** Since the start; left out: there is no network inside. */
+  readonly networkReceivedBytes?: number;
+  readonly networkSentBytes?: number;
+}
+
 /** One running sandbox of a backend. */
 export interface Instance {
   readonly id: string;
@@ -70,6 +87,8 @@ export interface Instance {
   readonly guestRuntime: string;
   /** How many processes the kernel has killed here for memory; undefined: this backend cannot tell. */
   memoryKills(): Promise<number | undefined>;
+  /** What it uses now; undefined: nothing can be told, or it has ended. Never throws. */
+  usage?(): Promise<ResourceUsage | undefined>;
   /** Kills everything and removes every trace. Idempotent, never throws for what is already gone. */
   destroy(): Promise<void>;
 }

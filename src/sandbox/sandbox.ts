@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Instance } from "../backends/backend.js";
+import type { Instance, ResourceUsage } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { AgentWorkspace } from "../workspace/agent-workspace.js";
@@ -111,6 +111,11 @@ export class Sandbox {
   /** Says that somebody uses it: the idle timeout starts anew. */
   touch(): void {
     this.#lastUsedAt = Date.now();
+  }
+
+  /** What everything inside uses now, counted from outside; undefined: this backend cannot tell, or it has ended. */
+  async usage(): Promise<ResourceUsage | undefined> {
+    return this.#instance.usage?.();
   }
 
   /** Runs a command; arguments are passed as they are, without a shell. */

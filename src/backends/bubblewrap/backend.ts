@@ -9,6 +9,7 @@ import type {
   Instance,
   Probe,
   ProbeOptions,
+  ResourceUsage,
   SandboxBackend,
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
@@ -167,6 +168,10 @@ class BubblewrapInstance implements Instance {
 
   async memoryKills(): Promise<number | undefined> {
     return this.#cgroup?.memoryKills();
+  }
+
+  async usage(): Promise<ResourceUsage | undefined> {
+    return this.#cgroup?.usage();
   }
 
   destroy(): Promise<void> {

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { requires } from "../../../test/setup/requires.js";
 import { type CgroupBase, findCgroupBase, reapCgroups, SandboxCgroup } from "./cgroup.js";
 
 let directory: string;
@@ -45,6 +46,7 @@ describe("findCgroupBase", () => {
       directories: new Map([
         ["memory", `${directory}/memory/mine`],
         ["cpu", `${directory}/cpu,cpuacct/`],
+        ["cpuacct", `${directory}/cpu,cpuacct/`],
         ["pids", `${directory}/pids/`],
       ]),
     });
@@ -64,6 +66,12 @@ describe("findCgroupBase", () => {
       ["pids", base],
     ]);
     expect(readFileSync(join(base, "cgroup.subtree_control"), "utf8")).toBe("+pids");
+  });
+
+  it("does not take a version 1 host that can only count for one that can limit", () => {
+    mkdirSync(join(directory, "cpuacct"));
+    const proc = fakeHost(`cgroup ${directory}/cpuacct cgroup rw,cpuacct 0 0\n`, "3:cpuacct:/\n");
+    expect(findCgroupBase(proc)).toBeUndefined();
   });
 
   it("finds nothing where nothing can be written", () => {
@@ -92,6 +100,49 @@ describe("SandboxCgroup", () => {
     expect(readFileSync(join(path, "pids.max"), "utf8")).toBe("20");
     writeFileSync(join(path, "memory.events"), "low 0\noom 2\noom_kill 3\noom_group_kill 0\n");
     expect(group.memoryKills()).toBe(3);
+  });
+
+  it("tells what a version 2 group uses, without the files that the kernel can drop", async () => {
+    const base: CgroupBase = { version: 2, directories: new Map([["memory", directory]]) };
+    const group = SandboxCgroup.create(base, "x", { memoryMb: 64, cpus: 0.5, pids: 20 });
+    const path = join(group.entryFiles[0]!, "..");
+    expect(await group.usage()).toBeUndefined();
+    writeFileSync(join(path, "memory.current"), "50000000\n");
+    writeFileSync(join(path, "memory.stat"), "anon 1\ninactive_file 20000000\nactive_file 10000000\n");
+    writeFileSync(join(path, "cpu.stat"), "usage_usec 1234500\nuser_usec 1000000\n");
+    writeFileSync(join(path, "pids.current"), "7\n");
+    expect(await group.usage()).toEqual({
+      cpuTimeMs: 1234.5,
+      memoryBytes: 20_000_000,
+      memoryLimitBytes: 64 * 1024 * 1024,
+      pids: 7,
+      pidsLimit: 20,
+      cpus: 0.5,
+    });
+    rmSync(join(path, "pids.current"));
+    expect(await group.usage()).not.toHaveProperty("pids");
+  });
+
+  it("takes version 1 CPU time from the group that counts it, and it never falls", async () => {
+    const base: CgroupBase = {
+      version: 1,
+      directories: new Map([
+        ["memory", join(directory, "memory")],
+        ["cpu", join(directory, "cpu,cpuacct")],
+        ["cpuacct", join(directory, "cpu,cpuacct")],
+      ]),
+    };
+    for (const parent of new Set(base.directories.values())) mkdirSync(parent);
+    const group = SandboxCgroup.create(base, "x", { cpus: 2 });
+    const [memory, cpu] = group.entryFiles.map((file) => join(file, ".."));
+    expect(group.entryFiles.length).toBe(2);
+    writeFileSync(join(memory!, "memory.usage_in_bytes"), "5000\n");
+    writeFileSync(join(memory!, "memory.stat"), "inactive_file 1\ntotal_inactive_file 6000\n");
+    writeFileSync(join(memory!, "tasks"), "12\n13\n");
+    writeFileSync(join(cpu!, "cpuacct.usage"), "2500000000\n");
+    expect(await group.usage()).toEqual({ cpuTimeMs: 2500, memoryBytes: 0, pids: 2, cpus: 2 });
+    writeFileSync(join(cpu!, "cpuacct.usage"), "1\n");
+    expect((await group.usage())?.cpuTimeMs).toBe(2500);
   });
 
   it("leaves nothing when a limit cannot be set", () => {
@@ -130,5 +181,73 @@ describe("SandboxCgroup", () => {
     expect(group.memoryKills()).toBe(1);
     await group.remove();
     expect(group.entryFiles.some((file) => existsSync(file))).toBe(false);
+  });
+
+  const counting = requires("cgroups", "python3");
+
+  /** Starts a Python program in the group; resolves when it has printed a line, and is killed with the group. */
+  async function startIn(group: SandboxCgroup, program: string): Promise<string> {
+    const enter = group.entryFiles.map((file) => `echo 0 > '${file}'`).join(" && ");
+    const child = spawn("sh", ["-c", `${enter} && exec /usr/bin/python3 -c '${program}'`], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const [line] = await once(child.stdout, "data");
+    return String(line).trim();
+  }
+
+  counting.it.each([
+    ["where CPU is limited", { cpus: 4 }],
+    ["where it is not", {}],
+  ])("counts the CPU time of processes and of their ended children, %s", async (_, limits) => {
+    const group = SandboxCgroup.create(real!, "test", limits);
+    try {
+      const spin = "while time.process_time() < 0.2: pass";
+      const program = [
+        "import os, sys, time",
+        "child = os.fork()",
+        spin,
+        "if child == 0: os._exit(0)",
+        "os.waitpid(child, 0)",
+        'print("done", flush=True)',
+        "sys.stdin.read()",
+      ].join("\n");
+      await startIn(group, program);
+      const usage = await group.usage();
+      expect(usage?.cpuTimeMs).toBeGreaterThanOrEqual(380);
+      expect(usage?.pids).toBe(1);
+    } finally {
+      await group.remove();
+    }
+    expect(await group.usage()).toBeUndefined();
+  });
+
+  counting.it("does not take a big file that was read for used memory", async () => {
+    // Files in /tmp may be memory themselves.
+    const disk = mkdtempSync("/var/tmp/skerry-cgroup-");
+    const group = SandboxCgroup.create(real!, "test", { memoryMb: 128 });
+    try {
+      const program = [
+        "import sys",
+        `f = open("${disk}/big", "wb+")`,
+        'for _ in range(90): f.write(b"x" * 2**20)',
+        "for _ in range(2):",
+        "    f.seek(0)",
+        "    while f.read(2**20): pass",
+        'print("done", flush=True)',
+        "sys.stdin.read()",
+      ].join("\n");
+      await startIn(group, program);
+      const memory = join(group.entryFiles[0]!, "..");
+      const raw = ["memory.usage_in_bytes", "memory.current"]
+        .map((name) => join(memory, name))
+        .find(existsSync);
+      expect(Number(readFileSync(raw!, "utf8"))).toBeGreaterThan(60 * 2 ** 20);
+      const usage = await group.usage();
+      expect(usage?.memoryBytes).toBeLessThan(45 * 2 ** 20);
+      expect(usage?.memoryLimitBytes).toBe(128 * 2 ** 20);
+    } finally {
+      await group.remove();
+      rmSync(disk, { recursive: true, force: true });
+    }
   });
 });

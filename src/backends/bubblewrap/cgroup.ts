@@ -11,8 +11,9 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../errors.js";
-import type { Limits } from "../backend.js";
+import type { Limits, ResourceUsage } from "../backend.js";
 import { isOrphaned, labelFor } from "../process-label.js";
+import { readCgroupUsage } from "./cgroup-usage.js";
 
 const PREFIX = "skerry-";
 const CPU_PERIOD_US = 100_000;
@@ -23,8 +24,9 @@ export interface CgroupBase {
   readonly directories: ReadonlyMap<Controller, string>;
 }
 
-export type Controller = "memory" | "cpu" | "pids";
-const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "pids"];
+/** `cpuacct` counts CPU time, in version 1 only: version 2 counts it in every group. */
+export type Controller = "memory" | "cpu" | "cpuacct" | "pids";
+const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
 
 /** Finds where this process may make groups; undefined when nowhere. Changes nothing but version 2's own parent. */
 export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
@@ -39,7 +41,9 @@ export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
     const directory = candidates.find((path) => canMakeGroups(path));
     if (directory !== undefined) directories.set(controller, directory);
   }
-  if (directories.size > 0) return { version: 1, directories };
+  // Counting alone limits nothing.
+  if ([...directories.keys()].some((controller) => controller !== "cpuacct"))
+    return { version: 1, directories };
   const unified = mounts.find((each) => each.type === "cgroup2");
   return unified === undefined ? undefined : findUnifiedBase(unified.path, own.get("") ?? "/");
 }
@@ -109,25 +113,30 @@ function readText(path: string): string {
 export class SandboxCgroup {
   readonly #base: CgroupBase;
   readonly #directories: ReadonlyMap<Controller, string>;
+  readonly #limits: Limits;
   #memoryKills: number | undefined;
+  #cpuTimeMs = 0;
 
-  private constructor(base: CgroupBase, directories: ReadonlyMap<Controller, string>) {
+  private constructor(base: CgroupBase, directories: ReadonlyMap<Controller, string>, limits: Limits) {
     this.#base = base;
     this.#directories = directories;
+    this.#limits = limits;
   }
 
   /** Makes them and sets the limits; leaves nothing behind when it throws. */
   static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
     const name = `${PREFIX}${labelFor(id)}`;
     // Memory always, to tell who was killed for it. Processes are limited by the guest's own limit as well, which
-    // is enough where a group for them would be one more to make and to remove.
-    const wanted = { memory: true, pids: base.version === 2, cpu: limits.cpus !== undefined };
+    // is enough where a group for them would be one more to make and to remove. CPU time is counted where CPU is
+    // limited, most often in the very same group; elsewhere the processes themselves tell it.
+    const isCpuLimited = limits.cpus !== undefined;
+    const wanted = { memory: true, pids: base.version === 2, cpu: isCpuLimited, cpuacct: isCpuLimited };
     const directories = new Map(
       [...base.directories]
         .filter(([controller]) => wanted[controller])
         .map(([controller, parent]) => [controller, join(parent, name)]),
     );
-    const group = new SandboxCgroup(base, directories);
+    const group = new SandboxCgroup(base, directories, limits);
     try {
       for (const directory of group.#unique()) mkdirSync(directory);
       group.#setLimits(limits);
@@ -156,6 +165,22 @@ export class SandboxCgroup {
     // The last count still answers when the group is gone.
     if (count !== undefined) this.#memoryKills = Number(count);
     return this.#memoryKills;
+  }
+
+  /** What the processes in the groups use now; undefined where nothing counts memory, and once they are gone. */
+  async usage(): Promise<ResourceUsage | undefined> {
+    const found = await readCgroupUsage(this.#base.version, this.#directories);
+    if (found === undefined) return undefined;
+    const { memoryMb, pids, cpus } = this.#limits;
+    // Processes that tell their own time take it along when they are gone for good.
+    this.#cpuTimeMs = Math.max(this.#cpuTimeMs, found.cpuTimeMs);
+    return {
+      ...found,
+      cpuTimeMs: this.#cpuTimeMs,
+      ...(memoryMb !== undefined && { memoryLimitBytes: Math.round(memoryMb * 1024 * 1024) }),
+      ...(pids !== undefined && { pidsLimit: pids }),
+      ...(cpus !== undefined && { cpus }),
+    };
   }
 
   /** Waits until the groups are empty and removes them. A group can stay busy for a moment after its last exit. */
