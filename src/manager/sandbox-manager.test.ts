@@ -228,7 +228,10 @@ describe("SandboxManager", () => {
   it("cannot be used after it was closed", async () => {
     const manager = createManager();
     await manager.close();
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_DISABLED" });
+    await expect(manager.getSandbox("s")).rejects.toMatchObject({
+      code: "SANDBOX_NOT_RUNNING",
+      hint: expect.stringContaining("new SandboxManager"),
+    });
   });
 
   it("leaves no sandbox running when one is asked for while it closes", async () => {
@@ -241,7 +244,7 @@ describe("SandboxManager", () => {
     const refused = manager.getSandbox("c").catch((error: unknown) => error);
     await closing;
     expect(late.isRunning).toBe(false);
-    expect(await refused).toMatchObject({ code: "SANDBOX_DISABLED" });
+    expect(await refused).toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
   });
 
   it("keeps a session that another process has started when its own start fails", async () => {

@@ -386,7 +386,11 @@ export class SandboxManager {
   }
 
   #assertUsable(): void {
-    if (this.#closed) throw new SandboxError("SANDBOX_DISABLED", "This manager has been closed");
+    if (this.#closed) {
+      throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
+        hint: "Make a new SandboxManager: its sessions with files are still there.",
+      });
+    }
     if (this.#config.enabled && this.#mode() !== "disabled") return;
     throw new SandboxError("SANDBOX_DISABLED", "Sandboxes are switched off by the configuration", {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',

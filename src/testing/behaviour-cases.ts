@@ -17,7 +17,10 @@ export const behaviourCases: readonly Case[] = [
           ["exited", code, null, code === 0],
         );
       }
-      await rejects(async () => sandbox.exec(["no-such-command"]), { code: "COMMAND_NOT_FOUND" });
+      await rejects(async () => sandbox.exec(["no-such-command"]), {
+        code: "COMMAND_NOT_FOUND",
+        message: 'The command "no-such-command" was not found inside the sandbox',
+      });
       await rejects(async () => sandbox.exec(["/etc/passwd"]), { code: "COMMAND_NOT_EXECUTABLE" });
     },
   },

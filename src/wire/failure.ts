@@ -48,7 +48,10 @@ export function guestFailure(errno: number, what: string, subject: string): Sand
         hint: "Wait for running commands to end, or raise limits.openFiles.",
       });
     default:
-      return new SandboxError(FILE_CODES.get(errno) ?? "FILE_FAILED", `${subject}: ${name}`);
+      // The cause lets whoever knows the path by another name say it in its own words.
+      return new SandboxError(FILE_CODES.get(errno) ?? "FILE_FAILED", `${subject}: ${name}`, {
+        cause: Object.assign(new Error(name), { code: name }),
+      });
   }
 }
 
@@ -64,10 +67,12 @@ function commandFailure(errno: number, name: string, command: string): SandboxEr
       },
     );
   }
+  if (code === "COMMAND_NOT_FOUND") {
+    return new SandboxError(code, `The command ${shown} was not found inside the sandbox`, {
+      hint: "Install it where the sandbox can see it. It is looked up in PATH inside; a script also needs the interpreter that its first line names.",
+    });
+  }
   return new SandboxError(code, `Cannot start ${shown}: ${name}`, {
-    hint:
-      code === "COMMAND_NOT_FOUND"
-        ? "It is not installed where the sandbox can see it. Commands are looked up in PATH inside."
-        : "Is it an executable file for this machine?",
+    hint: "Is it an executable file for this machine?",
   });
 }
