@@ -4,8 +4,10 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../errors.js";
 import { createFile, PendingFile, removeQuietly, writeAll } from "./atomic-write.js";
+import { type BootstrapTarget, createDescriptorTarget } from "./bootstrap-target.js";
 import { boundedReadStream, readBounded } from "./bounded-read.js";
 import { textOf } from "./byte-name.js";
+import { type Snapshot, takeSnapshot } from "./change-tracker.js";
 import { DeniedPaths } from "./denied-paths.js";
 import {
   beneath,
@@ -17,46 +19,36 @@ import {
   withParent,
 } from "./descriptor-walk.js";
 import { type Entry, entryOf } from "./entry.js";
+import { bytesOf, foundNothing, requireCount, requireMode } from "./file-arguments.js";
 import { fileError, quoted, tooLarge } from "./file-errors.js";
 import { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 import { removeTree } from "./remove-tree.js";
 import { scanTree } from "./tree-scan.js";
+import type {
+  ByteSource,
+  FileRules,
+  ListOptions,
+  WorkspaceFiles,
+  WriteOptions,
+  WriteStreamOptions,
+} from "./workspace-files.js";
 
 const MEBIBYTE = 1024 * 1024;
 const LIST_MAX_DEPTH = 64;
+/** A program can make its workspace so large that looking at it holds up everybody else. */
+const SNAPSHOT_MS = 15;
 const writeAsync = promisify(write);
 
-export interface WorkspaceOptions {
+export interface WorkspaceOptions extends FileRules {
   /** The user the sandbox runs as: new files are given to it. Undefined: ourselves. */
   readonly owner?: Owner;
-  /** The largest file that is read. Default 64 MiB. */
-  readonly maxReadBytes?: number;
-  /** Globs of paths that this API neither writes nor removes, with everything beneath them. */
-  readonly denyWrite?: readonly string[];
-}
-
-export interface ListOptions {
-  readonly recursive?: boolean;
-  readonly limit?: number;
-}
-
-export interface WriteOptions {
-  /** Permission bits; default 0o644. */
-  readonly mode?: number;
-  /** Fail with FILE_EXISTS when something is there. */
-  readonly exclusive?: boolean;
-}
-
-export interface WriteStreamOptions extends WriteOptions {
-  /** More than this is FILE_TOO_LARGE, and nothing is written. */
-  readonly maxBytes?: number;
 }
 
 /**
  * A session's files on this host. The guest controls every name and may change the tree at any moment, so every
  * path is walked from one open directory and no link is ever followed.
  */
-export class AgentWorkspace {
+export class AgentWorkspace implements WorkspaceFiles {
   readonly owner: Owner | undefined;
   readonly maxReadBytes: number;
   readonly #denied: DeniedPaths;
@@ -155,11 +147,7 @@ export class AgentWorkspace {
   }
 
   /** Writes a file from a stream, in one step at its end. Resolves to the number of bytes. */
-  async writeStream(
-    path: string,
-    source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
-    options: WriteStreamOptions = {},
-  ): Promise<number> {
+  async writeStream(path: string, source: ByteSource, options: WriteStreamOptions = {}): Promise<number> {
     const mode = requireMode(options.mode, 0o644);
     const maxBytes = requireCount("maxBytes", options.maxBytes) ?? Number.POSITIVE_INFINITY;
     const parsed = this.#writable(path);
@@ -234,9 +222,7 @@ export class AgentWorkspace {
       await this.stat(path);
       return true;
     } catch (error) {
-      const code = systemCode(error);
-      if (code === "FILE_NOT_FOUND" || code === "FILE_TYPE") return false;
-      throw error;
+      return foundNothing(error);
     }
   }
 
@@ -263,6 +249,15 @@ export class AgentWorkspace {
     if (!isFullDirectory) return;
     this.#inDirectory(parsed, (fd) => this.#denied.refuseBeneath(fd, parsed.text));
     await withParent(this.descriptor, parsed, (fd, leaf) => removeTree(fd, leaf, { shownAs: parsed.text }));
+  }
+
+  /** Looking holds up other sessions: past its time it stops, and says so. */
+  snapshot(excluded: readonly string[] = []): Snapshot {
+    return takeSnapshot(this, { excluded, maxMs: SNAPSHOT_MS });
+  }
+
+  bootstrapTarget(): BootstrapTarget {
+    return createDescriptorTarget(this);
   }
 
   #readCap(maxBytes: number | undefined): number {
@@ -299,24 +294,6 @@ export class AgentWorkspace {
     this.#denied.refuse(parsed.components);
     return parsed;
   }
-}
-
-function bytesOf(data: Uint8Array | string): Uint8Array {
-  if (typeof data === "string") return Buffer.from(data, "utf8");
-  if (data instanceof Uint8Array) return data;
-  throw new SandboxError("INVALID_ARGUMENT", `Expected text or bytes, got ${typeof data}`);
-}
-
-/** Set-user-id and its relatives are never set on a guest's files. */
-function requireMode(mode: number | undefined, fallback: number): number {
-  if (mode === undefined) return fallback;
-  if (Number.isInteger(mode) && mode >= 0 && mode <= 0o777) return mode;
-  throw new SandboxError("INVALID_ARGUMENT", "Expected a mode between 0 and 0o777");
-}
-
-function requireCount(name: string, value: number | undefined): number | undefined {
-  if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) return value;
-  throw new SandboxError("INVALID_ARGUMENT", `Expected ${name} to be a whole number of at least 0`);
 }
 
 function isSystemError(error: unknown): boolean {

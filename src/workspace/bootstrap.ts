@@ -1,22 +1,21 @@
 import { closeSync } from "node:fs";
-import { setImmediate } from "node:timers/promises";
 import { SandboxError } from "../errors.js";
-import type { AgentWorkspace } from "./agent-workspace.js";
+import type { BootstrapTarget, Copy } from "./bootstrap-target.js";
 import { type ByteName, textOf } from "./byte-name.js";
-import { copyFile, copyLink } from "./copy-entry.js";
-import { makeDirectories, openDirectory, openHostDirectory } from "./descriptor-walk.js";
+import type { Place } from "./copy-entry.js";
+import { openDirectory, openHostDirectory, openRegularFile } from "./descriptor-walk.js";
 import { fileError, quoted, typeError } from "./file-errors.js";
 import { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 import { scanTree } from "./tree-scan.js";
+import type { WorkspaceFiles } from "./workspace-files.js";
 
 const SOURCE_LIMITS = { maxEntries: 100_000, maxDepth: 64, recursive: true };
-const ENTRIES_PER_SLICE = 64;
 
 export interface BootstrapOptions {
   /** A directory of the host that holds what new workspaces start from. */
   readonly sourceRoot: string;
   /** The new workspace. Its `denyWrite` does not apply: this is how protected files get there. */
-  readonly workspace: AgentWorkspace;
+  readonly workspace: WorkspaceFiles;
   readonly initDirectory?: string;
   readonly skillsDirectory?: string;
   /** Copied only when there is no init directory; those that do not exist are passed over. */
@@ -29,14 +28,15 @@ export interface BootstrapOptions {
  * and links were copied.
  */
 export async function bootstrapWorkspace(options: BootstrapOptions): Promise<number> {
-  const { sourceRoot, workspace } = options;
+  const target = options.workspace.bootstrapTarget();
   const init = parseInnerPath(options.initDirectory ?? "init");
   const skills = parseInnerPath(options.skillsDirectory ?? "skills");
-  const sourceFd = openSource(sourceRoot);
+  const sourceFd = openSource(options.sourceRoot);
   try {
-    const initCount = await copyTree(sourceFd, init, workspace, []);
-    const skillsCount = await copyTree(sourceFd, skills, workspace, skills.components);
-    const filesCount = initCount === undefined ? copyFiles(sourceFd, options) : 0;
+    const initCount = await copyTree(sourceFd, init, target, []);
+    const skillsCount = await copyTree(sourceFd, skills, target, skills.components);
+    const filesCount =
+      initCount === undefined ? await copyFiles(sourceFd, options.bootstrapFiles ?? [], target) : 0;
     return (initCount ?? 0) + (skillsCount ?? 0) + filesCount;
   } finally {
     closeSync(sourceFd);
@@ -51,26 +51,33 @@ function openSource(sourceRoot: string): number {
   }
 }
 
-function copyFiles(sourceFd: number, { workspace, bootstrapFiles = [] }: BootstrapOptions): number {
-  let count = 0;
-  for (const file of bootstrapFiles) {
-    const path = parseInnerPath(file);
-    try {
-      copyFile({ fd: sourceFd, path }, { fd: workspace.descriptor, path }, workspace.owner);
-      count++;
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+async function copyFiles(
+  sourceFd: number,
+  files: readonly string[],
+  target: BootstrapTarget,
+): Promise<number> {
+  const places = files.map((file) => ({ fd: sourceFd, path: parseInnerPath(file) }));
+  const copies = places.filter(isThere).map((from) => ({ from, to: from.path }));
+  await target.copyFiles(copies);
+  return copies.length;
+}
+
+function isThere({ fd, path }: Place): boolean {
+  try {
+    closeSync(openRegularFile(fd, path).fd);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
   }
-  return count;
 }
 
 /** Copies a directory of the source into the workspace; undefined when there is none. */
 async function copyTree(
   sourceFd: number,
   tree: RelativePath,
-  workspace: AgentWorkspace,
-  target: readonly string[],
+  target: BootstrapTarget,
+  above: readonly string[],
 ): Promise<number | undefined> {
   let treeFd: number;
   try {
@@ -80,20 +87,17 @@ async function copyTree(
     throw error;
   }
   try {
-    let count = 0;
-    for (const [index, { path, kind }] of listSource(treeFd, tree.text).entries()) {
-      if (index % ENTRIES_PER_SLICE === ENTRIES_PER_SLICE - 1) await setImmediate();
-      const rootFd = workspace.descriptor;
-      const to = parseRelativePath([...target, path.text].join("/"));
-      if (kind === "directory") {
-        closeSync(makeDirectories(rootFd, to.components, workspace.owner));
-      } else {
-        const copy = kind === "link" ? copyLink : copyFile;
-        copy({ fd: treeFd, path }, { fd: rootFd, path: to }, workspace.owner);
-        count++;
-      }
-    }
-    return count;
+    const entries = listSource(treeFd, tree.text);
+    const toPath = (path: RelativePath) => parseRelativePath([...above, path.text].join("/"));
+    const copiesOf = (wanted: SourceEntry["kind"]): Copy[] =>
+      entries
+        .filter(({ kind }) => kind === wanted)
+        .map(({ path }) => ({ from: { fd: treeFd, path }, to: toPath(path) }));
+    await target.makeDirectories(copiesOf("directory").map(({ to }) => to));
+    const [files, links] = [copiesOf("file"), copiesOf("link")];
+    await target.copyFiles(files);
+    await target.copyLinks(links);
+    return files.length + links.length;
   } finally {
     closeSync(treeFd);
   }

@@ -39,12 +39,7 @@ export function copyFile(from: Place, to: Place, owner: Owner | undefined): void
 
 /** Copies a symbolic link that stays inside its own tree. */
 export function copyLink(from: Place, to: Place, owner: Owner | undefined): void {
-  const target = withParent(from.fd, from.path, (fd, leaf) => readlinkSync(beneath(fd, leaf)));
-  if (!staysInside(from.path.components.length - 1, target)) {
-    throw new PathTraversalError(`${quoted(from.path.text)} is a symbolic link that leaves its directory`, {
-      hint: "Replace the link by a copy, or by a relative link to a file in the same tree.",
-    });
-  }
+  const target = readInnerLink(from);
   inTargetDirectory(to, owner, (directoryFd, leaf) => {
     try {
       symlinkSync(target, beneath(directoryFd, leaf));
@@ -54,6 +49,15 @@ export function copyLink(from: Place, to: Place, owner: Owner | undefined): void
       symlinkSync(target, beneath(directoryFd, leaf));
     }
     if (owner !== undefined) lchownSync(beneath(directoryFd, leaf), owner.uid, owner.gid);
+  });
+}
+
+/** Where a symbolic link points to; one that leaves its own tree is refused. */
+export function readInnerLink(from: Place): string {
+  const target = withParent(from.fd, from.path, (fd, leaf) => readlinkSync(beneath(fd, leaf)));
+  if (staysInside(from.path.components.length - 1, target)) return target;
+  throw new PathTraversalError(`${quoted(from.path.text)} is a symbolic link that leaves its directory`, {
+    hint: "Replace the link by a copy, or by a relative link to a file in the same tree.",
   });
 }
 

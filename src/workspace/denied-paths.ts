@@ -5,7 +5,7 @@ import { compileGlob, type PathMatcher } from "./glob.js";
 import { scanTree } from "./tree-scan.js";
 
 /** Looking for protected files in a tree stops here, and then refuses: it fails closed. */
-const CHECK_LIMITS = { maxEntries: 100_000, maxDepth: 64, recursive: true };
+export const DENIED_SCAN = { maxEntries: 100_000, maxDepth: 64, recursive: true };
 
 /** The paths that our own API neither writes nor removes. What the guest itself does is the backend's matter. */
 export class DeniedPaths {
@@ -24,16 +24,34 @@ export class DeniedPaths {
     }
   }
 
+  /** False: nothing is denied, and no tree needs to be looked through. */
+  get any(): boolean {
+    return this.#matchers.length > 0;
+  }
+
   /** Throws FILE_DENIED when something inside the directory is denied, or when that cannot be found out. */
   refuseBeneath(directoryFd: number, path: string): void {
     if (this.#matchers.length === 0) return;
-    const truncated = scanTree(directoryFd, CHECK_LIMITS, (_handle, relative) => {
-      const inside = `${path}/${textOf(relative)}`;
-      if (this.#matchers.some((matches) => matches(inside))) throw denied(inside);
+    const truncated = scanTree(directoryFd, DENIED_SCAN, (_handle, relative) => {
+      this.#refuseInside(`${path}/${textOf(relative)}`);
       return true;
     });
-    if (truncated) throw denied(path, "it is too large to look for protected files");
+    refuseUnseen(truncated, path);
   }
+
+  /** The same for a tree that somebody else has listed. */
+  refuseListed(paths: Iterable<string>, truncated: boolean, path: string): void {
+    for (const inside of paths) this.#refuseInside(inside);
+    refuseUnseen(truncated, path);
+  }
+
+  #refuseInside(path: string): void {
+    if (this.#matchers.some((matches) => matches(path))) throw denied(path);
+  }
+}
+
+function refuseUnseen(truncated: boolean, path: string): void {
+  if (truncated) throw denied(path, "it is too large to look for protected files");
 }
 
 function denied(path: string, why = "it is protected"): SandboxError {

@@ -1,11 +1,6 @@
-export {
-  AgentWorkspace,
-  type ListOptions,
-  type WorkspaceOptions,
-  type WriteOptions,
-  type WriteStreamOptions,
-} from "./agent-workspace.js";
+export { AgentWorkspace, type WorkspaceOptions } from "./agent-workspace.js";
 export { type BootstrapOptions, bootstrapWorkspace } from "./bootstrap.js";
+export type { BootstrapTarget, Copy } from "./bootstrap-target.js";
 export {
   diffSnapshots,
   type FileChanges,
@@ -28,3 +23,11 @@ export {
   putInputFiles,
 } from "./transfer.js";
 export { visibleName } from "./visible-name.js";
+export type {
+  ByteSource,
+  FileRules,
+  ListOptions,
+  WorkspaceFiles,
+  WriteOptions,
+  WriteStreamOptions,
+} from "./workspace-files.js";

@@ -1,8 +1,8 @@
 import { type ErrorCode, SandboxError } from "../errors.js";
-import type { AgentWorkspace } from "./agent-workspace.js";
 import { quoted } from "./file-errors.js";
 import { compileGlob, isGlob } from "./glob.js";
 import { parseInnerPath } from "./relative-path.js";
+import type { WorkspaceFiles } from "./workspace-files.js";
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -37,7 +37,7 @@ export interface Collected {
 }
 
 /** Writes the files of a call into the workspace. Every path is checked before the first byte is written. */
-export async function putInputFiles(workspace: AgentWorkspace, files: readonly InputFile[]): Promise<void> {
+export async function putInputFiles(workspace: WorkspaceFiles, files: readonly InputFile[]): Promise<void> {
   const seen = new Set<string>();
   for (const file of files) {
     const { text } = parseInnerPath(file.path);
@@ -58,7 +58,7 @@ export async function putInputFiles(workspace: AgentWorkspace, files: readonly I
  * large or not a regular file is skipped with its reason.
  */
 export async function collectOutputFiles(
-  workspace: AgentWorkspace,
+  workspace: WorkspaceFiles,
   patterns: readonly string[],
   options: CollectOptions = {},
 ): Promise<Collected> {
@@ -83,7 +83,7 @@ export async function collectOutputFiles(
   return { files, skipped, truncated };
 }
 
-async function resolvePatterns(workspace: AgentWorkspace, patterns: readonly string[]) {
+async function resolvePatterns(workspace: WorkspaceFiles, patterns: readonly string[]) {
   const paths = new Set<string>();
   for (const pattern of patterns) {
     if (!isGlob(pattern)) paths.add(parseInnerPath(pattern).text);
