@@ -1,0 +1,24 @@
+export {
+  ALERT_RESOURCES,
+  type AlertResource,
+  KNOWN_STATUSES,
+  KNOWN_TOOLS,
+  KNOWN_VIOLATIONS,
+  POOL_STATUSES,
+} from "./labels.js";
+export {
+  createMetrics,
+  type ExecutionMetric,
+  type Metrics,
+  type MetricsOptions,
+  type ViolationMetric,
+} from "./metrics.js";
+export {
+  type AlertThresholds,
+  type ResourceAlert,
+  SandboxMonitor,
+  type SandboxMonitorOptions,
+  type SandboxSample,
+  type Watched,
+} from "./monitor.js";
+export { DURATION_BUCKETS_SECONDS } from "./series.js";
