@@ -13,16 +13,12 @@ import { SandboxError, toSandboxError } from "../errors.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import { type RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
-import {
-  AgentWorkspace,
-  bootstrapWorkspace,
-  validateSessionKey,
-  type WorkspaceOptions,
-} from "../workspace/index.js";
+import { bootstrapWorkspace, validateSessionKey, type WorkspaceFiles } from "../workspace/index.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
 import { checkLanguages } from "./check-languages.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
 import { checkLimits, checkSameLimits, effectiveLimits } from "./limits.js";
+import { openWorkspace } from "./open-workspace.js";
 import { type SessionInfo, SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { unlessAborted } from "./unless-aborted.js";
@@ -280,7 +276,7 @@ export class SandboxManager {
         filesystem: this.#filesystem(),
         ...(options.signal !== undefined && { signal: options.signal }),
       });
-      const sandbox = await this.#furnish(instance, session, backend.name, onStopped);
+      const sandbox = await this.#furnish(instance, session, { backend, probe }, onStopped);
       if (this.#closed) {
         await sandbox.stop();
         this.#assertUsable();
@@ -300,16 +296,16 @@ export class SandboxManager {
   async #furnish(
     instance: Instance,
     session: StoredSession,
-    type: string,
+    chosen: ChosenBackend,
     onStopped: () => void,
   ): Promise<Sandbox> {
-    const workspace = openWorkspace(instance, {
+    const workspace = openWorkspace(instance, chosen, {
       denyWrite: this.#config.filesystem.denyWrite,
       ...(session.owner !== undefined && { owner: session.owner }),
     });
     const sandbox = new Sandbox({
       instance,
-      type,
+      type: chosen.backend.name,
       sessionId: session.key === SHARED_KEY ? "shared" : session.key,
       workspace,
       settings: {
@@ -323,12 +319,12 @@ export class SandboxManager {
         await this.#store.discardEphemeral(session, recycle);
       },
     });
-    if (!session.ready && workspace !== undefined) await this.#bootstrap(workspace);
+    if (!session.ready) await this.#bootstrap(workspace);
     this.#store.markReady(session);
     return sandbox;
   }
 
-  async #bootstrap(workspace: AgentWorkspace): Promise<void> {
+  async #bootstrap(workspace: WorkspaceFiles): Promise<void> {
     const { source, initDirectory, bootstrapFiles } = this.#config.workspace;
     if (source === undefined) return;
     await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
@@ -443,18 +439,5 @@ export class SandboxManager {
         // A failed start is its caller's to hear of, a failed stop the next caller's.
         .catch(() => undefined);
     }
-  }
-}
-
-/** The host's way to the files; a guest that dies here has not started. */
-function openWorkspace(instance: Instance, options: WorkspaceOptions): AgentWorkspace | undefined {
-  if (instance.hostWorkspace === undefined) return undefined;
-  try {
-    return AgentWorkspace.open(instance.hostWorkspace, options);
-  } catch (error) {
-    throw new SandboxError("SANDBOX_START_FAILED", "The sandbox ended while it started", {
-      hint: "Its limits may be too small for it to live: limits.memory above all.",
-      cause: error,
-    });
   }
 }

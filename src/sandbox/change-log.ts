@@ -1,13 +1,10 @@
-import type { AgentWorkspace } from "../workspace/agent-workspace.js";
-import { diffSnapshots, type Snapshot, takeSnapshot } from "../workspace/change-tracker.js";
-
-/** A program can make its workspace so large that looking at it holds up everybody else. */
-const SCAN_MS = 15;
+import { diffSnapshots, type Snapshot, type WorkspaceFiles } from "../workspace/index.js";
 
 /** The state of the files when an execution began. */
 export interface Beginning {
-  readonly snapshot: Snapshot | undefined;
-  /** Files of programs that ran at the same time: ours, not theirs. */
+  /** Undefined: nobody could look. */
+  readonly snapshot: Promise<Snapshot | undefined> | Snapshot | undefined;
+  /** Files of programs that came or went at the same time: ours, not theirs. */
   readonly programs: Set<string>;
   /** True when another execution ran at the same time. */
   overlapped: boolean;
@@ -19,39 +16,50 @@ export interface Beginning {
  * the state before the next, unless several overlap or the host wrote something.
  */
 export class ChangeLog {
-  readonly #workspace: AgentWorkspace | undefined;
+  readonly #workspace: WorkspaceFiles;
+  /** The state since the last execution, as long as it holds. */
   #latest: Snapshot | undefined;
+  /** Counts what makes a state invalid that is being looked at meanwhile. */
+  #changes = 0;
   readonly #open = new Set<Beginning>();
+  /** Programs that stand in the workspace now. */
+  readonly #programs = new Set<string>();
 
-  constructor(workspace: AgentWorkspace | undefined) {
+  constructor(workspace: WorkspaceFiles) {
     this.#workspace = workspace;
   }
 
-  begin(program?: string): Beginning {
-    if (this.#open.size > 0) this.#latest = undefined;
-    const snapshot = this.#latest ?? (this.#workspace && takeSnapshot(this.#workspace, { maxMs: SCAN_MS }));
-    const programs = new Set([...this.#open].flatMap((each) => [...each.programs]));
-    if (program !== undefined) {
-      programs.add(program);
-      for (const each of this.#open) each.programs.add(program);
-    }
-    const beginning: Beginning = { snapshot, programs, overlapped: this.#open.size > 0, open: true };
+  /** The execution starts when the snapshot of its beginning is there. One that does not look only overlaps others. */
+  begin(looks = true): Beginning {
+    if (this.#open.size > 0) this.invalidate();
+    const beginning: Beginning = {
+      snapshot: looks ? (this.#latest ?? this.#look([])) : undefined,
+      programs: new Set(this.#programs),
+      overlapped: this.#open.size > 0,
+      open: true,
+    };
     for (const each of this.#open) each.overlapped = true;
     this.#open.add(beginning);
+    this.#changes++;
     return beginning;
   }
 
   /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
-  end(beginning: Beginning): { readonly written: readonly string[]; readonly deleted: readonly string[] } {
+  async end(
+    beginning: Beginning,
+  ): Promise<{ readonly written: readonly string[]; readonly deleted: readonly string[] }> {
+    const before = await beginning.snapshot;
+    const changes = this.#changes;
+    const after = before && (await this.#look([...beginning.programs, ...this.#programs]));
+    const isQuiet = this.#open.size === 1 && beginning.open && changes === this.#changes;
     this.abandon(beginning);
-    if (this.#workspace === undefined || beginning.snapshot === undefined)
-      return { written: [], deleted: [] };
-    const after = takeSnapshot(this.#workspace, { excluded: [...beginning.programs], maxMs: SCAN_MS });
-    this.#latest = this.#open.size === 0 ? after : undefined;
-    const { created, modified, deleted } = diffSnapshots(beginning.snapshot, after);
+    if (before === undefined || after === undefined) return { written: [], deleted: [] };
+    if (isQuiet) this.#latest = after;
+    const isProgram = (path: string) => beginning.programs.has(path) || this.#programs.has(path);
+    const { created, modified, deleted } = diffSnapshots(before, after);
     return {
-      written: [...created, ...modified].sort(),
-      deleted: deleted.filter((path) => !beginning.programs.has(path)),
+      written: [...created, ...modified].filter((path) => !isProgram(path)).sort(),
+      deleted: deleted.filter((path) => !isProgram(path)),
     };
   }
 
@@ -63,7 +71,37 @@ export class ChangeLog {
     this.#latest = undefined;
   }
 
+  /** Something else than an execution changes the files. */
   invalidate(): void {
     this.#latest = undefined;
+    this.#changes++;
+  }
+
+  /** Says that a program's file is about to be made. False: another program has that name now. */
+  placing(program: string): boolean {
+    if (this.#programs.has(program)) return false;
+    this.#programs.add(program);
+    return true;
+  }
+
+  /** Says that it was not made: something of the session has that name. */
+  notPlaced(program: string): void {
+    this.#programs.delete(program);
+  }
+
+  /** Says that it is gone. */
+  removed(program: string): void {
+    this.#programs.delete(program);
+    for (const each of this.#open) each.programs.add(program);
+  }
+
+  /** An execution counts whether or not its changes can be told. */
+  #look(excluded: readonly string[]): Beginning["snapshot"] {
+    try {
+      const snapshot = this.#workspace.snapshot(excluded);
+      return snapshot instanceof Promise ? snapshot.catch(() => undefined) : snapshot;
+    } catch {
+      return undefined;
+    }
   }
 }

@@ -1,8 +1,13 @@
 import type { Readable } from "node:stream";
-import type { Instance } from "../backends/backend.js";
-import { SandboxError } from "../errors.js";
-import type { AgentWorkspace } from "../workspace/agent-workspace.js";
-import type { Entry } from "../workspace/index.js";
+import {
+  type Collected,
+  type CollectOptions,
+  collectOutputFiles,
+  type Entry,
+  type InputFile,
+  putInputFiles,
+  type WorkspaceFiles,
+} from "../workspace/index.js";
 
 /** A sparse file of any size costs its maker nothing; reading it must end. */
 const MAX_STREAM_BYTES = 16 * 1024 ** 3;
@@ -11,24 +16,22 @@ const MAX_STREAM_BYTES = 16 * 1024 ** 3;
 export interface FilesListener {
   /** Told before anything else; throws when the sandbox has stopped. */
   used(): void;
-  /** Told before anything is written, so that it is not taken for the next program's work. */
+  /** Told before and after anything is written, so that it is not taken for the next program's work. */
   changed(): void;
 }
 
 /** A session's files. Paths are relative to its workspace. */
 export class SandboxFiles {
-  readonly #instance: Instance;
-  readonly #workspace: AgentWorkspace | undefined;
+  readonly #workspace: WorkspaceFiles;
   readonly #listener: FilesListener;
 
-  constructor(instance: Instance, workspace: AgentWorkspace | undefined, listener: FilesListener) {
-    this.#instance = instance;
+  constructor(workspace: WorkspaceFiles, listener: FilesListener) {
     this.#workspace = workspace;
     this.#listener = listener;
   }
 
   async read(path: string): Promise<Buffer> {
-    return this.#shared().readFile(path);
+    return this.#use().readFile(path);
   }
 
   async readText(path: string): Promise<string> {
@@ -36,52 +39,64 @@ export class SandboxFiles {
   }
 
   async readStream(path: string): Promise<Readable> {
-    return this.#shared().createReadStream(path, { maxBytes: MAX_STREAM_BYTES });
+    return this.#use().createReadStream(path, { maxBytes: MAX_STREAM_BYTES });
   }
 
   async write(path: string, data: Uint8Array | string): Promise<void> {
-    this.#listener.changed();
-    await this.#shared().writeFile(path, data);
+    await this.#change((workspace) => workspace.writeFile(path, data));
   }
 
   async writeStream(path: string, data: Readable): Promise<void> {
-    this.#listener.changed();
-    await this.#shared().writeStream(path, data);
+    await this.#change((workspace) => workspace.writeStream(path, data));
   }
 
   /** Fails when there already is something of that name. */
   async writeNew(path: string, data: Uint8Array | string): Promise<void> {
-    await this.#shared().writeNew(path, data);
+    await this.#change((workspace) => workspace.writeNew(path, data));
+  }
+
+  /** Writes the files of a call. Every path is checked before the first byte is written. */
+  async writeAll(files: readonly InputFile[]): Promise<void> {
+    await this.#change((workspace) => putInputFiles(workspace, files));
+  }
+
+  /** Reads the files at these paths and globs; what is missing or no regular file is skipped with its reason. */
+  async collect(patterns: readonly string[], options: CollectOptions = {}): Promise<Collected> {
+    return collectOutputFiles(this.#use(), patterns, options);
   }
 
   async list(path = ".", options: { readonly recursive?: boolean } = {}): Promise<Entry[]> {
-    return this.#shared().list(path, options);
+    return this.#use().list(path, options);
   }
 
   async stat(path: string): Promise<Entry> {
-    return this.#shared().stat(path);
+    return this.#use().stat(path);
   }
 
   async exists(path: string): Promise<boolean> {
-    return this.#shared().exists(path);
+    return this.#use().exists(path);
   }
 
   async mkdir(path: string): Promise<void> {
-    this.#listener.changed();
-    await this.#shared().mkdir(path);
+    await this.#change((workspace) => workspace.mkdir(path));
   }
 
   async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
-    this.#listener.changed();
-    await this.#shared().remove(path, options);
+    await this.#change((workspace) => workspace.remove(path, options));
   }
 
-  #shared(): AgentWorkspace {
+  #use(): WorkspaceFiles {
     this.#listener.used();
-    if (this.#workspace !== undefined) return this.#workspace;
-    throw new SandboxError(
-      "UNSUPPORTED",
-      `Sandbox ${this.#instance.id} has no directory that this host can reach`,
-    );
+    return this.#workspace;
+  }
+
+  async #change(action: (workspace: WorkspaceFiles) => Promise<unknown>): Promise<void> {
+    const workspace = this.#use();
+    this.#listener.changed();
+    try {
+      await action(workspace);
+    } finally {
+      this.#listener.changed();
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { SandboxError } from "../errors.js";
-import type { SandboxFiles } from "./files.js";
+import type { WorkspaceFiles } from "../workspace/index.js";
+import type { ChangeLog } from "./change-log.js";
 import { type Language, languageForFile } from "./languages.js";
 
 const MAX_CODE_BYTES = 16 * 1024 * 1024;
@@ -9,15 +10,17 @@ const MAX_CODE_BYTES = 16 * 1024 * 1024;
 export interface ProgramFile {
   /** Relative to the workspace. */
   readonly path: string;
+  /** Never throws: what the program put in its place is the program's. */
   remove(): Promise<void>;
 }
 
 /**
  * Puts the code where its relative imports work: into the workspace, under a name that is free. A file of the
- * session is never overwritten.
+ * session is never overwritten, and the program's own is no change that anybody made.
  */
 export async function placeProgram(
-  files: SandboxFiles,
+  workspace: WorkspaceFiles,
+  changes: ChangeLog,
   language: Language,
   code: string,
   filename: string | undefined,
@@ -33,13 +36,25 @@ export async function placeProgram(
   for (let attempt = 0; ; attempt++) {
     const suffix = attempt === 0 ? "" : attempt < 5 ? `-${attempt}` : `-${randomBytes(4).toString("hex")}`;
     const path = `${stem}${suffix}${extension}`;
+    if (!changes.placing(path)) continue;
     try {
-      await files.writeNew(path, code);
-      return { path, remove: () => files.remove(path) };
+      await workspace.writeNew(path, code);
+      return { path, remove: () => removeProgram(workspace, changes, path) };
     } catch (error) {
+      changes.notPlaced(path);
       if (!(error instanceof SandboxError) || error.code !== "FILE_EXISTS" || attempt > 20) throw error;
     }
   }
+}
+
+async function removeProgram(workspace: WorkspaceFiles, changes: ChangeLog, path: string): Promise<void> {
+  try {
+    await workspace.remove(path);
+  } catch {
+    // Something else is there now, and nobody has looked at it.
+    changes.invalidate();
+  }
+  changes.removed(path);
 }
 
 function programName(language: Language, code: string, filename: string | undefined): string {

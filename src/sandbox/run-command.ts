@@ -8,7 +8,7 @@ import { OutputCollector } from "./output-collector.js";
 import type { Reason } from "./result.js";
 
 /** How long a killed command may take to be gone before the whole sandbox is. */
-const KILL_GRACE_MS = 5000;
+export const KILL_GRACE_MS = 5000;
 
 const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.signals).map(([name, number]) => [number, name]),

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Instance, ResourceUsage } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
-import type { AgentWorkspace } from "../workspace/agent-workspace.js";
+import type { WorkspaceFiles } from "../workspace/index.js";
 import { ChangeLog } from "./change-log.js";
 import { Execution } from "./execution.js";
 import { SandboxFiles } from "./files.js";
@@ -46,7 +46,8 @@ export interface SandboxInit {
   readonly instance: Instance;
   readonly type: string;
   readonly sessionId: string;
-  readonly workspace: AgentWorkspace | undefined;
+  /** Closed with the sandbox. */
+  readonly workspace: WorkspaceFiles;
   readonly settings: SandboxSettings;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;
@@ -63,7 +64,7 @@ export class Sandbox {
   readonly #settings: SandboxSettings;
   readonly #changes: ChangeLog;
   readonly #warm: WarmInterpreters;
-  readonly #workspace: AgentWorkspace | undefined;
+  readonly #workspace: WorkspaceFiles;
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   #stopping: Promise<void> | undefined;
   #active = 0;
@@ -78,7 +79,7 @@ export class Sandbox {
     this.#workspace = init.workspace;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
-    this.files = new SandboxFiles(init.instance, init.workspace, {
+    this.files = new SandboxFiles(init.workspace, {
       used: () => {
         this.#assertRunning();
         this.touch();
@@ -146,12 +147,13 @@ export class Sandbox {
       const language = findLanguage(options.language);
       this.#assertRunning();
       checkOptions(options);
-      const program = await placeProgram(this.files, language, options.code, options.filename);
+      this.touch();
+      const { code, filename } = options;
+      const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
       try {
         return await this.#runProgram(language, program, options, execution);
       } finally {
-        // What the program put in its place is the program's; its result stands whatever that is.
-        await program.remove().catch(() => undefined);
+        await program.remove();
         this.#replenish(language);
       }
     });
@@ -165,8 +167,10 @@ export class Sandbox {
       this.#result(outcome, undefined),
     );
     this.#active++;
+    const overlap = this.#changes.begin(false);
     const ended = () => {
       this.#active--;
+      this.#changes.abandon(overlap);
       this.touch();
     };
     terminal.exit.then(ended, ended);
@@ -197,7 +201,7 @@ export class Sandbox {
   async #stop(): Promise<void> {
     this.#warm.close();
     // First: the last one to let go of a mounted workspace waits for it to be unmounted.
-    this.#workspace?.close();
+    this.#workspace.close();
     try {
       await this.#instance.destroy();
     } finally {
@@ -224,7 +228,7 @@ export class Sandbox {
       }),
     };
     try {
-      return await this.#execute(request, options, execution, program.path);
+      return await this.#execute(request, options, execution);
     } catch (error) {
       throw toSandboxError(error).code === "COMMAND_NOT_FOUND" ? languageUnavailable(language, error) : error;
     } finally {
@@ -236,14 +240,14 @@ export class Sandbox {
     request: Omit<RunRequest, "env" | "cwd">,
     options: ExecOptions,
     execution: Execution,
-    programPath?: string,
   ): Promise<ExecutionResult> {
     this.#assertRunning();
     checkOptions(options);
     const stream = options.stream ?? false;
-    const before = this.#changes.begin(programPath);
+    const before = this.#changes.begin();
     this.#active++;
     try {
+      await before.snapshot;
       const outcome = await runCommand(
         this.#instance,
         { ...request, env: { ...this.#instance.baseEnv, ...options.env }, cwd: this.#directory(options.cwd) },
@@ -257,7 +261,7 @@ export class Sandbox {
         },
         execution,
       );
-      return this.#result(outcome, this.#changes.end(before), options.timeoutMs);
+      return this.#result(outcome, await this.#changes.end(before), options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);

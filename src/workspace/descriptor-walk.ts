@@ -9,7 +9,7 @@ import {
   type Stats,
 } from "node:fs";
 import { SandboxError, systemCode } from "../errors.js";
-import { fileError, linkError, quoted, typeError } from "./file-errors.js";
+import { directoryTypeError, fileError, linkError, quoted, typeError } from "./file-errors.js";
 import type { RelativePath } from "./relative-path.js";
 
 /** Linux only, and missing in Node's constants: the directory as a place, without the right to read it. */
@@ -128,10 +128,7 @@ function directoryError(error: unknown, parentFd: number, name: string, path: st
   if (systemCode(error) !== "ENOTDIR") return fileError(error, path);
   const found = lstatSync(beneath(parentFd, name), { throwIfNoEntry: false });
   if (found?.isSymbolicLink()) return linkError(path, error);
-  return new SandboxError("FILE_TYPE", `Expected a directory, but ${quoted(path)} is not one`, {
-    hint: "List the directory above it to see what is there.",
-    cause: error,
-  });
+  return directoryTypeError(path, error);
 }
 
 export interface OpenFile {

@@ -94,6 +94,14 @@ export function typeError(path: string, found: string): SandboxError {
   });
 }
 
+/** Something else than a directory stands there. */
+export function directoryTypeError(path: string, cause?: unknown): SandboxError {
+  return new SandboxError("FILE_TYPE", `Expected a directory, but ${quoted(path)} is not one`, {
+    hint: "List the directory above it to see what is there.",
+    cause,
+  });
+}
+
 /** More bytes than the cap allows. */
 export function tooLarge(path: string, maxBytes: number): SandboxError {
   return new SandboxError("FILE_TOO_LARGE", `${quoted(path)} is larger than ${maxBytes} bytes`, {

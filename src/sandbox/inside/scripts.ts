@@ -1,0 +1,91 @@
+/** How the scripts say what stood in the way. Not the numbers that commands and shells use themselves. */
+export const Exit = {
+  link: 101,
+  missing: 102,
+  notDirectory: 103,
+  denied: 104,
+  exists: 105,
+  /** The reason is on standard error, in the words of strerror. */
+  failed: 106,
+  noWorkspace: 107,
+} as const;
+
+/**
+ * Arguments: the workspace, `make` or nothing, a count, and so many names of directories. Stands in the last one
+ * afterwards. The path of the current directory is the kernel's own word: when it is not what we asked for, a link
+ * was followed, whoever put it there and when. From there on `./name` cannot be led astray.
+ */
+const WALK = `
+at=0
+fail() { printf '\\n%s\\n' "$at" >&2; exit "$1"; }
+cd -P "$1" || fail ${Exit.noWorkspace}
+here=$PWD; make=$2; count=$3; shift 3
+while [ "$at" -lt "$count" ]; do
+  at=$((at + 1))
+  [ ! -L "./$1" ] || fail ${Exit.link}
+  if [ ! -e "./$1" ]; then
+    [ "$make" = make ] || fail ${Exit.missing}
+    mkdir -m 755 "./$1" || [ -d "./$1" ] || fail ${Exit.failed}
+  fi
+  [ -d "./$1" ] || fail ${Exit.notDirectory}
+  cd -P "./$1" || fail ${Exit.denied}
+  here=\${here%/}/$1
+  [ "$PWD" = "$here" ] || fail ${Exit.link}
+  shift
+done
+at=$((at + 1))
+there() { [ -e "./$1" ] || [ -L "./$1" ]; }
+`;
+
+/** Prints records: kind, mode, size, both times and inode, a line feed, the path, a NUL. GNU's find knows it all. */
+const PRINT = String.raw`-ignore_readdir_race -printf '%y %m %s %T@ %C@ %i\n%p\0'`;
+/** The same from other ones' find and stat; the mode is raw, and times are whole seconds. */
+const PRINT_PLAIN = String.raw`-exec sh -c 'for f do stat -c "x %f %s %Y %Z %i" "$f" && printf "%s\0" "$f"; done' sh {} +`;
+
+/** Which of the two the find inside can do. */
+export type FindKind = "gnu" | "plain";
+
+export const PROBE_FIND = "exec find / -prune -printf ''";
+
+const print = (find: FindKind) => (find === "gnu" ? PRINT : PRINT_PLAIN);
+
+/** After the walk's arguments: a name. Prints its record. */
+export const look = (find: FindKind): string =>
+  `${WALK}there "$1" || fail ${Exit.missing}
+exec find "./$1" -maxdepth 0 ${print(find)}`;
+
+/** After the walk's arguments: a depth. Prints a record for everything beneath. */
+export const list = (find: FindKind): string =>
+  `${WALK}exec find . -mindepth 1 -maxdepth "$1" ${print(find)}`;
+
+/** The walk alone, to make directories. */
+export const MAKE = WALK;
+
+/** After the walk's arguments: a name that is free, and an empty file afterwards. */
+export const CLAIM = `${WALK}! there "$1" || fail ${Exit.exists}
+set -C
+true > "./$1" || { ! there "$1" || fail ${Exit.exists}; fail ${Exit.failed}; }`;
+
+/** After the walk's arguments: a name, and `recursive` or nothing. A directory without rights is given them first. */
+export const REMOVE = `${WALK}if [ -L "./$1" ] || [ ! -d "./$1" ]; then
+  there "$1" || fail ${Exit.missing}
+  rm -f "./$1" || fail ${Exit.failed}
+elif [ "$2" = recursive ]; then
+  rm -rf "./$1" 2>/dev/null || { chmod -R u+rwx "./$1" 2>/dev/null; rm -rf "./$1" || fail ${Exit.failed}; }
+else
+  rmdir "./$1" || fail ${Exit.failed}
+fi`;
+
+/** Arguments: the workspace, then paths beneath it. For a workspace in which nothing has run yet. */
+export const MAKE_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+exec mkdir -m 755 -p "$@"`;
+
+/** Arguments: the workspace, then pairs of what a link points to and where it goes. */
+export const LINK_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+while [ $# -gt 1 ]; do
+  if [ -d "$2" ] && [ ! -L "$2" ]; then exit ${Exit.exists}; fi
+  ln -s -f -n -- "$1" "$2" || exit ${Exit.failed}
+  shift 2
+done`;
