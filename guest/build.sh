@@ -30,6 +30,10 @@ build() {
   # shellcheck disable=SC2086
   "$cc" $flags -Os -static -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o "$out/skerry-guest.new" guest/src/*.c
   mv -f "$out/skerry-guest.new" "$out/skerry-guest"
+  # Loaded into an interpreter with whatever libc that has: it uses none.
+  # shellcheck disable=SC2086
+  "$cc" $flags -fno-stack-protector -Os -shared -fPIC -nostdlib -s -o "$out/memory-keeper.so.new" guest/runners/memory-keeper.c
+  mv -f "$out/memory-keeper.so.new" "$out/memory-keeper.so"
 }
 
 case ${1:-} in
@@ -50,4 +54,4 @@ cp guest/runners/*.py guest/runners/*.cjs guest/runners/typescript-loader.mjs pr
 node guest/runners/bundle-sucrase.mjs prebuilt/runners
 
 # Names this build: a host keeps one copy of the runtime per version.
-cat prebuilt/linux-*/skerry-guest prebuilt/runners/* | sha256sum | cut -c1-16 >prebuilt/version
+cat prebuilt/linux-*/* prebuilt/runners/* | sha256sum | cut -c1-16 >prebuilt/version

@@ -34,6 +34,7 @@ CONTROL = 3
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+WALL = 0x40000000  # waits for children that end without a signal, too
 MAX_JOB = 1 << 20
 ModuleType = type(sys)
 
@@ -361,15 +362,11 @@ def user_site(home):
 
 
 def search_path_of(env, path):
-    entries = [os.path.dirname(os.path.realpath(path))]
-    seen = set()
+    directory = os.path.dirname(os.path.realpath(path))
     python_path = env.get("PYTHONPATH")
-    for entry in (python_path.split(":") if python_path else []) + BASE_PATH:
-        entry = os.path.abspath(entry)
-        if entry not in seen:
-            seen.add(entry)
-            entries.append(entry)
-    return entries
+    if not python_path:
+        return [directory, *ABSOLUTE_BASE_PATH]
+    return [directory, *dict.fromkeys(os.path.abspath(entry) for entry in python_path.split(":") + BASE_PATH)]
 
 
 # --- In the child ---------------------------------------------------------------------------------
@@ -384,10 +381,29 @@ def rehearse():
     replace_environment(env)
     open_streams(env)
     native.fopen(b"/dev/null/none", b"rb")
-    for flat in FLAT.values():
+    for flat in (*FLAT.values(), LOOK_ALIKES):
         dict(flat)
     if "numpy.random" in LOADED:
         LOADED["numpy.random"].seed()  # its state came with the fork; each child runs one job
+
+
+# What most programs that import these do first. Nothing here may import, print, draw random numbers or keep anything.
+EXERCISES = {
+    "numpy": "m.arange(10).sum(); m.array([[1.0, 2.0], [3.0, 4.0]]).mean(axis=0)",
+    "pandas": "m.Series([1, 2, 3]).sum(); m.DataFrame({'a': [1, 2], 'b': [1.5, 2.5]})['a'].mean()",
+}
+
+
+def exercise():
+    """Uses what is preloaded a little, for the same reason: most of a first call is copying pages."""
+    for name, code in EXERCISES.items():
+        if name in LOADED:
+            try:
+                exec(code, {"m": LOADED[name]})
+            except Exception:
+                pass  # another version of it: the program may still work
+    if len(sys.modules) > len(BASELINE):
+        set_aside()
 
 
 def become(job):
@@ -512,15 +528,15 @@ class Exit:
         # Finalisation empties every module in sys.modules. It passes over things that are not modules,
         # so what we loaded is swapped for look-alikes, which `import` in a late `__del__` still finds.
         modules = sys.modules
-        for name, module in list(modules.items()):
-            if KEPT.get(name) is module and isinstance(module, ModuleType) and module not in (sys, KEPT["builtins"]):
-                modules[name] = look_alike = LookAlike()
-                look_alike.__dict__ = module.__dict__
+        modules.update({name: twin for name, twin in LOOK_ALIKES.items() if modules.get(name) is KEPT[name]})
         sys._skerry_leave = Leave(status, sys.__stdout__, sys.__stderr__)
 
 
 class LookAlike:
     """A module's attributes without being a module."""
+
+    def __init__(self, module):
+        self.__dict__ = module.__dict__
 
 
 class Leave:
@@ -540,6 +556,8 @@ class Leave:
 
 class Native:
     """The C functions we need, bound once so that children never import ctypes."""
+
+    _keep = None
 
     def __init__(self, ctypes):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -565,6 +583,7 @@ class Native:
         api.PyThreadState_Get.restype = pointer
         self._thread_state = (ctypes.c_int * 128).from_address(api.PyThreadState_Get())
         self._depth_at = self._find_recursion_counter()
+        self.load_keeper(ctypes)
 
     def _find_recursion_counter(self):
         """Finds the thread's recursion counters: integers that move by one with each call."""
@@ -600,6 +619,37 @@ class Native:
         if fd >= 0:
             self._libc.syscall(446, fd, 0)
             os.close(fd)
+
+    def load_keeper(self, ctypes):
+        """Where memory-keeper.c is built beside us; without it a program's end only takes longer."""
+        try:
+            library = ctypes.PyDLL(os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "memory-keeper.so"))
+        except OSError:
+            return
+        self._keep = library.skerry_keep_memory
+        self._keep.argtypes, self._keep.restype = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p], ctypes.c_long
+        self._keeper_stack = ctypes.create_string_buffer(8192)
+        self._keeper_ready = ctypes.c_int(0)
+        self._keeper_arguments = (
+            (ctypes.addressof(self._keeper_stack) + 8192) & ~15,
+            ctypes.addressof(self._keeper_ready),
+        )
+
+    def keep_memory(self, pipe):
+        """Has a second process share our memory until `pipe` is closed; its pid, or 0."""
+        if self._keep is None:
+            return 0
+        pid = self._keep(pipe, *self._keeper_arguments)
+        if pid <= 0:
+            return 0
+        give_up_at = time.monotonic() + 1
+        while self._keeper_ready.value == 0 and time.monotonic() < give_up_at:
+            time.sleep(0.0001)
+        if self._keeper_ready.value == 1:
+            return pid
+        os.kill(pid, _signal.SIGKILL)  # not locked in: the program must not find it
+        os.waitpid(pid, WALL)
+        return 0
 
     def signalfd(self, signals):
         mask = bytearray(128)
@@ -639,10 +689,11 @@ def program(channel, result, partial):
     main.depth = lambda _: depths.append(native.depth())
     yield partial(native.run_file, native.fmemopen(WARM_UP, len(WARM_UP), b"rb"), b"<warm-up>", 1, native.compiler_flags)
     main = sys.modules["__main__"] = pristine_main()
+    exercise()
     rehearse()
     try:
         path = become(receive_job(channel))
-    except OSError as error:
+    except (OSError, ValueError, RecursionError) as error:
         os.write(2, ("skerry: cannot start Python: %s\n" % error).encode("utf-8", "backslashreplace"))
         os._exit(126)
     encoded = os.fsencode(path)
@@ -720,9 +771,9 @@ def parse_job(data):
 class Zygote:
     def __init__(self, control):
         self.control = control
-        self.standbys = {}  # pid -> channel, oldest first
+        self.standbys = {}  # pid -> (channel, release), oldest first; closing `release` lets its memory go
         self.wanted = 2  # one for the next job, one for the job after it while the first is replaced
-        self.jobs = set()
+        self.jobs = {}  # pid -> release
         self.signals = -1
         self.buffer = bytearray(MAX_JOB)
 
@@ -734,44 +785,53 @@ class Zygote:
 
     def fork_standby(self):
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        held, release = os.pipe()
         try:
             pid = os.fork()
         except OSError:
             here.close()
             there.close()
+            os.close(held)
+            os.close(release)
             raise
         if pid == 0:
+            for other in (here, self.control, *(channel for channel, _ in self.standbys.values())):
+                other.close()
+            for fd in (self.signals, release, *self.jobs.values(), *(fd for _, fd in self.standbys.values())):
+                os.close(fd)
+            # Before the session and the domain are the program's own: those do not reach the keeper.
+            there.send(b"%d" % native.keep_memory(held))
+            os.close(held)
             os.setsid()
             native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             native.keep_to_itself()
-            for other in (here, self.control, *self.standbys.values()):
-                other.close()
-            os.close(self.signals)
             _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
             leave_python(there)
         there.close()
-        self.standbys[pid] = here
+        os.close(held)
+        self.standbys[pid] = here, release
 
     def start(self, data, fds):
         """Hands one job to the standby and says which process runs it."""
-        parse_job(data)
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds))]
         while True:
             fresh = not self.standbys
             if fresh:
                 self.fork_standby()
             pid = next(iter(self.standbys))
-            channel = self.standbys.pop(pid)
+            channel, release = self.standbys.pop(pid)
             try:
+                keeper = int(channel.recv(32) or 0)
                 channel.sendmsg([data], rights)
             except OSError:
+                os.close(release)
                 if fresh:
                     raise
                 continue  # someone killed the standby
             finally:
                 channel.close()
-            self.jobs.add(pid)
-            self.say("P%d" % pid)
+            self.jobs[pid] = release
+            self.say("P%d %d" % (pid, keeper))
             return
 
     def take(self):
@@ -808,11 +868,14 @@ class Zygote:
         except ChildProcessError:
             return False
         if pid in self.jobs:
-            self.jobs.discard(pid)
+            release = self.jobs.pop(pid)
             micros = (pid, status, usage.ru_utime * 1e6, usage.ru_stime * 1e6, usage.ru_maxrss)
             self.say("X%d %d %d %d %d" % micros)
+            os.close(release)
         elif pid in self.standbys:
-            self.standbys.pop(pid).close()
+            channel, release = self.standbys.pop(pid)
+            channel.close()
+            os.close(release)
         return pid != 0
 
     def run(self):
@@ -828,7 +891,7 @@ class Zygote:
             wait = 1000 if self.jobs else None
             if len(self.standbys) < self.wanted:
                 # A short job finishes first: forking beside it would take its memory bandwidth.
-                wait = 4 if self.jobs and self.standbys else 0
+                wait = 15 if self.jobs and self.standbys else 0
             ready = [fd for fd, _ in poller.poll(wait)]
             if not ready and len(self.standbys) < self.wanted:
                 try:
@@ -853,6 +916,7 @@ __name__ = "_skerry_zygote"
 sys.modules["__main__"] = pristine_main()
 
 BASE_PATH_SET = frozenset(BASE_PATH)
+ABSOLUTE_BASE_PATH = list(dict.fromkeys(os.path.abspath(entry) for entry in BASE_PATH))
 # What Python imports while it starts, with PYTHONPATH already in force.
 START_NAMES = {name.partition(".")[0] for name in BASELINE} | {"sitecustomize", "usercustomize"}
 START_LOCALE = locale_of(START_ENV)
@@ -891,6 +955,12 @@ preload(["threading", *names] if names else [], lambda text: zygote.say("W" + te
 flatten([name for name in names if name in LOADED])
 KEPT = {**sys.modules, **LOADED}
 del KEPT["__main__"]
+# Made ahead and side by side: making them at each exit would copy the pages of a thousand modules.
+LOOK_ALIKES = {
+    name: LookAlike(module)
+    for name, module in KEPT.items()
+    if isinstance(module, ModuleType) and module not in (sys, KEPT["builtins"])
+}
 REHEARSAL = {"path": os.path.abspath(sys.argv[0]), "argv": ["rehearsal", "argument"], "cwd": "/", "env": START_ENV}
 REHEARSAL_TEXT = LOADED["json"].dumps(REHEARSAL).encode()
 ending.watch_system_exit()

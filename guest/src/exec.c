@@ -308,7 +308,7 @@ int exec_progress(void) {
   bool waiting = false;
   for (struct channel *c = channels; c != NULL; c = c->next)
     if (!c->closed && c->kind == CH_EXEC && c->state == X_EXITED) waiting = true;
-  if (waiting) {
+  if (waiting || keepers_dying) {
     bool gave_up = false;
     if (kill_strays() > 0) {
       exec_reap();

@@ -84,6 +84,7 @@ struct channel {
   /* CH_EXEC */
   enum exec_state state;
   pid_t pid;
+  pid_t keeper; /* holds a warm program's memory until it is collected: guest/runners/memory-keeper.c */
   uint8_t flags;
   bool kill_requested;
   bool used_warm;
@@ -187,6 +188,8 @@ void socket_accept(struct channel *listener);
 
 /* stray.c */
 /* Kills every process that no running command owns; returns how many there were. */
+/* A keeper was killed and may not be dead yet: look for strays once more when it is. */
+extern bool keepers_dying;
 int kill_strays(void);
 
 /* launch.c */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+bool keepers_dying;
+
 static bool owned(pid_t pid) {
   for (struct channel *c = channels; c != NULL; c = c->next) {
     if (c->closed || c->pid != pid) continue;
@@ -19,10 +21,19 @@ static bool owned(pid_t pid) {
   return false;
 }
 
+static bool keeps_memory(pid_t pid) {
+  for (struct channel *c = channels; c != NULL; c = c->next)
+    if (!c->closed && c->kind == CH_EXEC && c->keeper == pid) return true;
+  return false;
+}
+
 static int kill_unless_owned(pid_t pid) {
   if (pid <= 1 || owned(pid)) return 0;
   kill(pid, SIGKILL);
-  return 1;
+  if (!keeps_memory(pid)) return 1;
+  /* Nobody waits for it to die. But a program may have put another process in its place, whose children come to us. */
+  keepers_dying = true;
+  return 0;
 }
 
 static pid_t parent_of(const char *pid) {
@@ -81,4 +92,7 @@ static int kill_unowned_children(pid_t parent) {
  * without being a known command or warm interpreter has outlived its command or fled from it. Nothing can become
  * a child of a warm interpreter that it did not fork itself: the filter refuses CLONE_PARENT.
  */
-int kill_strays(void) { return kill_unowned_children(getpid()); }
+int kill_strays(void) {
+  keepers_dying = false;
+  return kill_unowned_children(getpid());
+}

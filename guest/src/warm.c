@@ -138,7 +138,9 @@ void warm_read(struct channel *warm) {
     } else if (text[0] == 'W') {
       tell_state(warm, 3, text + 1, (size_t)n - 1);
     } else if (text[0] == 'P' && (pending = oldest_pending(warm)) != NULL) {
-      pid_t pid = atoi(text + 1);
+      int pid = 0, keeper = 0;
+      sscanf(text + 1, "%d %d", &pid, &keeper);
+      pending->keeper = keeper;
       if (pid > 1) exec_adopted(pending, pid);
     } else if (text[0] == 'E' && (pending = oldest_pending(warm)) != NULL) {
       pending->warm = NULL;

@@ -48,18 +48,21 @@ export interface GuestRuntime {
 /** Where the package's own build of the guest is. */
 export function findPrebuilt(): {
   readonly guest: string;
+  readonly memoryKeeper: string;
   readonly runners: string;
   readonly version: string;
 } {
   const prebuilt = join(PACKAGE_ROOT, "prebuilt");
-  const guest = join(prebuilt, `linux-${process.arch}`, "skerry-guest");
+  const binaries = join(prebuilt, `linux-${process.arch}`);
+  const guest = join(binaries, "skerry-guest");
   if (!existsSync(guest)) {
     throw new SandboxError("BACKEND_UNAVAILABLE", `The guest is not built for linux-${process.arch}`, {
       hint: "In a clone, run guest/build.sh (needs gcc). Packages carry it for x64 and arm64.",
     });
   }
   const version = readFileSync(join(prebuilt, "version"), "utf8").trim();
-  return { guest, runners: join(prebuilt, "runners"), version };
+  const memoryKeeper = join(binaries, "memory-keeper.so");
+  return { guest, memoryKeeper, runners: join(prebuilt, "runners"), version };
 }
 
 /**
@@ -78,6 +81,7 @@ export function installGuestRuntime(stateDir: string): GuestRuntime {
     mkdirSync(join(temporary, "etc", "ssl"), { recursive: true });
     mkdirSync(join(temporary, "empty"));
     copyExecutable(prebuilt.guest, join(temporary, "skerry-guest"));
+    copyReadable(prebuilt.memoryKeeper, join(temporary, "memory-keeper.so"));
     for (const name of readdirSync(prebuilt.runners))
       copyReadable(join(prebuilt.runners, name), join(temporary, name));
     for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {

@@ -11,6 +11,7 @@ what it must print, for TypeScript, where the plain run uses our hooks as well.
 
 import argparse
 import array
+import glob
 import json
 import os
 import re
@@ -27,6 +28,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 RUNNERS = os.path.normpath(os.path.join(HERE, "..", "..", "guest", "runners"))
+PREBUILT = os.path.normpath(os.path.join(HERE, "..", "..", "prebuilt"))
+ARCHITECTURES = {"x86_64": "x64", "aarch64": "arm64"}
 PRELOAD = "json,random,logging,threading,asyncio,subprocess,multiprocessing,concurrent.futures,uuid,tempfile,decimal,dataclasses,numpy"
 TIMEOUT = 60
 VARIES = [(re.compile(rb"0x[0-9a-f]{6,}"), b"0xADDRESS"), (re.compile(rb"\(node:\d+\)"), b"(node:PID)")]
@@ -161,9 +164,9 @@ def receive(control):
 class Zygote:
     """The Python runner: many jobs over one control socket."""
 
-    def __init__(self, python, preload, env):
+    def __init__(self, python, runner, preload, env):
         config = json.dumps({"preload": [name for name in preload.split(",") if name]})
-        command = [python, os.path.join(RUNNERS, "python-zygote.py"), config]
+        command = [python, runner, config]
         self.process, self.control = start_runner(command, env, (subprocess.DEVNULL, None, None))
 
     def run(self, program, main, directory, env):
@@ -179,11 +182,11 @@ class Zygote:
         ended = receive(self.control)
         took = time.perf_counter() - started
         if ended == b"timeout":
-            os.killpg(int(reply[1:]), signal.SIGKILL)
+            os.killpg(int(reply[1:].split()[0]), signal.SIGKILL)
             receive(self.control)
             return ("timeout", *streams.finish(), took)
         pid, status = ended[1:].split()[:2]
-        assert pid == reply[1:], (reply, ended)
+        assert pid == reply[1:].split()[0], (reply, ended)
         return (outcome(int(status)), *streams.finish(), took)
 
 
@@ -248,6 +251,8 @@ def main():
     os.mkdir(home)
     opt = os.path.join(scratch, "opt")
     shutil.copytree(RUNNERS, opt)
+    for keeper in glob.glob(os.path.join(PREBUILT, "linux-" + ARCHITECTURES[os.uname().machine], "*.so")):
+        shutil.copy(keeper, opt)
     bundler = os.path.join(RUNNERS, "bundle-sucrase.mjs")
     subprocess.run([options.node, bundler, opt], check=True)
     base_env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8"}
@@ -261,7 +266,7 @@ def main():
         file = program.place(directory)
         if program.language == "python":
             if zygote is None:
-                zygote = Zygote(options.python, options.preload, base_env)
+                zygote = Zygote(options.python, os.path.join(opt, "python-zygote.py"), options.preload, base_env)
             plain = run_plain([options.python, file, *program.args], program, directory, env)
             file = program.place(directory)
             warm = zygote.run(program, file, directory, env)
