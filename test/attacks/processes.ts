@@ -70,6 +70,21 @@ if os.fork() == 0:
     if os.fork() == 0: libc.prctl(1, 0, 0, 0, 0); flee()
     os._exit(0)
 os.wait()`,
+  "a child in the place of the process that keeps its memory": `
+CLONE_WAIT = 0x40000000
+def children(): return [int(pid) for pid in read("/proc/self/task/%d/children" % os.getpid()).split()]
+for keeper in children():
+    try: os.kill(keeper, signal.SIGKILL); os.waitpid(keeper, CLONE_WAIT)
+    except OSError: continue
+    for _ in range(40000):
+        child = os.fork()
+        if child == 0:
+            if os.getpid() != keeper: os._exit(0)
+            os.setsid()
+            if os.fork() == 0: flee()
+            signal.pause()
+        if child == keeper: break
+        os.waitpid(child, 0)`,
   "a child that ignores every signal it can": `
 if os.fork() == 0:
     for number in range(1, 65):
@@ -128,6 +143,38 @@ def flee():
     simulated: { stdout: "", observed: { inside: false, outside: 1 } },
   };
 }
+
+/** Machine code for x86-64: open("won", O_CREAT, 0600), then exit; before it, enough of nothing to land on. */
+const WRITE_FILE = "31f6488d3d18000000be40000000ba80010000b8020000000f05b83c0000000f05776f6e00";
+
+/** A program that writes code over the library of the process that shares its memory. */
+const HIJACK = `
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+for line in open("/proc/self/maps"):
+    if "memory-keeper" in line and " r-xp " in line:
+        start, end = (int(part, 16) for part in line.split()[0].split("-"))
+        code = bytes.fromhex("${WRITE_FILE}")
+        if libc.mprotect(start, end - start, 7) == 0:
+            ctypes.memmove(start, b"\\x90" * (end - start - len(code)) + code, end - start)
+            print("overwritten")
+`;
+
+const hijackKeeper: Attack = {
+  name: "makes the process that keeps its memory run its code",
+  group,
+  about: "It shares the program's memory; a filter leaves it read and exit.",
+  run: async (context) => {
+    const { sandbox } = context;
+    await sandbox.prewarm("python");
+    const { stdout } = await context.python(sandbox, HIJACK);
+    // Whatever it does, it does when the program has ended: a second program gives it the time.
+    const after = await context.python(sandbox, "time.sleep(0.1); print('alive')");
+    const files = await sandbox.exec(["ls"]);
+    return { stdout: "", observed: { stdout, after: after.stdout, won: files.stdout.includes("won") } };
+  },
+  succeeded: ({ observed }) => observed?.won === true || observed?.after !== "alive\n",
+  simulated: { stdout: "", observed: { won: true } },
+};
 
 /** Runs a program, then sees whether the sandbox still works or is cleanly gone, and whether the host is well. */
 async function andThen(context: Context, code: string): Promise<Outcome> {
@@ -555,6 +602,7 @@ except OSError:
     fugitive(how, code, "exit"),
     fugitive(how, code, "timeout"),
   ]),
+  hijackKeeper,
   {
     name: "ignores SIGTERM past its timeout",
     group,
