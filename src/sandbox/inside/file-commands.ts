@@ -54,6 +54,7 @@ export class FileCommands {
     // 1: find says that it could not look everywhere.
     if (end.reason === "exited" && end.exitCode !== null && end.exitCode > 1) throw scriptFailure(end, path);
     const { found } = listing;
+    if (end.reason === "timeout" && found.length === 0) throw tooSlow(path.text);
     const isCut = ({ type, path: inner }: Found) =>
       type === "directory" && limits.maxDepth > 1 && inner.split("/").length === limits.maxDepth;
     return { found, truncated: listing.truncated || end.exitCode !== 0 || found.some(isCut) };
@@ -105,6 +106,7 @@ export class FileCommands {
 
   async #probeFind(): Promise<FindKind> {
     const { exitCode } = await this.#run(PROBE_FIND, { walk: [], arguments: [] });
+    if (exitCode === null) throw tooSlow("");
     if (exitCode === 126 || exitCode === 127) throw toolsMissing();
     return exitCode === 0 ? "gnu" : "plain";
   }

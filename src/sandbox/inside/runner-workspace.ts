@@ -21,6 +21,7 @@ import { COMMAND_MS, FileCommands } from "./file-commands.js";
 import { entryOfFound } from "./listing.js";
 import type { Inside } from "./run-inside.js";
 import { collect, pieces, receiveFile, sendFile } from "./transfer.js";
+import { WritesUnderWay } from "./writes-under-way.js";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_DEPTH = 64;
@@ -47,6 +48,7 @@ export class RunnerWorkspace implements WorkspaceFiles {
   readonly #denied: DeniedPaths;
   readonly #patienceMs: number;
   readonly #commands: FileCommands;
+  readonly #writes = new WritesUnderWay();
 
   constructor(inside: Inside, options: RunnerWorkspaceOptions = {}) {
     this.#inside = inside;
@@ -150,10 +152,13 @@ export class RunnerWorkspace implements WorkspaceFiles {
     const takenAtNs = BigInt(Date.now()) * 1_000_000n;
     const out = excluded.map(byteNameOf);
     const limits = { maxEntries: SNAPSHOT_ENTRIES, maxDepth: MAX_DEPTH };
-    const { found, truncated } = await this.#commands.list(parseRelativePath("."), limits, SNAPSHOT_MS);
+    const [{ found, truncated }, isHalf] = await this.#writes.observe(() =>
+      this.#commands.list(parseRelativePath("."), limits, SNAPSHOT_MS),
+    );
     const files = found.filter(
       ({ path, type }) =>
         (type === "file" || type === "symlink") &&
+        !isHalf(path) &&
         !out.some((each) => path === each || path.startsWith(`${each}/`)),
     );
     return { files: new Map(files.map((each) => [each.path, each])), truncated, takenAtNs };
@@ -188,7 +193,9 @@ export class RunnerWorkspace implements WorkspaceFiles {
     const shown = path.text;
     const idleMs = this.#atMost(COMMAND_MS);
     try {
-      await sendFile(runner, this.#absolute(path), source, { shown, mode, idleMs });
+      await this.#writes.during(path.text, () =>
+        sendFile(runner, this.#absolute(path), source, { shown, mode, idleMs }),
+      );
     } catch (error) {
       if (options.exclusive) await this.#commands.remove(path, false).catch(() => undefined);
       throw error;
