@@ -23,6 +23,37 @@ export interface SandboxConfig {
   readonly languages: Readonly<Record<string, LanguageConfig>>;
   readonly backends: BackendsConfig;
   readonly workspace: WorkspaceConfig;
+  readonly policy: PolicyConfig;
+  /** Left out: strict where there is a policy or somebody to ask; otherwise code is not looked at. */
+  readonly securityMode?: "strict" | "permissive";
+  readonly confirmation: ConfirmationConfig;
+  readonly audit: AuditConfig;
+}
+
+/** What agents may do. */
+export interface PolicyConfig {
+  /** A policy file; `~` is the home directory. Left out: everything may run. */
+  readonly file?: string;
+  /** The role of a caller that names none. */
+  readonly role?: string;
+}
+
+export interface ConfirmationConfig {
+  /** Nobody answered for this long: rejected. */
+  readonly timeoutMs: number;
+}
+
+/** The record of what ran. The command line keeps it; a library's caller passes an AuditLogger. */
+export interface AuditConfig {
+  readonly enabled: boolean;
+  /** Left out: `audit` in the state directory. */
+  readonly directory?: string;
+  readonly fsync: "always" | "interval" | "never";
+  /** Keep the code itself, not only its hash. */
+  readonly includeCode: boolean;
+  readonly maxFileMb: number;
+  /** Left out: files are never removed. */
+  readonly keepFiles?: number;
 }
 
 /** Nothing is allowed unless it is named. A denied name wins over an allowed one. */
@@ -69,6 +100,8 @@ export interface LanguageConfig {
   readonly warm: boolean;
   /** Modules that the warm interpreter imports before the first program. */
   readonly preload: readonly string[];
+  /** True: no two programs ever share an interpreter's hash seed; many at once wait for cold starts. */
+  readonly freshHashSeed: boolean;
 }
 
 export interface BackendsConfig {

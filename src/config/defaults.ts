@@ -65,6 +65,9 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
       initDirectory: "init",
       bootstrapFiles: ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"],
     },
+    policy: {},
+    confirmation: { timeoutMs: 60_000 },
+    audit: { enabled: true, fsync: "interval", includeCode: false, maxFileMb: 64 },
   },
 });
 
@@ -80,7 +83,11 @@ export const DEFAULT_LIMITS = deepFreeze({
 } satisfies LimitsConfig);
 
 /** What a language that the configuration does not mention gets. */
-export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({ warm: true, preload: [] });
+export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({
+  warm: true,
+  preload: [],
+  freshHashSeed: false,
+});
 
 /** Makes a plain value and everything in it unchangeable. */
 export function deepFreeze<T>(value: T): T {

@@ -121,6 +121,7 @@ const limits = z
 const language = z.strictObject({
   warm: z.boolean().default(DEFAULT_LANGUAGE.warm),
   preload: list(text.regex(/^[\w@][\w@./-]*$/, "expected a module's name")).default(() => []),
+  freshHashSeed: z.boolean().default(DEFAULT_LANGUAGE.freshHashSeed),
 });
 const languageName = z.string().regex(/^[a-z][a-z0-9+#_-]*$/, "expected a language's name in lower case");
 
@@ -195,6 +196,21 @@ const workspace = z.strictObject({
   bootstrapFiles: list(relativePath).default(() => [...defaults.workspace.bootstrapFiles]),
 });
 
+const confirmation = z
+  .strictObject({ timeout: durationMs.default(defaults.confirmation.timeoutMs) })
+  .transform(({ timeout }) => ({ timeoutMs: timeout }));
+
+const audit = z
+  .strictObject({
+    enabled: z.boolean().default(defaults.audit.enabled),
+    directory: text.optional(),
+    fsync: z.enum(["always", "interval", "never"]).default(defaults.audit.fsync),
+    includeCode: z.boolean().default(defaults.audit.includeCode),
+    maxFile: sizeOfMibMb.default(defaults.audit.maxFileMb),
+    keepFiles: count(1).optional(),
+  })
+  .transform(({ maxFile, ...rest }) => ({ ...rest, maxFileMb: maxFile }));
+
 /** The whole file. `sandbox.opensandbox` is folded into `sandbox.backends.opensandbox` before it gets here. */
 export const configSchema = z.strictObject({
   sandbox: z
@@ -219,6 +235,10 @@ export const configSchema = z.strictObject({
         })
         .prefault({}),
       workspace: workspace.prefault({}),
+      policy: z.strictObject({ file: text.optional(), role: text.optional() }).prefault({}),
+      securityMode: z.enum(["strict", "permissive"]).optional(),
+      confirmation: confirmation.prefault({}),
+      audit: audit.prefault({}),
     })
     .prefault({}),
 });

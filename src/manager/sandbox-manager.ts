@@ -13,6 +13,7 @@ import { SandboxError, toSandboxError } from "../errors.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import { type RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
+import type { WarmSettings } from "../sandbox/warm-interpreters.js";
 import { bootstrapWorkspace, validateSessionKey, type WorkspaceFiles } from "../workspace/index.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
 import { checkLanguages } from "./check-languages.js";
@@ -337,10 +338,10 @@ export class SandboxManager {
     }
   }
 
-  #warmSettings(language: string, ephemeral: boolean): { enabled: boolean; preload: readonly string[] } {
-    const { warm, preload } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
+  #warmSettings(language: string, ephemeral: boolean): WarmSettings {
+    const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
     const wanted = this.#options.warm ?? (!ephemeral || preload.length > 0);
-    return { enabled: warm && wanted, preload };
+    return { enabled: warm && wanted, preload, freshHashSeed };
   }
 
   #backend(): Promise<ChosenBackend> {

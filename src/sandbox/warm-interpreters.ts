@@ -6,6 +6,8 @@ import type { Language } from "./languages.js";
 export interface WarmSettings {
   readonly enabled: boolean;
   readonly preload: readonly string[];
+  /** Use each interpreter once, since all forks of one share its hash seed. */
+  readonly freshHashSeed: boolean;
 }
 
 interface Slot {
@@ -83,8 +85,7 @@ export class WarmInterpreters {
     if (language.warm === undefined || this.#closed) return undefined;
     let slots = this.#languages.get(language.name);
     if (slots === undefined) {
-      const { preload } = this.#settings(language);
-      slots = new LanguageSlots(this.#instance, language.warm, preload);
+      slots = new LanguageSlots(this.#instance, language.warm, this.#settings(language));
       this.#languages.set(language.name, slots);
     }
     return slots;
@@ -95,17 +96,17 @@ export class WarmInterpreters {
 class LanguageSlots {
   readonly #instance: Instance;
   readonly #warm: NonNullable<Language["warm"]>;
-  readonly #preload: readonly string[];
+  readonly #settings: WarmSettings;
   #slots: Slot[] = [];
   #failures = 0;
   /** How long the last one took until it was ready. */
   #startMs = 50;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(instance: Instance, warm: NonNullable<Language["warm"]>, preload: readonly string[]) {
+  constructor(instance: Instance, warm: NonNullable<Language["warm"]>, settings: WarmSettings) {
     this.#instance = instance;
     this.#warm = warm;
-    this.#preload = preload;
+    this.#settings = settings;
   }
 
   async prepare(): Promise<void> {
@@ -118,7 +119,7 @@ class LanguageSlots {
   take(): { readonly id: number; done(): void } | undefined {
     // One that was never used has a seed of its own; after that, the one that has rested longest.
     const slot = this.#slots.filter(({ ready }) => ready).sort((a, b) => a.usedAt - b.usedAt)[0];
-    if (slot === undefined) return undefined;
+    if (slot === undefined || (this.#settings.freshHashSeed && slot.usedAt > 0)) return undefined;
     slot.usedAt = performance.now();
     slot.running++;
     if (this.#warm.kind === "single") this.#remove(slot);
@@ -133,7 +134,8 @@ class LanguageSlots {
     }
     // The second of the pair follows the first, so that a burst has two seeds as soon as it can.
     if (this.#slots.length < FORKING_SLOTS && this.#slots.every(({ ready }) => ready)) this.#start();
-    this.#timer = setTimeout(() => this.#refresh(), QUIET_STARTS * this.#startMs);
+    const quietMs = this.#settings.freshHashSeed ? 0 : QUIET_STARTS * this.#startMs;
+    this.#timer = setTimeout(() => this.#refresh(), quietMs);
     this.#timer.unref();
   }
 
@@ -189,7 +191,7 @@ class LanguageSlots {
   #launch(): WarmHandle | undefined {
     try {
       return this.#instance.runner.warm({
-        argv: this.#warm.command(this.#instance.guestRuntime, this.#preload),
+        argv: this.#warm.command(this.#instance.guestRuntime, this.#settings.preload),
         env: this.#instance.baseEnv,
         cwd: this.#instance.guestWorkspace,
         kind: this.#warm.kind,

@@ -172,3 +172,19 @@ it("gives runs hash seeds and random numbers of their own", async () => {
   expect(burst.every(([hash], index) => hash !== burst[index + 1]?.[0])).toBe(true);
   for (const column of [1, 2]) expect(new Set(burst.map((words) => words[column])).size).toBe(10);
 });
+
+it("never lets two programs share a hash seed where the configuration asks for that", async () => {
+  const config = await parseConfig({ sandbox: { languages: { python: { freshHashSeed: true } } } });
+  await using strict = new SandboxManager({ config, stateDir, handleSignals: false });
+  const sandbox = await strict.getSandbox("fresh-seeds");
+  await sandbox.prewarm("python");
+  const hashes: string[] = [];
+  let warm = 0;
+  for (let round = 0; round < 10; round++) {
+    const result = await sandbox.runCode({ language: "python", code: "print(hash('skerry'))" });
+    hashes.push(result.stdout);
+    if (result.warm) warm++;
+  }
+  expect(new Set(hashes).size).toBe(10);
+  expect(warm).toBeGreaterThan(0);
+});
