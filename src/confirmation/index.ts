@@ -1,0 +1,24 @@
+export type {
+  DecideResult,
+  PendingConfirmation,
+  PendingConfirmations,
+  PendingEvent,
+  SettledConfirmation,
+} from "./pending.js";
+export { ConfirmationQueue, type ConfirmationQueueOptions } from "./queue.js";
+export type {
+  AskingRule,
+  ConfirmationAnswer,
+  ConfirmationDetails,
+  ConfirmationOutcome,
+  ConfirmationRequest,
+  ConfirmationService,
+  RejectionCause,
+} from "./request.js";
+export {
+  AutoApproveConfirmationService,
+  AutoRejectConfirmationService,
+  CallbackConfirmationService,
+  RemoteConfirmationService,
+} from "./services.js";
+export { type TerminalConfirmationOptions, TerminalConfirmationService } from "./terminal.js";
