@@ -225,6 +225,45 @@ describe("SandboxManager", () => {
     await expect(createManager({ config }).getSandbox("s")).rejects.toMatchObject({ code: "UNSUPPORTED" });
   });
 
+  it.each([
+    ["claims a shared workspace and gives none", true],
+    ["gives a shared workspace and claims none", false],
+  ])("refuses a backend that %s, and leaves nothing", async (_, claimed) => {
+    const name = claimed ? "claims-too-much" : "claims-too-little";
+    const stopped: string[] = [];
+    registerBackend(name, (context) => {
+      const real = createSubprocessBackend(context);
+      return {
+        name,
+        async probe() {
+          const probe = await real.probe();
+          return { ...probe, capabilities: { ...probe.capabilities, sharedWorkspace: claimed } };
+        },
+        reap: async () => 0,
+        async create(spec) {
+          const instance = await real.create(spec);
+          const { id, runner, guestWorkspace, guestRuntime, baseEnv } = instance;
+          return {
+            ...{ id, runner, guestWorkspace, guestRuntime, baseEnv },
+            hostWorkspace: claimed ? undefined : guestWorkspace,
+            memoryKills: async () => undefined,
+            destroy: async () => {
+              await instance.destroy();
+              stopped.push(name);
+            },
+          };
+        },
+      };
+    });
+    await expect(createManager({ backend: name }).getSandbox("s")).rejects.toMatchObject({
+      code: "INTERNAL",
+      message: expect.stringContaining(name),
+      hint: expect.stringContaining("sharedWorkspace"),
+    });
+    expect(stopped).toEqual([name]);
+    expect(readdirSync(join(stateDir, "sessions"))).toEqual([]);
+  });
+
   it("cannot be used after it was closed", async () => {
     const manager = createManager();
     await manager.close();

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { Case } from "./conformance.js";
+import { uniqueSeconds } from "./unique-seconds.js";
 import { waitUntil } from "./wait-until.js";
 
 /** Running commands: what goes in, what comes out, how it ends. */
@@ -174,23 +175,26 @@ export const behaviourCases: readonly Case[] = [
     title: "ends a command at its timeout, with everything it started",
     async run({ createSandbox }) {
       const sandbox = await createSandbox();
+      const seconds = uniqueSeconds();
       const startedAt = performance.now();
-      const result = await sandbox.exec(["sh", "-c", ESCAPEES], { timeoutMs: 700 });
+      const result = await sandbox.exec(["sh", "-c", escapees(seconds)], { timeoutMs: 700 });
       deepEqual(
         [result.reason, result.success, result.error],
         ["timeout", false, "Execution timeout (0.7s)"],
       );
       ok(performance.now() - startedAt < 6000);
-      equal(await survivors(sandbox), "");
+      equal(await survivors(sandbox, seconds), "");
     },
   },
   {
     title: "leaves nothing running after a command has exited",
     async run({ createSandbox }) {
       const sandbox = await createSandbox();
-      const result = await sandbox.exec(["sh", "-c", `${ESCAPEES.replace("wait", "true")}; echo done`]);
+      const seconds = uniqueSeconds();
+      const script = `${escapees(seconds).replace("wait", "true")}; echo done`;
+      const result = await sandbox.exec(["sh", "-c", script]);
       deepEqual([result.reason, result.stdout], ["exited", "done\n"]);
-      equal(await survivors(sandbox), "");
+      equal(await survivors(sandbox, seconds), "");
     },
   },
   {
@@ -210,11 +214,12 @@ export const behaviourCases: readonly Case[] = [
     title: "cancels a command when the caller's signal says so",
     async run({ createSandbox }) {
       const sandbox = await createSandbox();
+      const seconds = uniqueSeconds();
       const controller = new AbortController();
-      const running = sandbox.exec(["sh", "-c", ESCAPEES], { signal: controller.signal });
+      const running = sandbox.exec(["sh", "-c", escapees(seconds)], { signal: controller.signal });
       setTimeout(() => controller.abort(), 200);
       equal((await running).reason, "cancelled");
-      equal(await survivors(sandbox), "");
+      equal(await survivors(sandbox, seconds), "");
       await rejects(async () => sandbox.exec(["true"], { signal: AbortSignal.abort() }), {
         code: "CANCELLED",
       });
@@ -281,13 +286,15 @@ export const behaviourCases: readonly Case[] = [
 
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
 
-/** Children that ignore signals, leave the session, and are orphaned on purpose. */
-const ESCAPEES =
-  "trap '' TERM INT HUP; (sleep 3131 &); (setsid sh -c 'trap \"\" TERM; (setsid sleep 3131 &) ; sleep 3131' &); sleep 0.1; sleep 3131 & wait";
+/** Children that ignore signals, leave the session, and are orphaned on purpose; known by how long they sleep. */
+const escapees = (seconds: string) =>
+  `trap '' TERM INT HUP; (sleep ${seconds} &); (setsid sh -c 'trap "" TERM; (setsid sleep ${seconds} &) ; sleep ${seconds}' &); sleep 0.1; sleep ${seconds} & wait`;
 
 async function survivors(
   sandbox: Awaited<ReturnType<Parameters<Case["run"]>[0]["createSandbox"]>>,
+  seconds: string,
 ): Promise<string> {
+  const isEscapee = new RegExp(`^(?:setsid )?(?:sh -c.*)?sleep ${seconds}`);
   const list = await sandbox.exec([
     "sh",
     "-c",
@@ -295,7 +302,7 @@ async function survivors(
   ]);
   return list.stdout
     .split("\n")
-    .filter((line) => /^(?:setsid )?(?:sh -c.*)?sleep 3131/.test(line.trim()))
+    .filter((line) => isEscapee.test(line.trim()))
     .join();
 }
 

@@ -1,5 +1,10 @@
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Readable } from "node:stream";
+import { parseConfig } from "../config/index.js";
+import { SandboxManager } from "../manager/index.js";
 import type { Case } from "./conformance.js";
 
 /** Files of the session, from both sides. */
@@ -70,6 +75,152 @@ export const fileCases: readonly Case[] = [
       }
       await rejects(sandbox.files.read("pipe"), { code: "FILE_TYPE" });
       await rejects(sandbox.files.write("dir/planted", "x"), { code: "PATH_TRAVERSAL" });
+    },
+  },
+  {
+    title: "streams large files both ways",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      const block = Buffer.from(Array.from({ length: 65_536 }, (_, index) => (index * 31) & 0xff));
+      const hash = createHash("sha256");
+      for (let index = 0; index < 128; index++) hash.update(block);
+      const wanted = hash.digest("hex");
+      await sandbox.files.writeStream("big.bin", Readable.from(Array.from({ length: 128 }, () => block)));
+      equal((await sandbox.exec(["sha256sum", "big.bin"])).stdout.split(" ")[0], wanted);
+      const back = createHash("sha256");
+      for await (const chunk of await sandbox.files.readStream("big.bin")) back.update(chunk as Buffer);
+      equal(back.digest("hex"), wanted);
+    },
+  },
+  {
+    title: "shows and removes what programs leave behind, whatever it is and whatever its name",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      const left = await sandbox.exec([
+        "sh",
+        "-c",
+        "mkdir -p 'a b/-rf' locked/in; echo x > 'a b/-rf/two\nlines'; ln -s /nowhere dangling; mkfifo pipe; touch locked/in/f; chmod 0 locked/in",
+      ]);
+      equal(left.exitCode, 0, left.stderr);
+      const entries = await sandbox.files.list(".", { recursive: true });
+      deepEqual(
+        entries.filter(({ path }) => !path.startsWith("locked/in/")).map(({ path, type }) => [path, type]),
+        [
+          ["a b", "directory"],
+          ["a b/-rf", "directory"],
+          ["a b/-rf/two\nlines", "file"],
+          ["dangling", "symlink"],
+          ["locked", "directory"],
+          ["locked/in", "directory"],
+          ["pipe", "other"],
+        ],
+      );
+      equal(await sandbox.files.readText("a b/-rf/two\nlines"), "x\n");
+      equal((await sandbox.files.stat("dangling")).type, "symlink");
+      deepEqual([await sandbox.files.exists("pipe"), await sandbox.files.exists("none")], [true, false]);
+      await rejects(sandbox.files.remove("a b"), { code: "FILE_EXISTS" });
+      await rejects(sandbox.files.remove("none"), { code: "FILE_NOT_FOUND" });
+      await sandbox.exec(["chmod", "700", "locked/in"]);
+      for (const path of ["a b", "dangling", "locked", "pipe"]) {
+        await sandbox.files.remove(path, { recursive: true });
+      }
+      deepEqual(await sandbox.files.list(), []);
+    },
+  },
+  {
+    title: "creates a file only where nothing is, and refuses to write or remove what is protected",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      await sandbox.exec(["sh", "-c", "ln -s /nowhere link; mkdir -p d app; echo KEY > app/.env"]);
+      for (const path of ["link", "d"]) {
+        await rejects(sandbox.files.writeNew(path, "x"), { code: "FILE_EXISTS" }, path);
+      }
+      await sandbox.files.writeNew("d/new", "x");
+      equal((await sandbox.exec(["cat", "d/new"])).stdout, "x");
+      await rejects(sandbox.files.write("app/.env", "x"), { code: "FILE_DENIED" });
+      await rejects(sandbox.files.remove("app/.env"), { code: "FILE_DENIED" });
+      await rejects(sandbox.files.remove("app", { recursive: true }), { code: "FILE_DENIED" });
+      equal(await sandbox.files.readText("app/.env"), "KEY\n");
+    },
+  },
+  {
+    title: "takes the files of a call in, and brings out what it asks for",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      await sandbox.files.writeAll([
+        { path: "in/run.sh", content: "#!/bin/sh\necho result > out/a.txt\n", mode: 0o755 },
+        { path: "out/old.bin", content: Buffer.from([0, 255]) },
+      ]);
+      const result = await sandbox.exec(["sh", "-c", "in/run.sh && ln -s /etc/passwd out/link.txt"]);
+      deepEqual([result.exitCode, result.filesWritten], [0, ["out/a.txt", "out/link.txt"]], result.stderr);
+      const { files, skipped } = await sandbox.files.collect(["out/*.txt", "out/old.bin", "none"]);
+      deepEqual(
+        files.map(({ path, content }) => [path, content.toString("latin1")]),
+        [
+          ["out/a.txt", "result\n"],
+          ["out/old.bin", "\0\xff"],
+        ],
+      );
+      deepEqual(
+        skipped.map(({ path, code }) => [path, code]),
+        [
+          ["none", "FILE_NOT_FOUND"],
+          ["out/link.txt", "PATH_TRAVERSAL"],
+        ],
+      );
+    },
+  },
+  {
+    title: "does not read a file into memory that is larger than may be",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      const made = await sandbox.exec(["truncate", "-s", "100M", "sparse"]);
+      equal(made.exitCode, 0, made.stderr);
+      await rejects(sandbox.files.read("sparse"), { code: "FILE_TOO_LARGE" });
+      equal((await sandbox.files.stat("sparse")).size, 100 * 1024 * 1024);
+    },
+  },
+  {
+    title: "starts a new session with the files of the configured source",
+    async run({ backend, stateDir }) {
+      const source = join(stateDir, "source");
+      mkdirSync(join(source, "init/empty"), { recursive: true });
+      mkdirSync(join(source, "skills/one"), { recursive: true });
+      writeFileSync(join(source, "init/run.sh"), "#!/bin/sh\necho ran\n");
+      chmodSync(join(source, "init/run.sh"), 0o755);
+      writeFileSync(join(source, "init/.env"), "KEY=1");
+      symlinkSync("run.sh", join(source, "init/link"));
+      writeFileSync(join(source, "skills/one/SKILL.md"), "# one\n");
+      const config = await parseConfig({ sandbox: { workspace: { source } } });
+      const manager = new SandboxManager({ backend, stateDir, config, handleSignals: false });
+      try {
+        const sandbox = await manager.getSandbox("filled");
+        deepEqual(
+          (await sandbox.files.list(".", { recursive: true })).map(({ path, type }) => `${path} ${type}`),
+          [
+            ".env file",
+            "empty directory",
+            "link symlink",
+            "run.sh file",
+            "skills directory",
+            "skills/one directory",
+            "skills/one/SKILL.md file",
+          ],
+        );
+        const ran = await sandbox.exec([
+          "sh",
+          "-c",
+          "./link && echo more >> skills/one/SKILL.md && rmdir empty",
+        ]);
+        deepEqual([ran.stdout, ran.filesWritten], ["ran\n", ["skills/one/SKILL.md"]], ran.stderr);
+        await manager.cleanupSession("filled");
+        ok(
+          !(await (await manager.getSandbox("filled")).files.exists("empty")),
+          "it was filled a second time",
+        );
+      } finally {
+        await manager.close();
+      }
     },
   },
 ];

@@ -1,10 +1,10 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Case } from "./conformance.js";
+import { uniqueSeconds } from "./unique-seconds.js";
 import { waitUntil } from "./wait-until.js";
 
 /** From the first sign of life to the last trace. */
@@ -72,11 +72,6 @@ export const lifecycleCases: readonly Case[] = [
     },
   },
 ];
-
-/** A number of seconds that no other sleeping process has. */
-function uniqueSeconds(): string {
-  return `4${randomBytes(4).readUInt32LE(0)}`;
-}
 
 /** Processes of this host, seen from outside, that sleep for that long. */
 function hostProcesses(marker: string): string[] {
