@@ -121,14 +121,21 @@ export class Sandbox {
 
   /** Runs a command; arguments are passed as they are, without a shell. */
   exec(argv: readonly string[], options: ExecOptions = {}): Execution {
-    return new Execution(options.stream ?? false, async (execution) => {
-      if (!Array.isArray(argv) || argv.some((each) => typeof each !== "string") || !argv[0]) {
-        throw new SandboxError("INVALID_ARGUMENT", "A command is a list of texts, the program first", {
-          hint: 'Pass the program and its arguments: ["ls", "-la"].',
-        });
-      }
-      return this.#execute({ argv }, options, execution);
-    });
+    return new Execution(options.stream ?? false, (sink) => this.execInto(sink, argv, options));
+  }
+
+  /** The same, with the events in an execution that has begun already. */
+  async execInto(
+    sink: Execution,
+    argv: readonly string[],
+    options: ExecOptions = {},
+  ): Promise<ExecutionResult> {
+    if (!Array.isArray(argv) || argv.some((each) => typeof each !== "string") || !argv[0]) {
+      throw new SandboxError("INVALID_ARGUMENT", "A command is a list of texts, the program first", {
+        hint: 'Pass the program and its arguments: ["ls", "-la"].',
+      });
+    }
+    return this.#execute({ argv }, options, sink);
   }
 
   /** Runs a shell command line. */
@@ -138,25 +145,28 @@ export class Sandbox {
 
   /** Runs a program given as text. */
   runCode(options: RunCodeOptions): Execution {
-    return new Execution(options.stream ?? false, async (execution) => {
-      if (typeof options.language !== "string" || typeof options.code !== "string") {
-        throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
-          hint: 'For example { language: "python", code: "print(1)" }.',
-        });
-      }
-      const language = findLanguage(options.language);
-      this.#assertRunning();
-      checkOptions(options);
-      this.touch();
-      const { code, filename } = options;
-      const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
-      try {
-        return await this.#runProgram(language, program, options, execution);
-      } finally {
-        await program.remove();
-        this.#replenish(language);
-      }
-    });
+    return new Execution(options.stream ?? false, (sink) => this.runCodeInto(sink, options));
+  }
+
+  /** The same, with the events in an execution that has begun already. */
+  async runCodeInto(sink: Execution, options: RunCodeOptions): Promise<ExecutionResult> {
+    if (typeof options.language !== "string" || typeof options.code !== "string") {
+      throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
+        hint: 'For example { language: "python", code: "print(1)" }.',
+      });
+    }
+    const language = findLanguage(options.language);
+    this.#assertRunning();
+    checkOptions(options);
+    this.touch();
+    const { code, filename } = options;
+    const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
+    try {
+      return await this.#runProgram(language, program, options, sink);
+    } finally {
+      await program.remove();
+      this.#replenish(language);
+    }
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
