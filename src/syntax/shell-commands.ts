@@ -1,3 +1,9 @@
+import { runInlineCode } from "./code/inline-code.js";
+import { Environment } from "./shell/environment.js";
+import { plain } from "./shell/fields.js";
+import { type Position, ShellWalk } from "./shell/walk.js";
+import type { Call } from "./shell/walker.js";
+
 /** One redirection of a command. */
 export interface ShellRedirect {
   readonly operator: string;
@@ -15,15 +21,19 @@ export interface ShellAssignment {
 export interface ShellCommand {
   /** Base name after unquoting ("curl" for /usr/bin/curl, c\url, "cu"rl); undefined: known only when it runs. */
   readonly name: string | undefined;
+  /** The name with its directory, as it was written; undefined: known only when it runs. */
+  readonly path: string | undefined;
   /** Each argument after unquoting; undefined: known only when it runs. */
   readonly args: readonly (string | undefined)[];
+  /** Positions in `args` of words with an unquoted `*`, `?` or `[`: the shell puts names of files there. */
+  readonly patterns: readonly number[];
   /** 1-based, in the text given. */
   readonly line: number;
   readonly column: number;
   /** How it is reached, outermost first: "sh -c", "env", "$(…)", "alias ll", "python3 -c", "find -exec" … */
   readonly via: readonly string[];
   readonly redirects: readonly ShellRedirect[];
-  /** Commands earlier in the same pipeline whose output it reads. */
+  /** Commands whose output it reads: those before it in the pipeline, and those of its `<(…)`. */
   readonly reads: readonly ShellCommand[];
   readonly assignments: readonly ShellAssignment[];
 }
@@ -42,17 +52,76 @@ export interface ShellProgram {
 
 export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
 
-/** Everything a shell text would run, as far as can be known before it runs. */
-export async function findCommands(_text: string): Promise<ShellProgram> {
-  return NOT_YET;
+/** The longest text that is looked into. */
+export const MAX_TEXT_LENGTH = 1024 * 1024;
+
+/** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
+export async function findCommands(text: string): Promise<ShellProgram> {
+  return look(text, (walk, clean) => walk.start(clean, firstCall(0)));
 }
 
-/** Everything that the constant shell-outs of a program would run. */
-export async function findCommandsOfCode(_code: string, _language: CodeLanguage): Promise<ShellProgram> {
-  return NOT_YET;
+/** The same for a command that is already split into words and that no shell reads. */
+export async function findCommandsOfArgv(argv: readonly string[]): Promise<ShellProgram> {
+  return look(argv.join(" "), (walk) => walk.runFields(firstCall(1), argv.map(plain), {}));
 }
 
-const NOT_YET: ShellProgram = {
-  commands: [],
-  problems: [{ line: 1, column: 1, what: "commands are not looked into yet" }],
-};
+/** Everything that the constant shell-outs of a program would run. Never rejects. */
+export async function findCommandsOfCode(code: string, language: CodeLanguage): Promise<ShellProgram> {
+  if (language === "bash") return findCommands(code);
+  return look(code, (walk, clean) =>
+    walk.code.push({ language, code: clean, call: firstCall(1), whole: true }),
+  );
+}
+
+async function look(text: string, start: (walk: ShellWalk, clean: string) => void): Promise<ShellProgram> {
+  if (text.length > MAX_TEXT_LENGTH) return unread("longer than 1 MiB, which is not looked into");
+  const walk = new ShellWalk(positionsOf(text));
+  // Shells leave NUL bytes out, so what they split is looked at in one piece.
+  if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");
+  start(walk, text.replaceAll("\0", ""));
+  for (let next = walk.code.shift(); next !== undefined; next = walk.code.shift()) {
+    await runInlineCode(walk, next.language, next.code, next.call, next.whole);
+    walk.finish();
+  }
+  return { commands: inOrder(walk.commands), problems: walk.problems };
+}
+
+function unread(what: string): ShellProgram {
+  return { commands: [], problems: [{ line: 1, column: 1, what }] };
+}
+
+function firstCall(depth: number): Call {
+  return {
+    environment: new Environment(),
+    via: [],
+    stdin: { kind: "inherited" },
+    redirects: [],
+    reads: [],
+    depth,
+    fields: [],
+    place: 0,
+    assignments: [],
+    made: [],
+    inShell: false,
+  };
+}
+
+function inOrder(commands: readonly ShellCommand[]): readonly ShellCommand[] {
+  return [...commands].sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** Finds the line of an offset by bisection. */
+function positionsOf(text: string): Position {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return (place) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (starts[middle]! <= place) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: place - starts[low]! + 1 };
+  };
+}

@@ -1,0 +1,157 @@
+import type { Node } from "@vscode/tree-sitter-wasm";
+import { type JavaScriptNames, readJavaScriptNames } from "./javascript-names.js";
+import { stringOf, wordsOf } from "./javascript-values.js";
+import type { ShellOut } from "./shell-out.js";
+
+type Kind =
+  | "text"
+  /** Program, words, options: a text with `shell: true`. */
+  | "program"
+  /** A list as the first argument. */
+  | "list"
+  /** Options that hold the words: `{ cmd: [...] }`. */
+  | "cmd"
+  /** A template whose values are quoted. */
+  | "template"
+  | "code"
+  /** The last argument is the code: `Function("a", "return a")`. */
+  | "last-code";
+
+const CHILD_PROCESS: readonly (readonly [string, Kind])[] = [
+  ["exec", "text"],
+  ["execSync", "text"],
+  ["spawn", "program"],
+  ["spawnSync", "program"],
+  ["execFile", "program"],
+  ["execFileSync", "program"],
+];
+
+const FUNCTIONS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+  ...CHILD_PROCESS.flatMap(([name, kind]) => [
+    [`child_process.${name}`, kind] as const,
+    [`child_process.default.${name}`, kind] as const,
+  ]),
+  ["execa", "program"],
+  ["execa.execa", "program"],
+  ["execa.execaSync", "program"],
+  ["execa.execaCommand", "text"],
+  ["execa.execaCommandSync", "text"],
+  ["execa.$", "template"],
+  ["zx.$", "template"],
+  ["bun.$", "template"],
+  ["Bun.$", "template"],
+  ["shelljs.exec", "text"],
+  ["cross-spawn", "program"],
+  ["cross-spawn.sync", "program"],
+  ["Bun.spawn", "list"],
+  ["Bun.spawnSync", "list"],
+  ["Deno.run", "cmd"],
+  ["Deno.Command", "program"],
+  ["eval", "code"],
+  ["globalThis.eval", "code"],
+  ["Function", "last-code"],
+  ["globalThis.Function", "last-code"],
+  ["vm.runInThisContext", "code"],
+  ["vm.runInNewContext", "code"],
+  ["vm.runInContext", "code"],
+  ["vm.Script", "code"],
+]);
+
+/** Every place where a JavaScript or TypeScript program starts another one, or runs a text as JavaScript. */
+export function findJavaScriptShellOuts(root: Node): ShellOut[] {
+  const names = readJavaScriptNames(root);
+  const found: ShellOut[] = [];
+  for (const call of root.descendantsOfType(["call_expression", "new_expression"])) {
+    const shellOut = call === null ? undefined : readCall(call, names);
+    if (shellOut !== undefined) found.push(shellOut);
+  }
+  return found;
+}
+
+function readCall(call: Node, names: JavaScriptNames): ShellOut | undefined {
+  const target = call.childForFieldName("function") ?? call.childForFieldName("constructor");
+  const list = call.childForFieldName("arguments");
+  if (target === null || list === null) return undefined;
+  const via = names.pathOf(target);
+  if (via === undefined) return undefined;
+  const at = call.startIndex;
+  if (via === "child_process.?") return { at, via, kind: "argv", argv: [undefined] };
+  const kind = FUNCTIONS.get(via);
+  if (kind === undefined) return undefined;
+  const args =
+    list.type === "template_string"
+      ? [list]
+      : list.namedChildren.filter((child) => child !== null && child.type !== "comment");
+  return shellOut(kind, { at, via }, args as Node[], names);
+}
+
+function shellOut(
+  kind: Kind,
+  place: { at: number; via: string },
+  args: readonly Node[],
+  names: JavaScriptNames,
+): ShellOut | undefined {
+  const [first] = args;
+  const text = (node: Node | undefined) => (node === undefined ? undefined : stringOf(node, names));
+  switch (kind) {
+    case "code":
+      return { ...place, kind: "code", code: text(first) };
+    case "last-code":
+      return { ...place, kind: "code", code: text(args.at(-1)) };
+    case "text":
+    case "template":
+      return { ...place, kind: "text", text: text(first) };
+    case "list":
+      return {
+        ...place,
+        kind: "argv",
+        argv: (first && wordsOf(first, names)) ?? propertyWords(first, "cmd", names),
+      };
+    case "cmd":
+      return { ...place, kind: "argv", argv: propertyWords(first, "cmd", names) };
+    case "program":
+      return program(place, args, names);
+  }
+}
+
+function program(
+  place: { at: number; via: string },
+  args: readonly Node[],
+  names: JavaScriptNames,
+): ShellOut {
+  const [first, second, third] = args;
+  const name = first === undefined ? undefined : stringOf(first, names);
+  const options = second?.type === "object" ? second : third;
+  const words =
+    second?.type === "object"
+      ? property(second, "args") === undefined
+        ? []
+        : propertyWords(second, "args", names)
+      : second === undefined || /function/.test(second.type)
+        ? []
+        : (wordsOf(second, names) ?? [undefined]);
+  const shell = options === undefined ? undefined : property(options, "shell")?.type;
+  if (shell !== undefined && shell !== "false") {
+    const parts = [name, ...words];
+    return { ...place, kind: "text", text: parts.includes(undefined) ? undefined : parts.join(" ") };
+  }
+  return { ...place, kind: "argv", argv: [name, ...words] };
+}
+
+function property(object: Node, name: string): Node | undefined {
+  for (const pair of object.namedChildren) {
+    const key = pair?.childForFieldName("key")?.text.replaceAll(/["']/g, "");
+    const value = pair?.childForFieldName("value");
+    if (key === name && value) return value;
+  }
+  return undefined;
+}
+
+function propertyWords(
+  node: Node | undefined,
+  name: string,
+  names: JavaScriptNames,
+): readonly (string | undefined)[] {
+  const value = node?.type === "object" ? property(node, name) : undefined;
+  return (value && wordsOf(value, names)) ?? [undefined];
+}

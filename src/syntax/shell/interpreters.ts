@@ -1,0 +1,157 @@
+import type { Field } from "./fields.js";
+import { has, type OptionTable, readOptions } from "./options.js";
+import { isStdin } from "./shells.js";
+import type { Call, InlineLanguage, Walker } from "./walker.js";
+
+interface Interpreter {
+  readonly language: InlineLanguage;
+  readonly options: OptionTable;
+  /** The options whose value is a program. */
+  readonly code: readonly string[];
+  /** Options after which there is no program on standard input. */
+  readonly otherwise?: readonly string[];
+  /** The first operand is the program, unless an option was. */
+  readonly operand?: true;
+  /** The word in front of a program: `deno eval`. */
+  readonly subcommand?: string;
+}
+
+const PYTHON: Interpreter = {
+  language: "python",
+  options: { short: "cmWXQ", long: ["--check-hash-based-pycs"] },
+  code: ["c"],
+  otherwise: ["m"],
+};
+const NODE: Interpreter = {
+  language: "javascript",
+  options: {
+    short: "erCp",
+    long: [
+      "--eval",
+      "--require",
+      "--import",
+      "--loader",
+      "--experimental-loader",
+      "--conditions",
+      "--env-file",
+      "--print",
+    ],
+  },
+  code: ["e", "p", "--eval", "--print"],
+};
+const PERL: Interpreter = {
+  language: "perl",
+  options: { short: "eE", attached: "0CDFiIlMmVx" },
+  code: ["e", "E"],
+};
+const RUBY: Interpreter = { language: "ruby", options: { short: "erICEW", attached: "0FiKTx" }, code: ["e"] };
+const PHP: Interpreter = {
+  language: "php",
+  options: { short: "rBRFEcdfgtz", long: ["--run", "--process-begin", "--process-code", "--process-end"] },
+  code: ["r", "B", "R", "E", "--run", "--process-begin", "--process-code", "--process-end"],
+};
+const LUA: Interpreter = { language: "lua", options: { short: "el" }, code: ["e"] };
+const R: Interpreter = { language: "r", options: { short: "efg", long: ["--file"] }, code: ["e"] };
+const AWK: Interpreter = {
+  language: "awk",
+  options: {
+    short: "FvefilE",
+    long: ["--assign", "--field-separator", "--source", "--file", "--include", "--load", "--exec"],
+  },
+  code: ["e", "--source"],
+  otherwise: ["f", "--file", "E", "--exec"],
+  operand: true,
+};
+const SED: Interpreter = {
+  language: "sed",
+  options: { short: "efl", attached: "i", long: ["--expression", "--file", "--line-length"] },
+  code: ["e", "--expression"],
+  otherwise: ["f", "--file"],
+  operand: true,
+};
+
+const INTERPRETERS: readonly (readonly [RegExp, Interpreter])[] = [
+  [/^(?:python|pypy)[\d.]*w?$|^i?python3?$/, PYTHON],
+  [/^(?:node|nodejs|bun)$/, NODE],
+  [/^(?:ts-node|tsx)$/, { ...NODE, language: "typescript" }],
+  [/^deno$/, { language: "typescript", options: {}, code: [], subcommand: "eval" }],
+  [/^perl[\d.]*$/, PERL],
+  [/^[jm]?ruby[\d.]*$/, RUBY],
+  [/^php[\d.]*$/, PHP],
+  [/^lua(?:jit)?[\d.]*$/, LUA],
+  [/^R(?:script)?$/, R],
+  [/^(?:[gmn]|original-)?awk$/, AWK],
+  [/^g?sed$/, SED],
+];
+
+/** Runs a program of another language that stands in the command; false when the name is none of an interpreter. */
+export function runInterpreter(walker: Walker, call: Call, name: string): boolean {
+  const interpreter = INTERPRETERS.find(([pattern]) => pattern.test(name))?.[1];
+  if (interpreter === undefined) return false;
+  walker.emit(call);
+  const { language, subcommand } = interpreter;
+  let args = call.fields.slice(1);
+  if (subcommand !== undefined) {
+    const options = readOptions(args, interpreter.options);
+    if (options.operands[0]?.text !== subcommand) return true;
+    const code = options.operands.slice(1).find((field) => !field.text.startsWith("-"));
+    if (code !== undefined) walker.runCode(call, language, code.text, `${name} ${subcommand}`);
+    return true;
+  }
+  const programs: Field[] = [];
+  let uncertain = false;
+  let operands: readonly Field[] = [];
+  let elsewhere = false;
+  // Programs stand behind operands too: awk 'program' file is rare the other way round, sed file -e program is not.
+  for (;;) {
+    const options = readOptions(args, interpreter.options);
+    uncertain ||= options.uncertain;
+    for (const option of options.given) {
+      if (!interpreter.code.includes(option.name)) continue;
+      if (option.value !== undefined) programs.push(option.value);
+      // Python takes everything after -c as the program's arguments.
+      if (language === "python") {
+        runPrograms(walker, call, language, programs.slice(0, 1), `${name} -${option.name}`);
+        return true;
+      }
+    }
+    elsewhere ||= has(options, ...(interpreter.otherwise ?? []));
+    operands = [...operands, ...options.operands.slice(0, 1)];
+    if (language !== "sed" || options.operands.length === 0) break;
+    args = options.operands.slice(1);
+  }
+  if (uncertain) walker.emitUnknown(call, name);
+  if (programs.length > 0) runPrograms(walker, call, language, programs, `${name} -e`);
+  else if (elsewhere) return true;
+  else if (interpreter.operand === true) {
+    if (operands[0] !== undefined) runPrograms(walker, call, language, [operands[0]], name);
+  } else if (operands[0] === undefined || isStdin(operands[0].text) || operands[0].content !== undefined) {
+    runProgramInput(walker, call, language, operands[0], name);
+  }
+  return true;
+}
+
+function runPrograms(
+  walker: Walker,
+  call: Call,
+  language: InlineLanguage,
+  programs: readonly Field[],
+  via: string,
+): void {
+  walker.runCode(call, language, programs.map((field) => field.text).join("\n"), via);
+}
+
+/** A program on standard input or in `<(…)`. */
+function runProgramInput(
+  walker: Walker,
+  call: Call,
+  language: InlineLanguage,
+  file: Field | undefined,
+  name: string,
+): void {
+  const content = file?.content ?? (call.stdin.kind === "content" ? call.stdin.content : undefined);
+  if (content === undefined) return;
+  const via = file?.content !== undefined || call.stdin.kind !== "content" ? "<(…)" : call.stdin.via;
+  if (content.text === undefined) walker.emitUnknown(call, name, via);
+  else walker.runCode(call, language, content.text, name, via);
+}

@@ -1,0 +1,286 @@
+import { Environment } from "./environment.js";
+import { type Field, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
+import { has, optionValue, readOptions } from "./options.js";
+import type { Call, Walker } from "./walker.js";
+
+type Program = (walker: Walker, call: Call, args: readonly Field[]) => void;
+
+/** Runs a program that has its own way of saying what else to run; false when the name is none of them. */
+export function runSpecialProgram(walker: Walker, call: Call, name: string): boolean {
+  const run = PROGRAMS.get(name);
+  if (run === undefined) {
+    const options = COMMAND_OPTIONS.get(name);
+    if (options === undefined) return false;
+    walker.emit(call);
+    runOptionValues(walker, call, name, options);
+    return true;
+  }
+  run(walker, call, call.fields.slice(1));
+  return true;
+}
+
+const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
+  ["xargs", runXargs],
+  ["find", runFind],
+  ["fd", runFd],
+  ["fdfind", runFd],
+  ["watch", runWatch],
+  ["parallel", runParallel],
+  ["flock", runFlock],
+  ["su", runSu],
+  ["runuser", runSu],
+  ["script", runScriptProgram],
+  ["git", runGit],
+  ["at", runAt],
+  ["batch", runAt],
+]);
+
+/** Options whose value is a shell text. One dash: also attached; two: also after "=". */
+const COMMAND_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  [
+    "tar",
+    [
+      "-I",
+      "-F",
+      "--use-compress-program",
+      "--to-command",
+      "--info-script",
+      "--new-volume-script",
+      "--rsh-command",
+      "--checkpoint-action",
+    ],
+  ],
+  [
+    "gtar",
+    [
+      "-I",
+      "-F",
+      "--use-compress-program",
+      "--to-command",
+      "--info-script",
+      "--new-volume-script",
+      "--rsh-command",
+      "--checkpoint-action",
+    ],
+  ],
+  ["bsdtar", ["--use-compress-program"]],
+  ["rsync", ["-e", "--rsh", "--rsync-path"]],
+  ["scp", ["-S"]],
+  ["sftp", ["-S"]],
+  ["zip", ["-TT", "--unzip-command"]],
+  ["split", ["--filter"]],
+  ["sort", ["--compress-program"]],
+  ["man", ["-P", "--pager"]],
+  ["npx", ["-c", "--call"]],
+  ["npm", ["-c", "--call"]],
+]);
+
+function text(walker: Walker, call: Call, field: Field | undefined, via: string): void {
+  if (field !== undefined) walker.runText(call, field.text, new Environment(), via);
+}
+
+function runOptionValues(walker: Walker, call: Call, name: string, options: readonly string[]): void {
+  const args = call.fields.slice(1);
+  args.forEach((field, index) => {
+    for (const option of options) {
+      const long = option.startsWith("--");
+      let value: Field | undefined;
+      if (field.text === option) value = args[index + 1];
+      else if (long && field.text.startsWith(`${option}=`))
+        value = { ...field, text: field.text.slice(option.length + 1) };
+      else if (!long && option.length === 2 && field.text.startsWith(option))
+        value = { ...field, text: field.text.slice(2) };
+      if (value === undefined) continue;
+      if (option !== "--checkpoint-action") text(walker, call, value, `${name} ${option}`);
+      else if (value.text.startsWith("exec=")) {
+        text(walker, call, { ...value, text: value.text.slice(5) }, `${name} ${option}=exec`);
+      }
+    }
+  });
+}
+
+const XARGS = {
+  short: "adEILnPs",
+  attached: "eil",
+  long: ["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", "--process-slot-var"],
+};
+
+function runXargs(walker: Walker, call: Call, args: readonly Field[]): void {
+  const options = readOptions(args, XARGS);
+  const placeholder = has(options, "I", "i", "--replace")
+    ? (optionValue(options, "I", "i", "--replace")?.text ?? "{}")
+    : undefined;
+  const command = options.operands.length === 0 ? [{ text: "echo", pattern: false }] : options.operands;
+  if (options.uncertain) walker.emitUnknown(call, "xargs");
+  const fields =
+    placeholder === undefined
+      ? [...command, { text: UNKNOWN_WORDS, pattern: false }]
+      : command.map((field) => ({ ...field, text: field.text.replaceAll(placeholder, UNKNOWN) }));
+  walker.runFields(call, fields, { stdin: { kind: "file" } }, "xargs");
+}
+
+/** Each `-exec … ;` and the like. */
+function runFind(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  for (let index = 0; index < args.length; index++) {
+    const action = args[index]!.text;
+    if (!/^-(?:exec|execdir|ok|okdir)$/.test(action)) continue;
+    const from = index + 1;
+    while (
+      index < args.length &&
+      args[index]!.text !== ";" &&
+      !(args[index]!.text === "+" && args[index - 1]?.text === "{}")
+    ) {
+      index++;
+    }
+    const fields = args
+      .slice(from, index)
+      .map((field) => ({ ...field, text: field.text.replaceAll("{}", UNKNOWN) }));
+    walker.runFields(call, fields, {}, `find ${action}`);
+  }
+  // An unquoted unknown word may be an -exec of its own.
+  if (args.some((field) => field.text.includes(UNKNOWN_WORDS))) walker.emitUnknown(call, "find");
+}
+
+function runFd(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const at = args.findIndex((field) => /^(?:-x|-X|--exec|--exec-batch)$/.test(field.text));
+  if (at === -1) return;
+  const fields = args.slice(at + 1).filter((field) => field.text !== ";");
+  const replaced = fields.map((field) => ({
+    ...field,
+    text: field.text.replaceAll(/\{[./]{0,2}\}/g, UNKNOWN),
+  }));
+  walker.runFields(call, [...replaced, { text: UNKNOWN_WORDS, pattern: false }], {}, "fd -x");
+}
+
+function runWatch(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const options = readOptions(args, { short: "nq", attached: "d", long: ["--interval", "--equexit"] });
+  if (has(options, "x", "--exec")) walker.runFields(call, options.operands, {}, "watch");
+  else text(walker, call, joined(options.operands), "watch");
+}
+
+/** Without a command the values after `:::` are commands; so are the lines of standard input. */
+function runParallel(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const options = readOptions(args, {
+    short: "jnNLsSaCdEI",
+    long: [
+      "--jobs",
+      "--max-args",
+      "--delay",
+      "--timeout",
+      "--sshlogin",
+      "--arg-file",
+      "--colsep",
+      "--joblog",
+      "--results",
+      "--tmpdir",
+    ],
+  });
+  const at = options.operands.findIndex((field) => /^:::/.test(field.text));
+  const command = at === -1 ? options.operands : options.operands.slice(0, at);
+  const values = at === -1 ? [] : options.operands.slice(at + 1);
+  if (command.length > 0) {
+    const filled = `${joined(command)!.text} ${UNKNOWN}`.replaceAll(/\{[^{}\s]{0,8}\}/g, UNKNOWN);
+    // The values stand in quotes there; only a command made of them is unknown.
+    walker.runQuotedText(call, filled, new Environment(), "parallel");
+  } else if (values.length === 0) {
+    walker.emitUnknown(call, "parallel");
+  }
+  if (command.length === 0) for (const value of values) text(walker, call, value, "parallel");
+}
+
+function runFlock(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const options = readOptions(args, { short: "wE", long: ["--wait", "--timeout", "--conflict-exit-code"] });
+  const [, ...rest] = options.operands;
+  const at = rest.findIndex((field) => field.text === "-c" || field.text === "--command");
+  if (at === 0) text(walker, call, rest[1], "flock -c");
+  else walker.runFields(call, rest, {}, "flock");
+}
+
+function runSu(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const at = args.findIndex((field) => /^(?:-c|--command|--session-command)$/.test(field.text));
+  const attached = args.find((field) => /^--(?:session-)?command=/.test(field.text));
+  if (at !== -1) text(walker, call, args[at + 1], "su -c");
+  else if (attached !== undefined) {
+    text(walker, call, { ...attached, text: attached.text.slice(attached.text.indexOf("=") + 1) }, "su -c");
+  } else if (args.some((field) => field.text === "-u")) {
+    const options = readOptions(args, { short: "ugGs" });
+    walker.runFields(call, options.operands, {}, "runuser");
+  }
+}
+
+function runScriptProgram(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const options = readOptions(args, {
+    short: "cEIOTBmo",
+    long: ["--command", "--log-out", "--log-in", "--log-io"],
+  });
+  const trailing = args.findIndex((field) => field.text === "-c" || field.text === "--command");
+  text(
+    walker,
+    call,
+    optionValue(options, "c", "--command") ?? (trailing === -1 ? undefined : args[trailing + 1]),
+    "script -c",
+  );
+}
+
+const GIT_COMMAND_KEYS =
+  /^(?:core\.(?:pager|editor|sshcommand|askpass|fsmonitor)|pager\..*|sequence\.editor|diff\.external|gpg\.program|credential\.(?:.*\.)?helper|.*\.(?:textconv|clean|smudge|process|driver|cmd|command))$/i;
+
+function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
+  walker.emit(call);
+  const options = readOptions(args, {
+    short: "cC",
+    long: ["--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"],
+  });
+  for (const { name, value } of options.given) {
+    if (name !== "c" || value === undefined) continue;
+    const equals = value.text.indexOf("=");
+    const key = value.text.slice(0, equals);
+    const setting = value.text.slice(equals + 1);
+    if (setting.startsWith("!")) text(walker, call, { ...value, text: setting.slice(1) }, `git -c ${key}`);
+    else if (GIT_COMMAND_KEYS.test(key)) text(walker, call, { ...value, text: setting }, `git -c ${key}`);
+  }
+  const [subcommand, ...rest] = options.operands;
+  const words = rest.map((field) => field.text);
+  if (subcommand?.text === "bisect" && words[0] === "run")
+    walker.runFields(call, rest.slice(1), {}, "git bisect run");
+  if (subcommand?.text === "submodule" && words.includes("foreach")) {
+    const command = rest
+      .slice(words.indexOf("foreach") + 1)
+      .filter((field) => !/^--?(?:recursive|quiet|q)$/.test(field.text));
+    text(walker, call, joined(command), "git submodule foreach");
+  }
+  if (subcommand?.text === "rebase")
+    runOptionValues(walker, { ...call, fields: options.operands }, "git rebase", ["-x", "--exec"]);
+  if (/^(?:clone|fetch|pull|push|ls-remote|archive|fetch-pack)$/.test(subcommand?.text ?? "")) {
+    runOptionValues(walker, { ...call, fields: options.operands }, "git", [
+      "--upload-pack",
+      "--receive-pack",
+      "--exec",
+    ]);
+    for (const { text: url } of rest)
+      if (url.startsWith("ext::")) text(walker, call, { text: url.slice(5), pattern: false }, "git ext::");
+  }
+}
+
+/** Commands for later come on standard input. */
+function runAt(walker: Walker, call: Call): void {
+  walker.emit(call);
+  if (call.stdin.kind !== "content") return;
+  const { text: input } = call.stdin.content;
+  if (input === undefined) walker.emitUnknown(call, "at", call.stdin.via);
+  else
+    walker.runText({ ...call, stdin: { kind: "inherited" } }, input, new Environment(), "at", call.stdin.via);
+}
+
+function joined(fields: readonly Field[]): Field | undefined {
+  return fields.length === 0
+    ? undefined
+    : { text: fields.map((field) => field.text).join(" "), pattern: false };
+}

@@ -1,0 +1,107 @@
+import { type Redirect, type Script, ShellSyntaxError } from "./tree.js";
+
+/** Deeper than any person writes; the stack holds many times as much. */
+const MAX_NESTING = 80;
+
+export type Locate = (at: number) => number;
+
+/** A here-document whose body comes after the next line end. */
+export interface PendingHereDocument {
+  readonly redirect: Redirect;
+  readonly delimiter: string;
+  readonly quoted: boolean;
+  readonly stripTabs: boolean;
+}
+
+/** A position in a shell text, shared by the readers of words and of commands. */
+export class Scanner {
+  at = 0;
+  hereDocuments: PendingHereDocument[] = [];
+
+  constructor(
+    readonly text: string,
+    /** The offset in the text that was given first. */
+    readonly locate: Locate,
+    /** Reads commands up to an end; handed in, because commands hold words and words hold commands. */
+    readonly readScript: (scanner: Scanner, end: ")" | "") => Script,
+    /** A plain sh: `((` opens two subshells. */
+    readonly posix: boolean,
+    private depth = 0,
+  ) {}
+
+  get char(): string {
+    return this.text.charAt(this.at);
+  }
+
+  get done(): boolean {
+    return this.at >= this.text.length;
+  }
+
+  get place(): number {
+    return this.locate(this.at);
+  }
+
+  startsWith(prefix: string): boolean {
+    return this.text.startsWith(prefix, this.at);
+  }
+
+  /** Steps over the text if it stands here. */
+  take(text: string): boolean {
+    if (!this.startsWith(text)) return false;
+    this.at += text.length;
+    return true;
+  }
+
+  fail(message: string): ShellSyntaxError {
+    return new ShellSyntaxError(this.place, message);
+  }
+
+  /** Reads one level deeper. */
+  nest<T>(read: () => T): T {
+    if (this.depth >= MAX_NESTING) throw this.fail(`nested deeper than ${MAX_NESTING} levels`);
+    this.depth += 1;
+    try {
+      return read();
+    } finally {
+      this.depth -= 1;
+    }
+  }
+
+  /** A scanner of a text within this one, as deep as this one is now. */
+  within(text: string, locate: Locate): Scanner {
+    return new Scanner(text, locate, this.readScript, this.posix, this.depth + 1);
+  }
+
+  /** Spaces, tabs, line continuations and, at the start of a token, a comment. */
+  skipBlanks(): void {
+    for (;;) {
+      const char = this.char;
+      if (char === " " || char === "\t") this.at += 1;
+      else if (char === "\\" && this.text[this.at + 1] === "\n") this.at += 2;
+      else if (char === "#" && !this.done) this.skipComment();
+      else return;
+    }
+  }
+
+  private skipComment(): void {
+    const end = this.text.indexOf("\n", this.at);
+    this.at = end === -1 ? this.text.length : end;
+  }
+}
+
+/** Ends a word unless quoted. */
+export function isMeta(char: string): boolean {
+  return (
+    char === "" ||
+    char === " " ||
+    char === "\t" ||
+    char === "\n" ||
+    char === ";" ||
+    char === "&" ||
+    char === "|" ||
+    char === "<" ||
+    char === ">" ||
+    char === "(" ||
+    char === ")"
+  );
+}

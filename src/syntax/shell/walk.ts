@@ -1,0 +1,534 @@
+import type { ShellAssignment, ShellCommand, ShellProblem, ShellRedirect } from "../shell-commands.js";
+import { assignedIn } from "./assigned.js";
+import { runBuiltin } from "./builtins.js";
+import { COMMAND_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
+import { Environment, type ShellFunction } from "./environment.js";
+import { type Expander, evaluate, expandValue, expandWord, processContent } from "./expand.js";
+import { baseName, type Field, isKnown, known, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
+import { outputOf } from "./output.js";
+import { parseExpansions, parseShell } from "./parse.js";
+import {
+  type Assignment,
+  type Command,
+  type Item,
+  type Redirect,
+  type Script,
+  ShellSyntaxError,
+} from "./tree.js";
+import type { Call, Context, InlineLanguage, Stdin, Walker } from "./walker.js";
+import { runWrapper } from "./wrappers.js";
+
+/** Texts within texts: `sh -c "sh -c …"`. */
+const MAX_DEPTH = 12;
+/** Commands that are walked, counting each time that a function or a loop's body is. */
+const MAX_STEPS = 20_000;
+const MAX_FOR_VALUES = 16;
+/** Of the commands before it in a pipeline, a command remembers this many. */
+const MAX_READS = 64;
+
+export interface InlineCode {
+  readonly language: InlineLanguage;
+  readonly code: string;
+  readonly call: Call;
+  /** It is the text that was given first, so places in it are places there. */
+  readonly whole: boolean;
+}
+
+/** A place in the text that was given first. */
+export type Position = (place: number) => { readonly line: number; readonly column: number };
+
+/** Follows a text as a shell would, and notes every command on any of the ways through it. */
+export class ShellWalk implements Walker {
+  readonly commands: ShellCommand[] = [];
+  readonly problems: ShellProblem[] = [];
+  /** Programs in other languages that were found on the way. */
+  readonly code: InlineCode[] = [];
+  private steps = 0;
+  private readonly unknown = new Set<string>();
+  private readonly running: string[] = [];
+  private readonly expandingAliases = new Set<string>();
+  private readonly uncalled = new Map<Command, { name: string; context: Context }>();
+
+  constructor(private readonly position: Position) {}
+
+  /** Walks a whole text. */
+  start(text: string, call: Call): void {
+    this.runText(call, text, call.environment);
+    this.finish();
+  }
+
+  /** Functions that nobody called count as well: a name made at run time may call them. */
+  finish(): void {
+    for (let next = this.takeUncalled(); next !== undefined; next = this.takeUncalled()) {
+      const environment = next.context.environment.fork();
+      environment.forget();
+      this.runCommand(next.body, {
+        ...next.context,
+        environment,
+        via: [...next.context.via, `function ${next.name}`],
+      });
+    }
+  }
+
+  private takeUncalled() {
+    for (const [body, { name, context }] of this.uncalled) {
+      this.uncalled.delete(body);
+      return { body, name, context };
+    }
+    return undefined;
+  }
+
+  problem(place: number, what: string): void {
+    const { line, column } = this.position(place);
+    const repeated = this.problems.some(
+      (each) => each.line === line && each.column === column && each.what === what,
+    );
+    if (!repeated && this.problems.length < 100) this.problems.push({ line, column, what });
+  }
+
+  // Texts
+
+  runText(call: Call, text: string, environment: Environment, ...via: readonly string[]): string | undefined {
+    const output = this.walkText(call, text, environment, via);
+    if (isKnown(text)) return output;
+    // What is put in may hold commands of its own.
+    this.emitUnknown(call, ...via);
+    environment.forget();
+    return undefined;
+  }
+
+  runQuotedText(call: Call, text: string, environment: Environment, ...via: readonly string[]): void {
+    this.walkText(call, text, environment, via);
+  }
+
+  private walkText(
+    call: Call,
+    text: string,
+    environment: Environment,
+    via: readonly string[],
+  ): string | undefined {
+    if (call.depth >= MAX_DEPTH) {
+      this.problem(call.place, `commands are nested deeper than ${MAX_DEPTH} levels`);
+      return undefined;
+    }
+    const top = call.depth === 0;
+    const { script, problems } = parseShell(text, top ? undefined : () => call.place, call.posix);
+    for (const { place, message } of problems) {
+      this.problem(place, top ? message : `in ${[...call.via, ...via].join(", ")}: ${message}`);
+    }
+    const context: Context = {
+      environment,
+      via: [...call.via, ...via],
+      stdin: call.stdin,
+      redirects: call.redirects,
+      reads: call.reads,
+      depth: call.depth + 1,
+    };
+    const output = this.runScript(script, context);
+    return problems.length === 0 ? output : undefined;
+  }
+
+  expandText(call: Call, text: string, ...via: readonly string[]): void {
+    if (call.depth >= MAX_DEPTH || !/[$`]/.test(text)) return;
+    const context = { ...call, via: [...call.via, ...via], depth: call.depth + 1 };
+    try {
+      evaluate(
+        this.expander(context, call.place),
+        parseExpansions(text, () => call.place),
+      );
+    } catch (error) {
+      // Not something that a shell would expand, so nothing runs.
+      if (!(error instanceof ShellSyntaxError)) throw error;
+    }
+  }
+
+  runCode(call: Call, language: InlineLanguage, code: string, ...via: readonly string[]): void {
+    this.code.push({
+      language,
+      code,
+      call: { ...call, via: [...call.via, ...via], depth: call.depth + 1 },
+      whole: false,
+    });
+    if (!isKnown(code)) this.emitUnknown(call, ...via);
+  }
+
+  // Scripts
+
+  private runScript(script: Script, context: Context): string | undefined {
+    let output: string | undefined = "";
+    for (const item of script.items) {
+      const printed = this.runItem(item, context);
+      const certain = item.join === ";" && !item.background;
+      output = certain && output !== undefined && printed !== undefined ? output + printed : undefined;
+    }
+    return output;
+  }
+
+  private runItem(item: Item, context: Context): string | undefined {
+    if (item.background) return this.runPipeline(item.stages, this.inSubshell(context));
+    if (item.join === ";") return this.runPipeline(item.stages, context);
+    const skipped = context.environment.fork();
+    const output = this.runPipeline(item.stages, context);
+    context.environment.merge(skipped);
+    return output;
+  }
+
+  private runPipeline(stages: readonly Command[], context: Context): string | undefined {
+    if (stages.length === 1) return this.runCommand(stages[0]!, context);
+    let { stdin, reads } = context;
+    let output: string | undefined;
+    for (const stage of stages) {
+      const first = this.commands.length;
+      output = this.runCommand(stage, { ...this.inSubshell(context), stdin, reads });
+      const from = this.commands.slice(first);
+      reads = [...reads, ...from].slice(-MAX_READS);
+      stdin = { kind: "content", via: "pipe", content: { text: output, from } };
+    }
+    return output;
+  }
+
+  private inSubshell(context: Context): Context {
+    return { ...context, environment: context.environment.fork() };
+  }
+
+  // Commands
+
+  private runCommand(command: Command, outer: Context): string | undefined {
+    this.steps += 1 + outer.environment.functions.size / 64;
+    if (this.steps > MAX_STEPS) {
+      this.problem(command.place, `more than ${MAX_STEPS} commands`);
+      return undefined;
+    }
+    if (command.kind === "simple") return this.runSimple(command, outer);
+    const { context, own } = this.redirect(command.redirects, outer, command.place);
+    const before = this.commands.length;
+    const output = this.runCompound(command, context);
+    if (own.length > 0 && this.commands.length === before) this.emitRedirects(context, command.place, own);
+    return writesElsewhere(own) ? undefined : output;
+  }
+
+  private runCompound(command: Exclude<Command, { kind: "simple" }>, context: Context): string | undefined {
+    const { environment } = context;
+    const expander = this.expander(context, command.place);
+    switch (command.kind) {
+      case "group":
+        return this.runScript(command.body, command.subshell ? this.inSubshell(context) : context);
+      case "if": {
+        const ways: Environment[] = [];
+        for (const branch of command.branches) {
+          this.runScript(branch.condition, context);
+          ways.push(this.runWay(branch.body, context));
+        }
+        if (command.otherwise !== undefined) ways.push(this.runWay(command.otherwise, context));
+        for (const way of ways) environment.merge(way);
+        return undefined;
+      }
+      case "case": {
+        evaluate(expander, command.subject);
+        const ways: Environment[] = [];
+        for (const branch of command.branches) {
+          for (const pattern of branch.patterns) evaluate(expander, pattern);
+          // With ";&" a branch goes on where the one before it ended.
+          for (const way of ways) environment.merge(way);
+          ways.push(this.runWay(branch.body, context));
+        }
+        for (const way of ways) environment.merge(way);
+        return undefined;
+      }
+      case "while":
+        this.loosen([command.condition, command.body], environment);
+        this.runScript(command.condition, context);
+        environment.merge(this.runWay(command.body, context));
+        return undefined;
+      case "for":
+        this.runFor(command, context);
+        return undefined;
+      case "evaluate":
+        for (const word of command.words) evaluate(expander, word);
+        if (command.body !== undefined) {
+          this.loosen([command.body], environment);
+          environment.merge(this.runWay(command.body, context));
+        }
+        return undefined;
+      case "function":
+        environment.define(command.name, command.body);
+        this.uncalled.set(command.body, { name: command.name, context });
+        return "";
+      case "coproc":
+        this.runCommand(command.body, { ...this.inSubshell(context), via: [...context.via, "coproc"] });
+        return undefined;
+    }
+  }
+
+  /** One of several ways: what it sets is merged by the caller. */
+  private runWay(body: Script, context: Context): Environment {
+    const inner = this.inSubshell(context);
+    this.runScript(body, inner);
+    return inner.environment;
+  }
+
+  /** What a loop's body sets may already be set when it begins. */
+  private loosen(scripts: readonly Script[], environment: Environment): void {
+    const names = assignedIn(scripts, environment);
+    if (names === undefined) environment.forget();
+    else for (const name of names) environment.set(name, undefined);
+  }
+
+  private runFor(command: Extract<Command, { kind: "for" }>, context: Context): void {
+    const { environment } = context;
+    const expander = this.expander(context, command.place);
+    const values = command.values?.flatMap((word) => expandWord(expander, word)) ?? environment.positional;
+    this.loosen([command.body], environment);
+    const followed =
+      values !== undefined &&
+      values.length <= MAX_FOR_VALUES &&
+      values.every((field) => isKnown(field.text) && !field.pattern);
+    for (const value of followed ? values.map((field) => field.text) : [undefined]) {
+      const inner = this.inSubshell(context);
+      inner.environment.set(command.variable, value);
+      this.runScript(command.body, inner);
+      environment.merge(inner.environment);
+    }
+    environment.set(command.variable, undefined);
+  }
+
+  // Simple commands
+
+  private runSimple(command: Extract<Command, { kind: "simple" }>, outer: Context): string | undefined {
+    const first = this.commands.length;
+    const { context, own } = this.redirect(command.redirects, outer, command.place);
+    const expander = this.expander(context, command.place);
+    const assignments = command.assignments.map((each) => this.assign(each, expander));
+    const fields = command.words.flatMap((word) => expandWord(expander, word));
+    const made = this.commands.slice(first);
+    const reads = [...context.reads, ...fields.flatMap((field) => field.content?.from ?? [])];
+    const call: Call = { ...context, reads, fields, place: command.place, assignments, made, inShell: true };
+    this.runVariables(call);
+    if (fields.length === 0) {
+      for (const { name, value } of assignments) context.environment.set(name, value);
+      if (own.length > 0) this.emitRedirects(context, command.place, own);
+      return made.length === 0 ? "" : undefined;
+    }
+    this.runAlias(command, call);
+    const output = this.run(call);
+    return writesElsewhere(own) ? undefined : output;
+  }
+
+  private assign(assignment: Assignment, expander: Expander): ShellAssignment {
+    const values = assignment.words.map((word) => expandValue(expander, word));
+    const value = assignment.plain ? known(values.at(-1) ?? "") : undefined;
+    return { name: assignment.name, value };
+  }
+
+  /** Assignments that make the shell or a program run something. */
+  private runVariables(call: Call): void {
+    for (const { name, value } of call.assignments) this.runVariable(call, name, value);
+  }
+
+  /** What setting a variable makes run. */
+  runVariable(call: Call, name: string, value: string | undefined): void {
+    if (PROMPT_VARIABLES.has(name)) {
+      if (value === undefined) this.emitUnknown(call, name);
+      else this.expandText(call, value, name);
+    }
+    if (!COMMAND_VARIABLES.has(name)) return;
+    if (value === undefined) this.emitUnknown(call, name);
+    else if (value !== "") this.runText(call, value, new Environment(), name);
+  }
+
+  /** An alias is text in front of the rest. Not every shell expands it here, so the name counts as well. */
+  private runAlias(command: Extract<Command, { kind: "simple" }>, call: Call): void {
+    const word = command.words[0]?.parts;
+    const part = word?.length === 1 ? word[0] : undefined;
+    if (part?.kind !== "text" || part.quoted || !call.environment.aliases.has(part.text)) return;
+    const name = part.text;
+    if (this.expandingAliases.has(name)) return;
+    const value = call.environment.aliases.get(name);
+    if (value === undefined) {
+      this.emitUnknown(call, `alias ${name}`);
+      return;
+    }
+    this.expandingAliases.add(name);
+    this.runText(call, value + command.tail, call.environment.fork(), `alias ${name}`);
+    this.expandingAliases.delete(name);
+  }
+
+  /** Runs a command whose words are known as far as they can be. */
+  private run(call: Call): string | undefined {
+    this.steps += 1;
+    const name = call.fields[0]!.text;
+    const defined = call.inShell ? call.environment.functions.get(name) : undefined;
+    if (defined !== undefined) {
+      const output = this.callFunction(name, defined, call);
+      if (defined.certain) return output;
+    }
+    const base = baseName(call.fields[0]!);
+    if (base === undefined) {
+      this.emitUnknown(call);
+      if (call.inShell) call.environment.forget();
+      return undefined;
+    }
+    if (call.inShell && !name.includes("/")) {
+      const handled = runBuiltin(this, call, base);
+      if (handled !== undefined) return handled.output;
+    }
+    const wrapped = runWrapper(this, call, base);
+    if (wrapped !== undefined) return wrapped.output;
+    this.emit(call);
+    return this.outputOf(call);
+  }
+
+  outputOf(call: Call): string | undefined {
+    const [name, ...args] = call.fields;
+    // A function of the same name may be what runs.
+    const shadowed = name === undefined || call.environment.functions.has(name.text);
+    return shadowed ? undefined : outputOf(baseName(name) ?? "", args, call.stdin);
+  }
+
+  runFields(
+    call: Call,
+    fields: readonly Field[],
+    changes: Partial<Call>,
+    ...via: readonly string[]
+  ): string | undefined {
+    if (fields.length === 0) return undefined;
+    if (call.via.length > 64) {
+      this.problem(call.place, "a command stands behind more than 64 others");
+      return undefined;
+    }
+    return this.run({ ...call, inShell: false, ...changes, fields, via: [...call.via, ...via] });
+  }
+
+  private callFunction(name: string, { body }: ShellFunction, call: Call): string | undefined {
+    const times = this.running.filter((each) => each === name).length;
+    if (times > 1 || this.running.length > 16) return undefined;
+    const { environment } = call;
+    const { positional } = environment;
+    this.uncalled.delete(body);
+    this.running.push(name);
+    environment.hidden.push(new Map());
+    environment.positional = times > 0 ? undefined : call.fields.slice(1);
+    for (const { name: variable, value } of call.assignments) environment.set(variable, value);
+    const output = this.runCommand(body, { ...call, via: [...call.via, `function ${name}`] });
+    for (const [variable, value] of environment.hidden.pop() ?? []) environment.set(variable, value);
+    for (const { name: variable } of call.assignments) environment.set(variable, undefined);
+    environment.positional = positional;
+    this.running.pop();
+    return output;
+  }
+
+  // Words and redirections
+
+  private expander(context: Context, place: number): Expander {
+    return {
+      environment: context.environment,
+      substitute: (script, via) => {
+        const first = this.commands.length;
+        const inner = { ...this.inSubshell(context), via: [...context.via, via], redirects: [] };
+        const text = this.runScript(script, inner);
+        return { text, from: this.commands.slice(first) };
+      },
+      expandAgain: (text) => this.expandText(asCall(context, place), text, "arithmetic"),
+      problem: (what) => this.problem(place, what),
+    };
+  }
+
+  private redirect(redirects: readonly Redirect[], outer: Context, place: number) {
+    if (redirects.length === 0) return { context: outer, own: [] };
+    const own: ShellRedirect[] = [];
+    let { stdin, reads } = outer;
+    const expander = this.expander(outer, place);
+    for (const { operator, target, body } of redirects) {
+      if (operator === "<<" || operator === "<<-") {
+        own.push({ operator, target: known(expandTarget(target)) });
+        stdin = given("here-document", body === undefined ? "" : expandValue(expander, body));
+      } else if (operator === "<<<") {
+        const text = expandValue(expander, target);
+        own.push({ operator, target: known(text) });
+        stdin = given("here-string", `${text}\n`);
+      } else {
+        const { text, content } = processContent(expander, target);
+        own.push({ operator, target: known(text) });
+        if (operator === "<" || operator === "0<" || operator === "<&") stdin = { kind: "file" };
+        if (content !== undefined && operator === "<") {
+          stdin = { kind: "content", via: "<(…)", content };
+          reads = [...reads, ...content.from];
+        }
+      }
+    }
+    return { context: { ...outer, stdin, reads, redirects: [...outer.redirects, ...own] }, own };
+  }
+
+  // What is found
+
+  emit(call: Call): void {
+    const [name, ...args] = call.fields;
+    this.add(
+      call,
+      name === undefined ? undefined : baseName(name),
+      name && known(name.text),
+      args,
+      call.reads,
+    );
+  }
+
+  emitUnknown(call: Call, ...via: readonly string[]): void {
+    const args = via.length === 0 ? call.fields.slice(1) : [];
+    const reads = [...call.reads, ...call.made.filter((each) => !call.reads.includes(each))];
+    const path = [...call.via, ...via];
+    // The same place may be unknown for several reasons.
+    const key = JSON.stringify([call.place, path, args]);
+    if (this.unknown.has(key)) return;
+    this.unknown.add(key);
+    this.add({ ...call, via: path }, undefined, undefined, args, reads);
+  }
+
+  /** Redirections without a command make and empty files. */
+  private emitRedirects(context: Context, place: number, own: readonly ShellRedirect[]): void {
+    const nothing = asCall({ ...context, redirects: own }, place);
+    this.add(nothing, ":", ":", [], []);
+  }
+
+  private add(
+    call: Call,
+    name: string | undefined,
+    path: string | undefined,
+    args: readonly Field[],
+    reads: readonly ShellCommand[],
+  ): void {
+    if (this.commands.length >= MAX_STEPS) {
+      this.problem(call.place, `more than ${MAX_STEPS} commands`);
+      return;
+    }
+    this.commands.push({
+      name,
+      path,
+      args: args.map((field) => known(field.text)),
+      patterns: args.flatMap((field, index) => (field.pattern ? [index] : [])),
+      ...this.position(call.place),
+      via: call.via,
+      redirects: call.redirects,
+      reads,
+      assignments: call.assignments,
+    });
+  }
+}
+
+/** A context as a call without words. */
+function asCall(context: Context, place: number): Call {
+  return { ...context, fields: [], place, assignments: [], made: [], inShell: false };
+}
+
+function given(via: string, text: string): Stdin {
+  return { kind: "content", via, content: { text: text.replaceAll(UNKNOWN_WORDS, UNKNOWN), from: [] } };
+}
+
+/** A here-document's delimiter is not expanded. */
+function expandTarget(word: Redirect["target"]): string {
+  return word.parts.map((part) => (part.kind === "text" ? part.text : UNKNOWN)).join("");
+}
+
+/** True when standard output goes to a file or to another descriptor. */
+function writesElsewhere(redirects: readonly ShellRedirect[]): boolean {
+  return redirects.some(({ operator }) => /^(?:1?>|&>)/.test(operator));
+}
