@@ -39,4 +39,12 @@ export {
   type TerminalOptions,
 } from "./sandbox/index.js";
 export { GuestConnection, type Runner } from "./wire/index.js";
-export { AgentWorkspace, type Entry, PathTraversalError } from "./workspace/index.js";
+export {
+  AgentWorkspace,
+  type Collected,
+  type CollectOptions,
+  type Entry,
+  type InputFile,
+  type OutputFile,
+  PathTraversalError,
+} from "./workspace/index.js";
