@@ -28,6 +28,7 @@ export const ERROR_CODES = {
   SESSION_NOT_FOUND: { http: 404, exit: 66, retryable: false },
   SANDBOX_DISABLED: { http: 403, exit: 69, retryable: false },
   SANDBOX_NOT_RUNNING: { http: 409, exit: 69, retryable: true },
+  SANDBOX_BUSY: { http: 409, exit: 75, retryable: true },
   SANDBOX_START_FAILED: { http: 503, exit: 70, retryable: true },
   SANDBOX_LOST: { http: 502, exit: 70, retryable: true },
   // What this host or backend can do

@@ -1,10 +1,13 @@
 import type { LimitsConfig } from "../config/index.js";
+import type { Isolation } from "../risk/required-sandbox.js";
 import type { Runner } from "../wire/runner.js";
 
 /** What a backend can enforce on this host. The manager refuses a limit or a policy that needs more. */
 export interface Capabilities {
   /** Is there a boundary that hostile code cannot cross? `auto` only chooses backends where this is true. */
   readonly isolates: boolean;
+  /** How strong that boundary is. Left out: `process`, the weakest that is one. */
+  readonly isolation?: Exclude<Isolation, "none">;
   /** `none`: no network at all. `all-or-nothing`: the host's network. `per-host`: by domain. */
   readonly network: "none" | "all-or-nothing" | "per-host";
   readonly memoryLimit: boolean;

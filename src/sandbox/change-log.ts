@@ -44,6 +44,11 @@ export class ChangeLog {
     return beginning;
   }
 
+  /** True for the file of a program that stands in the workspace now. */
+  isProgram(path: string): boolean {
+    return this.#programs.has(path);
+  }
+
   /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
   async end(
     beginning: Beginning,

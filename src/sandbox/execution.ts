@@ -2,10 +2,10 @@ import { SandboxError } from "../errors.js";
 import type { ExecutionResult } from "./result.js";
 
 /** What happens while a command runs, in the order it happens. The last event is the exit. */
-export type ExecutionEvent =
+export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult> =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "stdout" | "stderr"; readonly data: Buffer }
-  | { readonly type: "exit"; readonly result: ExecutionResult };
+  | { readonly type: "exit"; readonly result: Result };
 
 /** Where a running command's output goes. */
 export interface OutputSink {
@@ -14,17 +14,27 @@ export interface OutputSink {
   onDrain: (() => void) | undefined;
 }
 
+/** An execution as whoever runs it sees it. */
+export interface ExecutionSink extends OutputSink {
+  /** Tells the iterator that the process exists. */
+  started(pid: number): void;
+  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  readonly signal: AbortSignal;
+}
+
 const QUEUE_BYTES = 1024 * 1024;
 
 /**
  * A command on its way: await it for its result, or iterate it for its events. When it streams, unread events
  * hold the program back instead of filling memory.
  */
-export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent>, OutputSink {
+export class Execution<Result extends ExecutionResult = ExecutionResult>
+  implements PromiseLike<Result>, AsyncIterable<ExecutionEvent<Result>>, ExecutionSink
+{
   onDrain: (() => void) | undefined;
-  readonly #result: Promise<ExecutionResult>;
+  readonly #result: Promise<Result>;
   readonly #streams: boolean;
-  readonly #queue: ExecutionEvent[] = [];
+  readonly #queue: ExecutionEvent<Result>[] = [];
   #queued = 0;
   #discards = false;
   #iterated = false;
@@ -33,7 +43,7 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
   #ended = false;
   #failure: unknown;
 
-  constructor(streams: boolean, start: (sink: Execution) => Promise<ExecutionResult>) {
+  constructor(streams: boolean, start: (sink: ExecutionSink) => Promise<Result>) {
     this.#streams = streams;
     this.#result = Promise.resolve().then(() => start(this));
     this.#result.then(
@@ -46,8 +56,8 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
   }
 
   // biome-ignore lint/suspicious/noThenProperty: being awaitable is the point
-  then<A = ExecutionResult, B = never>(
-    onFulfilled?: ((result: ExecutionResult) => A | PromiseLike<A>) | null,
+  then<A = Result, B = never>(
+    onFulfilled?: ((result: Result) => A | PromiseLike<A>) | null,
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     // Awaited instead of iterated: nobody will take the events.
@@ -55,11 +65,11 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     return this.#result.then(onFulfilled, onRejected);
   }
 
-  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<ExecutionResult | B> {
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<Result | B> {
     return this.then(undefined, onRejected);
   }
 
-  finally(onFinally: () => void): Promise<ExecutionResult> {
+  finally(onFinally: () => void): Promise<Result> {
     return this.then().finally(onFinally);
   }
 
@@ -72,7 +82,7 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     return "Execution";
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent> {
+  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent<Result>> {
     if (!this.#streams) {
       throw new SandboxError("INVALID_ARGUMENT", "Only an execution that streams has events to iterate", {
         hint: "Pass { stream: true }, or await the execution for its result.",
@@ -113,7 +123,7 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     return this.#queued < QUEUE_BYTES;
   }
 
-  #took(event: ExecutionEvent): void {
+  #took(event: ExecutionEvent<Result>): void {
     if (event.type !== "stdout" && event.type !== "stderr") return;
     const wasFull = this.#queued >= QUEUE_BYTES;
     this.#queued -= event.data.length;
@@ -127,14 +137,14 @@ export class Execution implements PromiseLike<ExecutionResult>, AsyncIterable<Ex
     this.onDrain?.();
   }
 
-  #push(event: ExecutionEvent): void {
+  #push(event: ExecutionEvent<Result>): void {
     if (!this.#discards || event.type === "exit") this.#queue.push(event);
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
   }
 
-  #end(exit: ExecutionEvent | undefined): void {
+  #end(exit: ExecutionEvent<Result> | undefined): void {
     this.#ended = true;
     if (exit !== undefined) this.#push(exit);
     const wake = this.#wake;

@@ -35,6 +35,8 @@ export interface ExecutionResult {
   /** Created or modified, relative to the workspace, sorted. */
   readonly filesWritten: readonly string[];
   readonly filesDeleted: readonly string[];
+  /** Left out: nobody looked, because nobody asked for it or this backend cannot tell. */
+  readonly filesRead?: readonly string[];
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
@@ -47,6 +49,7 @@ interface ResultContext {
   readonly sessionId: string;
   readonly filesWritten: readonly string[];
   readonly filesDeleted: readonly string[];
+  readonly filesRead?: readonly string[];
   readonly timeoutMs: number;
 }
 

@@ -3,7 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
-import type { Execution } from "./execution.js";
+import type { ExecutionSink } from "./execution.js";
 import { OutputCollector } from "./output-collector.js";
 import type { Reason } from "./result.js";
 
@@ -56,7 +56,7 @@ export async function runCommand(
   instance: Instance,
   request: RunRequest,
   options: CommandOptions,
-  execution: Execution,
+  execution: ExecutionSink,
 ): Promise<CommandOutcome> {
   const killsBefore = await instance.memoryKills();
   const startedAt = performance.now();
@@ -150,7 +150,7 @@ function consume(
   streams: boolean,
   budget: { left: number },
   collector: OutputCollector,
-  execution: Execution,
+  execution: ExecutionSink,
   ending: Ending,
 ): Promise<void> {
   const output = handle[type];

@@ -4,7 +4,7 @@ import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
 import { ChangeLog } from "./change-log.js";
-import { Execution } from "./execution.js";
+import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
 import { findLanguage, type Language, languageUnavailable } from "./languages.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
@@ -42,6 +42,11 @@ export interface SandboxSettings {
   readonly warm: (language: Language) => WarmSettings;
 }
 
+/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
+export interface ReadLog {
+  take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
+}
+
 export interface SandboxInit {
   readonly instance: Instance;
   readonly type: string;
@@ -49,8 +54,16 @@ export interface SandboxInit {
   /** Closed with the sandbox. */
   readonly workspace: WorkspaceFiles;
   readonly settings: SandboxSettings;
+  /** Left out: results do not say what was read. */
+  readonly reads?: ReadLog;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;
+}
+
+interface FilesTouched {
+  readonly written: readonly string[];
+  readonly deleted: readonly string[];
+  readonly read: readonly string[] | undefined;
 }
 
 /** A running sandbox of one session. */
@@ -65,6 +78,7 @@ export class Sandbox {
   readonly #changes: ChangeLog;
   readonly #warm: WarmInterpreters;
   readonly #workspace: WorkspaceFiles;
+  readonly #reads: ReadLog | undefined;
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   #stopping: Promise<void> | undefined;
   #active = 0;
@@ -77,6 +91,7 @@ export class Sandbox {
     this.#instance = init.instance;
     this.#settings = init.settings;
     this.#workspace = init.workspace;
+    this.#reads = init.reads;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
     this.files = new SandboxFiles(init.workspace, {
@@ -126,7 +141,7 @@ export class Sandbox {
 
   /** The same, with the events in an execution that has begun already. */
   async execInto(
-    sink: Execution,
+    sink: ExecutionSink,
     argv: readonly string[],
     options: ExecOptions = {},
   ): Promise<ExecutionResult> {
@@ -149,7 +164,7 @@ export class Sandbox {
   }
 
   /** The same, with the events in an execution that has begun already. */
-  async runCodeInto(sink: Execution, options: RunCodeOptions): Promise<ExecutionResult> {
+  async runCodeInto(sink: ExecutionSink, options: RunCodeOptions): Promise<ExecutionResult> {
     if (typeof options.language !== "string" || typeof options.code !== "string") {
       throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
         hint: 'For example { language: "python", code: "print(1)" }.',
@@ -223,7 +238,7 @@ export class Sandbox {
     language: Language,
     program: ProgramFile,
     options: RunCodeOptions,
-    execution: Execution,
+    execution: ExecutionSink,
   ): Promise<ExecutionResult> {
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/${program.path}`;
@@ -249,7 +264,7 @@ export class Sandbox {
   async #execute(
     request: Omit<RunRequest, "env" | "cwd">,
     options: ExecOptions,
-    execution: Execution,
+    execution: ExecutionSink,
   ): Promise<ExecutionResult> {
     this.#assertRunning();
     checkOptions(options);
@@ -258,6 +273,7 @@ export class Sandbox {
     this.#active++;
     try {
       await before.snapshot;
+      await this.#reads?.take();
       const outcome = await runCommand(
         this.#instance,
         { ...request, env: { ...this.#instance.baseEnv, ...options.env }, cwd: this.#directory(options.cwd) },
@@ -271,7 +287,9 @@ export class Sandbox {
         },
         execution,
       );
-      return this.#result(outcome, await this.#changes.end(before), options.timeoutMs);
+      const reads = await this.#reads?.take();
+      const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
+      return this.#result(outcome, { ...(await this.#changes.end(before)), read }, options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);
@@ -281,7 +299,7 @@ export class Sandbox {
 
   #result(
     outcome: CommandOutcome,
-    changes: { readonly written: readonly string[]; readonly deleted: readonly string[] } | undefined,
+    changes: FilesTouched | undefined,
     timeoutMs = this.#settings.timeoutMs,
   ): ExecutionResult {
     if (!outcome.clean) this.#stopInBackground();
@@ -291,6 +309,7 @@ export class Sandbox {
       sessionId: this.sessionId,
       filesWritten: changes?.written ?? [],
       filesDeleted: changes?.deleted ?? [],
+      ...(changes?.read !== undefined && { filesRead: changes.read }),
       timeoutMs,
     });
   }

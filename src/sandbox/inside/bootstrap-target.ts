@@ -34,11 +34,18 @@ export function createRunnerTarget(inside: Inside, timeoutMs: number): Bootstrap
   const copyFile = async ({ from, to }: Copy) => {
     refuseLinks(to, to.components.length - 1);
     const { fd, stat } = openRegularFile(from.fd, from.path);
-    await sendFile(runner, `${guestWorkspace}/${to.text}`, readDescriptor(fd), {
-      shown: to.text,
-      mode: stat.mode & 0o777,
-      idleMs: timeoutMs,
-    });
+    const content = readDescriptor(fd);
+    try {
+      const mode = stat.mode & 0o777;
+      await sendFile(runner, `${guestWorkspace}/${to.text}`, content, {
+        shown: to.text,
+        mode,
+        idleMs: timeoutMs,
+      });
+    } finally {
+      // Also when nobody has read from it.
+      content.destroy();
+    }
     planted.delete(to.text);
   };
 

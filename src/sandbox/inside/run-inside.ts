@@ -56,6 +56,8 @@ export async function runInside({ runner, baseEnv }: Inside, command: InsideComm
   handle.stderr.on("data", (chunk: Buffer) => {
     stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_STDERR_BYTES);
   });
+  // One that never started is told of by `started`.
+  handle.exit.catch(() => undefined);
   const drained = Promise.all([closed(handle.stdout), closed(handle.stderr)]);
   handle.stdin.end();
 
