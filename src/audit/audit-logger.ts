@@ -147,7 +147,8 @@ export class AuditLogger {
   /** Resolves when everything so far is written, on disk, and with the sinks. */
   async flush(): Promise<void> {
     while (this.#draining !== undefined) await this.#draining;
-    if (this.#queue.size > 0) await this.#drain();
+    if (this.#queue.size > 0) await this.#startDrain();
+    else if (this.#failure !== undefined) await this.#commit();
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#fsync !== "never") await this.#sync();
     for (const sink of this.#sinks) await sink.flush?.();
@@ -157,7 +158,9 @@ export class AuditLogger {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const open = [...this.#open.values()].map((body) =>
+    // One that waits to be written has ended.
+    const running = [...this.#open.values()].filter(({ id }) => !this.#queue.has(id));
+    const open = running.map((body) =>
       this.#end(body, { result: "interrupted", error: "The log was closed before this ended" }),
     );
     try {
@@ -190,8 +193,13 @@ export class AuditLogger {
       // One that is owed since an earlier failure is replaced.
       this.#queue.delete(body.id);
       this.#queue.set(body.id, { body, owed, resolve, reject });
-      this.#draining ??= this.#drain();
+      void this.#startDrain();
     });
+  }
+
+  #startDrain(): Promise<void> {
+    this.#draining ??= this.#drain();
+    return this.#draining;
   }
 
   /** Writes until nothing waits, or nothing can be written. */

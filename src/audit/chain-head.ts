@@ -64,8 +64,8 @@ function atAnchor(directory: string, segments: readonly Segment[], anchor: Ancho
   return cutBack(directory, until(segments, file), (last) => {
     const lost = { first_lost: last + 1, last_lost: seq };
     return wasPowerCut(anchor, last)
-      ? recovered(`Records ${last + 1} to ${seq} were lost when the machine stopped`, lost)
-      : gap(`Records ${last + 1} to ${seq} were removed`, lost);
+      ? recovered(`${recordsWere(last + 1, seq)} lost when the machine stopped`, lost)
+      : gap(`${recordsWere(last + 1, seq)} removed`, lost);
   });
 }
 
@@ -196,6 +196,11 @@ function readRange(path: string, from: number, to: number): Buffer {
 
 function until(segments: readonly Segment[], last: string): Segment[] {
   return segments.filter(({ name }) => name <= last);
+}
+
+/** "Record 5 was", "Records 5 to 7 were". */
+export function recordsWere(first: number, last: number): string {
+  return first === last ? `Record ${first} was` : `Records ${first} to ${last} were`;
 }
 
 function emptyHead(): Head {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeAll } from "../workspace/atomic-write.js";
-import { type ChainNote, type FoundHead, findHead } from "./chain-head.js";
+import { type ChainNote, type FoundHead, findHead, recordsWere } from "./chain-head.js";
 import { createBody } from "./compose-record.js";
 import { type Head, HeadAnchor } from "./head-anchor.js";
 import { bootId } from "./maker.js";
@@ -100,7 +100,7 @@ export class ChainWriter {
     const { head, notes } = found;
     if (head.seq >= this.seq || notes.length > 0) return found;
     const lost = { first_lost: head.seq + 1, last_lost: this.seq };
-    const error = `Records ${lost.first_lost} to ${lost.last_lost} were removed`;
+    const error = `${recordsWere(lost.first_lost, lost.last_lost)} removed`;
     return { head, notes: [{ eventType: "audit_gap", error, details: lost }] };
   }
 

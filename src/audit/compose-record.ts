@@ -186,7 +186,9 @@ function cutAt(safe: string, max: number): number {
 /** Three decimals, and no exponent: other languages must print the same digits. */
 function number(value: unknown): number | null {
   if (typeof value !== "number" || !(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) return null;
-  return Number.isInteger(value) ? value : Math.round(value * 1000) / 1000;
+  const rounded = Number.isInteger(value) ? value : Math.round(value * 1000) / 1000;
+  // No negative zero: JSON has none.
+  return rounded + 0;
 }
 
 function list(

@@ -29,7 +29,7 @@ const HINT =
   /A[KSBC][IC]A|gh[pousr]_|github_pat_|glpat-|xox|[sr]k[_-]|AIza|npm_|hf_|eyJ|:\/\/|authorization|bearer|pass|pwd|secret|token|credential|key|\s-u|--user/i;
 const NAME =
   "(?:pass(?:word|wd|phrase)?|pwd|secret|token|credential|(?:api|access|private|secret|account)[_-]?key)s?";
-const VALUE = String.raw`(?:"[^"\r\n]{0,4096}"?|'[^'\r\n]{0,4096}'?|[^\s"'&;,)\]}]{1,4096})`;
+const VALUE = String.raw`(?:"[^"\r\n]{0,4096}"?|'[^'\r\n]{0,4096}'?|[^\s"'&;]{1,4096})`;
 
 /** Text to keep in front, and the secret behind it. */
 const AFTER: readonly RegExp[] = [

@@ -187,6 +187,7 @@ class ChainCheck {
         `The anchor that says where the log ends is ${this.#anchor}: the end may have been cut off`,
       );
     }
+    if (this.#file === "") this.#file = this.#anchor.file;
     for (const [point, who] of this.#points) {
       if (point.seq > last && !(point === this.#anchor && this.#mayEndAt(last))) {
         return this.#problem(
