@@ -10,6 +10,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     teardownTimeout: 30_000,
     globalSetup: ["test/setup/leak-check.ts"],
+    setupFiles: ["test/setup/property-seed.ts"],
     reporters: ["default", "./test/setup/count-reporter.ts"],
   },
 });
