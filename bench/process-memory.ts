@@ -6,13 +6,17 @@ interface Process {
   readonly name: string;
 }
 
-/** Private bytes of each child of that name together with everything below it. */
-export async function privateMemoryOfChildren(parent: number, name: string): Promise<number[]> {
+/** Private bytes of each topmost process of that name below another one, together with everything below it. */
+export async function privateMemoryBelow(parent: number, name: string): Promise<number[]> {
   const processes = await readProcesses();
   const children = new Map<number, number[]>();
   for (const { pid, parent: above } of processes) children.set(above, [...(children.get(above) ?? []), pid]);
   const family = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(family)];
-  const roots = processes.filter((each) => each.parent === parent && each.name === name);
+  const below = new Set(family(parent));
+  const names = new Map(processes.map((each) => [each.pid, each.name]));
+  const roots = processes.filter(
+    (each) => below.has(each.pid) && each.name === name && names.get(each.parent) !== name,
+  );
   return Promise.all(
     roots.map(async ({ pid }) =>
       (await Promise.all(family(pid).map(privateBytes))).reduce((sum, bytes) => sum + bytes, 0),

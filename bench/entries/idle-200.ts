@@ -1,7 +1,7 @@
 import type { Sandbox } from "skerry";
 import type { Benchmark } from "../benchmark.js";
 import { percentile } from "../measure.js";
-import { privateMemoryOfChildren } from "../process-memory.js";
+import { privateMemoryBelow } from "../process-memory.js";
 import type { Workbench } from "../workbench.js";
 
 const COUNT = 200;
@@ -36,7 +36,7 @@ export const idle200: Benchmark = {
       bench.progress(index + 1, count);
     }
     const answered = await countAnswers(bench, sandboxes);
-    const memory = await privateMemoryOfChildren(process.pid, "bwrap");
+    const memory = await privateMemoryBelow(process.pid, "bwrap");
     return {
       ours: times.slice(-ENDS),
       baseline: times.slice(0, ENDS),
