@@ -87,6 +87,24 @@ for (let done = 0; done < Number(count); ) {
   lock.release();
 }
 `;
+/** Is stopped between its look at a dead lock and its claim to the next one. */
+const LATECOMER = `
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { AppendLock } from "./append-lock.mjs";
+import { makerLabel } from "./maker.mjs";
+const { symlinkSync } = fs;
+fs.symlinkSync = (target, path) => {
+  if (path.endsWith("lock.2")) {
+    fs.writeSync(1, "looked\\n");
+    fs.readSync(0, Buffer.alloc(3));
+  }
+  symlinkSync(target, path);
+};
+syncBuiltinESMExports();
+fs.writeSync(1, new AppendLock(process.argv[2], makerLabel("late")).tryAcquire() + "\\n");
+process.exit(0);
+`;
 const OPENER = `
 import { AuditLogger } from "./audit.mjs";
 try {
@@ -115,7 +133,7 @@ beforeAll(async () => {
     platform: "node",
     format: "esm",
   });
-  const sources = { WRITER, STARTER, RECOVERER, HOLDER, OPENER };
+  const sources = { WRITER, STARTER, RECOVERER, HOLDER, LATECOMER, OPENER };
   for (const [name, source] of Object.entries(sources)) writeFileSync(join(programs, `${name}.mjs`), source);
 });
 
@@ -291,6 +309,20 @@ describe("the lock", () => {
     lock.release();
     expect(locks()).toEqual([]);
   }, 60_000);
+
+  it("is not taken by one who comes late, after another took it over from the dead and gave it back", async () => {
+    symlinkSync(dead(), join(directory, "lock"));
+    const late = await start("LATECOMER");
+    const [quick, next] = [make(), make()];
+    expect(quick.tryAcquire()).toBe(true);
+    quick.release();
+    expect(next.tryAcquire()).toBe(true);
+    late.go();
+    await late.closed;
+    expect(late.lines).toEqual(["looked", "false"]);
+    expect(locks()).toEqual(["lock"]);
+    next.release();
+  });
 
   it("is not taken from a name that is no process", () => {
     symlinkSync("999999-1-x", join(directory, "lock"));
