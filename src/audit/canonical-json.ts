@@ -19,6 +19,22 @@ export function canonicalJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
+/** True when the text is canonical, but for its last key, which may be any. */
+export function isCanonicalButLast(text: string, value: { readonly [key: string]: Json }): boolean {
+  let before = "";
+  let last: string | undefined;
+  for (const key of Object.keys(value)) {
+    if (last !== undefined) {
+      if (last < before || !isSorted(value[last] as Json)) return false;
+      before = last;
+    }
+    last = key;
+  }
+  // What was parsed has its keys in the order of the text.
+  const json = JSON.stringify(value);
+  return json === text || toAscii(json) === text;
+}
+
 /** True when all keys are in order already. Throws for what JSON cannot say. */
 function isSorted(value: Json): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
