@@ -1,4 +1,5 @@
 import type { Benchmark } from "../benchmark.js";
+import { audit100k } from "./audit-100k.js";
 import { cliRun } from "./cli-run.js";
 import { createTrue } from "./create-true.js";
 import { execPython } from "./exec-python.js";
@@ -16,4 +17,5 @@ export const ENTRIES: readonly Benchmark[] = [
   output1Gib,
   humanevalFresh,
   idle200,
+  audit100k,
 ];
