@@ -121,7 +121,8 @@ void wire_send(uint8_t type, uint32_t id, const void *payload, size_t length);
 uint8_t *wire_reserve(size_t payload);
 void wire_commit(uint8_t type, uint32_t id, size_t length);
 void wire_failed(uint32_t id, int error, const char *what);
-bool wire_read(void); /* false at end of file */
+typedef void frame_handler(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t length);
+bool wire_read(frame_handler *handle); /* false at end of file */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 
 struct fields {
@@ -194,6 +195,9 @@ int kill_strays(void);
 
 /* launch.c */
 int launch(void);
+
+/* watch.c */
+int watch(void);
 
 /* extents.c */
 int print_extents(const char *path);

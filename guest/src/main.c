@@ -22,7 +22,7 @@ static void add_credit(struct channel *c, const uint8_t *payload, uint32_t lengt
   *credit += more;
 }
 
-void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t length) {
+static void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t length) {
   struct fields fields = {.at = payload, .end = payload + length};
   if (id & 0x80000000u && type != F_DATA && type != F_CREDIT && type != F_CLOSE) die("the host used our ids");
   switch (type) {
@@ -160,12 +160,13 @@ static int serve(void) {
       while (read(ended, info, sizeof info) > 0) continue;
       exec_reap();
     }
-    if (polled[0].revents != 0 && !wire_read()) return leave();
+    if (polled[0].revents != 0 && !wire_read(handle_frame)) return leave();
   }
 }
 
 int main(int argc, char **argv) {
   if (argc == 2 && strcmp(argv[1], "--launch") == 0) return launch();
+  if (argc == 2 && strcmp(argv[1], "--watch") == 0) return watch();
   if (argc == 3 && strcmp(argv[1], "--extents") == 0) return print_extents(argv[2]);
   if (argc == 3 && strcmp(argv[1], "--pids") == 0) {
     rlim_t most = strtoul(argv[2], NULL, 10);
@@ -174,5 +175,5 @@ int main(int argc, char **argv) {
     return serve();
   }
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--pids N | --launch | --extents FILE]");
+  die("usage: skerry-guest [--pids N | --launch | --watch | --extents FILE]");
 }

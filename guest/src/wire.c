@@ -13,8 +13,6 @@
 #define HEADER 12
 #define OUT_CAPACITY (512u * 1024)
 
-void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t length);
-
 static uint8_t in[HEADER + MAX_PAYLOAD];
 static size_t in_used;
 
@@ -113,7 +111,7 @@ void wire_failed(uint32_t id, int error, const char *what) {
 }
 
 /* Reads what is there and handles every whole frame in it. */
-bool wire_read(void) {
+bool wire_read(frame_handler *handle) {
   for (;;) {
     ssize_t n = read(0, in + in_used, sizeof in - in_used);
     if (n == 0) return false;
@@ -129,7 +127,7 @@ bool wire_read(void) {
       if (in_used - at < HEADER + length) break;
       uint32_t type = get_u32(in + at + 8);
       if (type > 0xff) die("the host sent an unknown frame");
-      handle_frame((uint8_t)type, get_u32(in + at + 4), in + at + HEADER, length);
+      handle((uint8_t)type, get_u32(in + at + 4), in + at + HEADER, length);
       at += HEADER + length;
     }
     memmove(in, in + at, in_used - at);
