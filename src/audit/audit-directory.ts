@@ -52,7 +52,14 @@ export class AuditDirectory {
   begin(body: AuditBody, durably: boolean): void {
     this.open();
     this.#journal!.begin({ body, after: this.#lastSeq() });
-    if (durably) this.#journal!.flush();
+    if (!durably) return;
+    try {
+      this.#journal!.flush();
+    } catch (error) {
+      // It will not run.
+      this.#journal!.end([body.id]);
+      throw error;
+    }
   }
 
   /** Appends what `take` gives, after what dead processes owe. Undefined: somebody else is writing. */

@@ -292,7 +292,11 @@ describe("sinks", () => {
     });
     const logger = new AuditLogger({ directory, sinks: [sink] });
     const attempt = logger.begin({});
-    await expect(attempt.end({ result: "success" })).rejects.toEqual(failed);
+    await expect(attempt.end({ result: "success" })).rejects.toMatchObject({
+      code: "AUDIT_FAILED",
+      message: "A sink of the audit log failed",
+      cause: new Error("no connection"),
+    });
     await expect(attempt.end({ result: "success" })).rejects.toEqual(failed);
     await logger.close();
     expect(await resultsOf()).toEqual(["success"]);
@@ -360,6 +364,7 @@ describe("a log that cannot be written", () => {
     ["nowhere to write", {}],
     ["a negative size", { directory: "x", maxFileBytes: -1 }],
     ["no files to keep", { directory: "x", keepFiles: 0 }],
+    ["an fsync policy that is none", { directory: "x", fsync: "sometimes" as "never" }],
     ["half a millisecond", { directory: "x", fsyncIntervalMs: 0.5 }],
   ])("is refused with %s", (_, options) => {
     expect(() => new AuditLogger(options)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));

@@ -13,6 +13,7 @@ const MIB = 1024 * 1024;
 /** So many records in one go; the event loop waits while they are written. */
 const MAX_BATCH = 500;
 const MAX_LOCK_PAUSE_MS = 16;
+const FSYNC = ["always", "interval", "never"] as const;
 
 export interface AuditLoggerOptions {
   /** Where the chain is. Without it there are only the sinks. */
@@ -22,7 +23,7 @@ export interface AuditLoggerOptions {
    * When records are forced to disk: before each call resolves, after at most `fsyncIntervalMs`, or when the kernel
    * likes. A process that is killed loses nothing either way; a machine that stops does.
    */
-  readonly fsync?: "always" | "interval" | "never";
+  readonly fsync?: (typeof FSYNC)[number];
   readonly fsyncIntervalMs?: number;
   /** A file that would grow larger is followed by a new one. */
   readonly maxFileBytes?: number;
@@ -57,7 +58,7 @@ export class AuditLogger {
   readonly #chain: AuditDirectory | MemoryChain;
   readonly #sinks: readonly AuditSink[];
   readonly #composition: Composition;
-  readonly #fsync: "always" | "interval" | "never";
+  readonly #fsync: (typeof FSYNC)[number];
   readonly #fsyncIntervalMs: number;
   readonly #lockTimeoutMs: number;
   readonly #now: () => Date;
@@ -89,6 +90,8 @@ export class AuditLogger {
         : new AuditDirectory(directory, { maxFileBytes, keepFiles, now });
     this.#sinks = sinks;
     this.#fsync = options.fsync ?? "interval";
+    if (!FSYNC.includes(this.#fsync))
+      throw invalid("fsync is not a known policy", `Use ${FSYNC.join(", ")}.`);
     this.#now = now;
     this.#composition = {
       redact: createRedactor(options.redact),
@@ -151,7 +154,7 @@ export class AuditLogger {
     else if (this.#failure !== undefined) await this.#commit();
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#fsync !== "never") await this.#sync();
-    for (const sink of this.#sinks) await sink.flush?.();
+    await this.#withSinks((sink) => sink.flush?.());
   }
 
   /** Gives what is still open its record ("interrupted"), flushes, and lets go of the files. */
@@ -169,7 +172,7 @@ export class AuditLogger {
     } finally {
       clearTimeout(this.#syncTimer);
       this.#chain.close();
-      for (const sink of this.#sinks) await sink.close?.();
+      await this.#withSinks((sink) => sink.close?.());
     }
   }
 
@@ -267,10 +270,10 @@ export class AuditLogger {
     if (failure !== undefined) this.#fail(failure);
     try {
       await this.#secure();
-      for (const record of records) for (const sink of this.#sinks) await sink.write(record);
+      for (const record of records) await this.#withSinks((sink) => sink.write(record));
       for (const { record, entry } of written) entry.resolve?.(record);
     } catch (error) {
-      for (const { entry } of written) entry.reject?.(auditFailure(error));
+      for (const { entry } of written) entry.reject?.(error);
     }
   }
 
@@ -288,9 +291,25 @@ export class AuditLogger {
   /** One after the other. */
   #sync(): Promise<void> {
     const before = this.#syncing ?? Promise.resolve();
-    const sync = before.catch(() => {}).then(() => this.#chain.sync());
+    const sync = before
+      .catch(() => {})
+      .then(() => this.#chain.sync())
+      .catch((error) => {
+        throw auditFailure(error);
+      });
     this.#syncing = sync;
     return sync;
+  }
+
+  async #withSinks(action: (sink: AuditSink) => void | Promise<void>): Promise<void> {
+    try {
+      for (const sink of this.#sinks) await action(sink);
+    } catch (error) {
+      throw new SandboxError("AUDIT_FAILED", "A sink of the audit log failed", {
+        hint: "Look at the cause. A sink that is allowed to fail catches by itself.",
+        cause: error,
+      });
+    }
   }
 
   /** Nothing can be written: those who wait hear of it. An attempt's record is tried again with the next one. */

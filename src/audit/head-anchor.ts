@@ -1,7 +1,8 @@
 import { constants, fstatSync, fsyncSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { SandboxError, systemCode } from "../errors.js";
+import { systemCode } from "../errors.js";
 import { bootId } from "./maker.js";
+import { readFailure } from "./segments.js";
 
 const NAME = "head";
 /** A disk writes a sector whole or not at all. */
@@ -82,10 +83,7 @@ export function readAnchor(directory: string): Anchor | "missing" | "damaged" {
     text = readFileSync(join(directory, NAME), "latin1");
   } catch (error) {
     if (systemCode(error) === "ENOENT") return "missing";
-    throw new SandboxError("AUDIT_FAILED", `The audit log cannot be read (${systemCode(error)})`, {
-      hint: "Read it as the user who writes it: its files are closed to all others.",
-      cause: error,
-    });
+    throw readFailure(error);
   }
   return parseAnchor(text) ?? "damaged";
 }

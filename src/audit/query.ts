@@ -5,7 +5,7 @@ import { canonicalJson } from "./canonical-json.js";
 import { type Line, readLines, readLinesBackward } from "./read-lines.js";
 import type { AuditRecord, AuditResult } from "./record.js";
 import { MAX_LINE_BYTES, parseRecord } from "./sealed-record.js";
-import { openForReading, type Segment } from "./segments.js";
+import { openForReading, readFailure, type Segment } from "./segments.js";
 import { loadSessionIndex, type SessionIndex } from "./session-index.js";
 
 const FIRST_READ_BYTES = 4096;
@@ -161,11 +161,13 @@ async function readRecord(handle: FileHandle, offset: number): Promise<AuditReco
   return undefined;
 }
 
-/** The oldest files may be retired while we read. */
-async function* unlessGone(records: AsyncGenerator<AuditRecord>): AsyncGenerator<AuditRecord> {
+/** The same, and an end without an error where the file is gone: the oldest may be retired while we read. */
+export async function* unlessGone<T>(found: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
-    yield* records;
+    yield* found;
   } catch (error) {
-    if (systemCode(error) !== "ENOENT") throw error;
+    const code = systemCode(error);
+    if (code === "ENOENT") return;
+    throw code === undefined || error instanceof SandboxError ? error : readFailure(error);
   }
 }

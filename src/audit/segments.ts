@@ -44,9 +44,15 @@ export function openForReading(directory: string): Segment[] {
         cause: error,
       });
     }
-    throw new SandboxError("AUDIT_FAILED", `The audit log cannot be read (${code ?? "unknown error"})`, {
-      hint: "Read it as the user who writes it: its files are closed to all others.",
-      cause: error,
-    });
+    throw readFailure(error);
   }
+}
+
+/** What a reader throws when the system refuses. */
+export function readFailure(error: unknown): SandboxError {
+  const code = systemCode(error) ?? "unknown error";
+  return new SandboxError("AUDIT_FAILED", `The audit log cannot be read (${code})`, {
+    hint: "Read it as the user who writes it: its files are closed to all others.",
+    cause: error,
+  });
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { queryAudit } from "./query.js";
+import { queryAudit, unlessGone } from "./query.js";
 import { readLines, readLinesBackward } from "./read-lines.js";
 import type { AuditRecord } from "./record.js";
 import { parseRecord } from "./sealed-record.js";
@@ -29,19 +29,29 @@ export async function* tailAudit(directory: string, options: TailOptions = {}): 
   while (!signal?.aborted) {
     for (const { name, size } of openForReading(directory).filter((segment) => segment.name >= at.name)) {
       if (name !== at.name) at = { name, offset: 0, seq };
-      for await (const batch of readLines(join(directory, name), { from: at.offset, to: size })) {
-        for (const { bytes, offset, whole } of batch) {
-          // What is being written right now is read again, whole.
-          if (!whole) break;
-          at = { name, offset: offset + bytes.length + 1, seq };
-          const record = parseRecord(bytes);
-          if (record === undefined || record.seq <= seq) continue;
-          seq = record.seq;
-          yield record;
-        }
+      for await (const { record, end } of unlessGone(readFrom(join(directory, name), at.offset, size))) {
+        at = { name, offset: end, seq };
+        if (record === undefined || record.seq <= seq) continue;
+        seq = record.seq;
+        yield record;
       }
     }
     await delay(POLL_MS, undefined, { ...(signal !== undefined && { signal }) }).catch(() => {});
+  }
+}
+
+interface Read {
+  readonly record: AuditRecord | undefined;
+  /** Where its line ends. */
+  readonly end: number;
+}
+
+async function* readFrom(path: string, from: number, to: number): AsyncGenerator<Read> {
+  for await (const lines of readLines(path, { from, to })) {
+    for (const { bytes, offset, whole } of lines) {
+      // What is being written right now is read again, whole.
+      if (whole) yield { record: parseRecord(bytes), end: offset + bytes.length + 1 };
+    }
   }
 }
 

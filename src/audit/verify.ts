@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { systemCode } from "../errors.js";
+import { SandboxError, systemCode } from "../errors.js";
 import { type Anchor, readAnchor, wasPowerCut } from "./head-anchor.js";
 import { type Line, readLines } from "./read-lines.js";
 import type { AuditRecord } from "./record.js";
 import { GENESIS, parseRecord, unsealRecord } from "./sealed-record.js";
-import { firstSeqOf, openForReading, type Segment } from "./segments.js";
+import { firstSeqOf, openForReading, readFailure, type Segment } from "./segments.js";
 
 /** A place in the chain: whoever keeps one elsewhere can ask later whether it is still there. */
 export interface ChainPoint {
@@ -57,8 +57,10 @@ export async function verifyAudit(directory: string, options: VerifyOptions = {}
     try {
       return await new ChainCheck(directory, options).run();
     } catch (error) {
+      const code = systemCode(error);
       // The oldest files may be retired while we read.
-      if (systemCode(error) !== "ENOENT" || attempt === 3) throw error;
+      if (code === "ENOENT" && attempt < 3) continue;
+      throw code === undefined || error instanceof SandboxError ? error : readFailure(error);
     }
   }
 }
