@@ -28,7 +28,8 @@ requires("root").describe("a disk of its own", () => {
   });
 
   afterEach(() => {
-    mount("umount", disk);
+    // A test that failed may have left files open.
+    mount("umount", "--lazy", disk);
     rmSync(disk, { recursive: true });
   });
 
