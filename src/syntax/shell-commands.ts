@@ -1,7 +1,8 @@
 import { runInlineCode } from "./code/inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
-import { type Position, ShellWalk } from "./shell/walk.js";
+import type { Position } from "./shell/findings.js";
+import { ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
 
 /** One redirection of a command. */

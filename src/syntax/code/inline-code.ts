@@ -1,6 +1,6 @@
 import { loadGrammar } from "../grammar.js";
 import { Environment } from "../shell/environment.js";
-import { plain, UNKNOWN } from "../shell/fields.js";
+import { isKnown, plain, UNKNOWN } from "../shell/fields.js";
 import type { ShellWalk } from "../shell/walk.js";
 import type { Call, InlineLanguage, Stdin } from "../shell/walker.js";
 import { findAwkShellOuts } from "./awk.js";
@@ -25,7 +25,8 @@ export async function runInlineCode(
     return;
   }
   const { found, problem } = await findShellOuts(language, code);
-  if (problem !== undefined) {
+  // A program with unknown places has counted as unknown already.
+  if (problem !== undefined && isKnown(code)) {
     const place = whole ? problem.at : call.place;
     walk.problem(place, whole ? problem.what : `in ${call.via.join(", ")}: ${problem.what}`);
   }

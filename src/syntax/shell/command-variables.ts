@@ -25,3 +25,23 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "LESSOPEN",
   "LESSCLOSE",
 ]);
+
+/** Variables that decide which program a name means, or what is loaded into it. */
+export const LOADER_VARIABLES: ReadonlySet<string> = new Set([
+  "PATH",
+  "LD_PRELOAD",
+  "LD_LIBRARY_PATH",
+  "LD_AUDIT",
+  "BASH_ENV",
+  "ENV",
+  "PYTHONPATH",
+  "PYTHONSTARTUP",
+  "PYTHONHOME",
+  "NODE_OPTIONS",
+  "NODE_PATH",
+  "PERL5OPT",
+  "PERL5LIB",
+  "RUBYOPT",
+  "RUBYLIB",
+  "GIT_EXEC_PATH",
+]);

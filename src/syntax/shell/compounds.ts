@@ -136,13 +136,12 @@ function readBraces(scanner: Scanner): Bare {
 function readParentheses(scanner: Scanner): Bare {
   const { place } = scanner;
   if (!scanner.posix && scanner.startsWith("((") && isArithmetic(scanner, scanner.at + 2)) {
-    const start = scanner.at + 2;
-    scanner.at = start;
-    const words = [{ place, parts: [readArithmetic(scanner, "))")] }];
+    scanner.at += 2;
+    const expression = readArithmetic(scanner, "))");
+    const text = expression.parts.map((part) => (part.kind === "text" ? part.text : "$")).join("");
     // A plain sh runs this as a command in two subshells; bash refuses it.
-    if (TWO_WORDS.test(scanner.text.slice(start, scanner.at - 2)))
-      throw scanner.fail('"((…))" is no arithmetic');
-    return { kind: "evaluate", words, body: undefined };
+    if (TWO_WORDS.test(text)) throw scanner.fail('"((…))" is no arithmetic');
+    return { kind: "evaluate", words: [{ place, parts: [expression] }], body: undefined };
   }
   scanner.at += 1;
   const body = scanner.readScript(scanner, ")");

@@ -18,6 +18,8 @@ export class Environment {
   readonly aliases: Map<string, string | undefined>;
   /** `$1` and so on; undefined: not known. */
   positional: readonly Field[] | undefined;
+  /** `$0`, where `sh -c` was given one. */
+  zero: Field | undefined;
   /** Variables with an attribute that changes what is put into them: `declare -l`. */
   readonly odd: Set<string>;
   /** What `local` has hidden in the functions that are running. */
@@ -28,6 +30,7 @@ export class Environment {
     this.functions = new Map(from?.functions);
     this.aliases = new Map(from?.aliases);
     this.positional = from?.positional;
+    this.zero = from?.zero;
     this.odd = new Set(from?.odd);
   }
 

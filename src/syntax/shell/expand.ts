@@ -126,7 +126,8 @@ function withOperator(operator: string, current: string | undefined, operand: st
 
 function positionalValue(environment: Environment, name: string): string | undefined {
   const index = Number(name);
-  if (index === 0 || environment.positional === undefined) return undefined;
+  if (index === 0) return environment.zero?.text;
+  if (environment.positional === undefined) return undefined;
   if (environment.positional.some((field) => field.text.includes(UNKNOWN_WORDS))) return undefined;
   return environment.positional[index - 1]?.text ?? "";
 }

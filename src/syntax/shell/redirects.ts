@@ -17,14 +17,14 @@ export function readRedirect(scanner: Scanner): Redirect | undefined {
   // "<(" begins a word; so does "2<(": its digits are lost to nobody.
   if ((operator === "<" || operator === ">") && text[after] === "(") return undefined;
   scanner.at = after;
-  if (operator === "<<" || operator === "<<-") return readHereDocument(scanner, operator);
+  if (operator === "<<" || operator === "<<-") return readHereDocument(scanner, operator, descriptor);
   scanner.skipBlanks();
   const target = readWord(scanner);
   if (target === undefined) throw scanner.fail(`"${operator}" has no target`);
   return { operator: descriptor + operator, target };
 }
 
-function readHereDocument(scanner: Scanner, operator: "<<" | "<<-"): Redirect {
+function readHereDocument(scanner: Scanner, operator: "<<" | "<<-", descriptor: string): Redirect {
   scanner.skipBlanks();
   const start = scanner.at;
   const target = readWord(scanner);
@@ -33,7 +33,7 @@ function readHereDocument(scanner: Scanner, operator: "<<" | "<<-"): Redirect {
   const delimiter = target.parts.map((part) => (part.kind === "text" ? part.text : "\0")).join("");
   // A delimiter with an expansion is taken literally by shells; nobody writes one.
   if (delimiter.includes("\0")) throw scanner.fail("a here-document's delimiter is not constant");
-  const redirect: Redirect = { operator, target };
+  const redirect: Redirect = { operator: descriptor + operator, target };
   const quoted = /['"\\]/.test(source.replaceAll("\\\n", ""));
   scanner.hereDocuments.push({ redirect, delimiter, quoted, stripTabs: operator === "<<-" });
   return redirect;

@@ -51,6 +51,7 @@ export function runShell(walker: Walker, outer: Call, name: string): void {
   if (has(options, "c")) {
     if (first === undefined) return;
     const environment = new Environment();
+    environment.zero = rest[0];
     environment.positional = rest.slice(1);
     // With a word in front that may be an option, any of the following may be the text.
     if (options.uncertain || startsUnknown(first)) walker.emitUnknown(call, `${name} -c`);
@@ -81,7 +82,11 @@ export function runInput(
     else walker.runText(from, content.text, environment, via, "<(…)");
     return;
   }
-  if (file !== undefined && !isStdin(file.text)) return;
+  if (file !== undefined && !isStdin(file.text)) {
+    // Another descriptor may hold anything.
+    if (/^\/(?:dev|proc\/[^/]+)\/fd\//.test(file.text)) walker.emitUnknown(call, via, file.text);
+    return;
+  }
   if (call.stdin.kind !== "content") return;
   const { text } = call.stdin.content;
   if (text === undefined) walker.emitUnknown(call, via, call.stdin.via);

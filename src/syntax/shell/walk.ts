@@ -1,12 +1,14 @@
-import type { ShellAssignment, ShellCommand, ShellProblem, ShellRedirect } from "../shell-commands.js";
+import type { ShellAssignment } from "../shell-commands.js";
 import { assignedIn } from "./assigned.js";
 import { runBuiltin } from "./builtins.js";
-import { COMMAND_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
+import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
 import { Environment, type ShellFunction } from "./environment.js";
-import { type Expander, evaluate, expandValue, expandWord, processContent } from "./expand.js";
-import { baseName, type Field, isKnown, known, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
+import { type Expander, evaluate, expandValue, expandWord } from "./expand.js";
+import { baseName, type Field, isKnown, known } from "./fields.js";
+import { Findings } from "./findings.js";
 import { outputOf } from "./output.js";
 import { parseExpansions, parseShell } from "./parse.js";
+import { type Redirected, redirect, writesElsewhere } from "./redirected.js";
 import {
   type Assignment,
   type Command,
@@ -15,7 +17,7 @@ import {
   type Script,
   ShellSyntaxError,
 } from "./tree.js";
-import type { Call, Context, InlineLanguage, Stdin, Walker } from "./walker.js";
+import type { Call, Context, InlineLanguage, Walker } from "./walker.js";
 import { runWrapper } from "./wrappers.js";
 
 /** Texts within texts: `sh -c "sh -c …"`. */
@@ -34,22 +36,14 @@ export interface InlineCode {
   readonly whole: boolean;
 }
 
-/** A place in the text that was given first. */
-export type Position = (place: number) => { readonly line: number; readonly column: number };
-
 /** Follows a text as a shell would, and notes every command on any of the ways through it. */
-export class ShellWalk implements Walker {
-  readonly commands: ShellCommand[] = [];
-  readonly problems: ShellProblem[] = [];
+export class ShellWalk extends Findings implements Walker {
   /** Programs in other languages that were found on the way. */
   readonly code: InlineCode[] = [];
   private steps = 0;
-  private readonly unknown = new Set<string>();
   private readonly running: string[] = [];
   private readonly expandingAliases = new Set<string>();
   private readonly uncalled = new Map<Command, { name: string; context: Context }>();
-
-  constructor(private readonly position: Position) {}
 
   /** Walks a whole text. */
   start(text: string, call: Call): void {
@@ -76,14 +70,6 @@ export class ShellWalk implements Walker {
       return { body, name, context };
     }
     return undefined;
-  }
-
-  problem(place: number, what: string): void {
-    const { line, column } = this.position(place);
-    const repeated = this.problems.some(
-      (each) => each.line === line && each.column === column && each.what === what,
-    );
-    if (!repeated && this.problems.length < 100) this.problems.push({ line, column, what });
   }
 
   // Texts
@@ -203,7 +189,8 @@ export class ShellWalk implements Walker {
     const { context, own } = this.redirect(command.redirects, outer, command.place);
     const before = this.commands.length;
     const output = this.runCompound(command, context);
-    if (own.length > 0 && this.commands.length === before) this.emitRedirects(context, command.place, own);
+    if (own.length > 0 && this.commands.length === before)
+      this.emitNothing(asCall({ ...context, redirects: own }, command.place));
     return writesElsewhere(own) ? undefined : output;
   }
 
@@ -306,7 +293,8 @@ export class ShellWalk implements Walker {
     this.runVariables(call);
     if (fields.length === 0) {
       for (const { name, value } of assignments) context.environment.set(name, value);
-      if (own.length > 0) this.emitRedirects(context, command.place, own);
+      const matters = assignments.some(({ name }) => LOADER_VARIABLES.has(name));
+      if (own.length > 0 || matters) this.emitNothing({ ...call, redirects: own });
       return made.length === 0 ? "" : undefined;
     }
     this.runAlias(command, call);
@@ -433,102 +421,12 @@ export class ShellWalk implements Walker {
     };
   }
 
-  private redirect(redirects: readonly Redirect[], outer: Context, place: number) {
-    if (redirects.length === 0) return { context: outer, own: [] };
-    const own: ShellRedirect[] = [];
-    let { stdin, reads } = outer;
-    const expander = this.expander(outer, place);
-    for (const { operator, target, body } of redirects) {
-      if (operator === "<<" || operator === "<<-") {
-        own.push({ operator, target: known(expandTarget(target)) });
-        stdin = given("here-document", body === undefined ? "" : expandValue(expander, body));
-      } else if (operator === "<<<") {
-        const text = expandValue(expander, target);
-        own.push({ operator, target: known(text) });
-        stdin = given("here-string", `${text}\n`);
-      } else {
-        const { text, content } = processContent(expander, target);
-        own.push({ operator, target: known(text) });
-        if (operator === "<" || operator === "0<" || operator === "<&") stdin = { kind: "file" };
-        if (content !== undefined && operator === "<") {
-          stdin = { kind: "content", via: "<(…)", content };
-          reads = [...reads, ...content.from];
-        }
-      }
-    }
-    return { context: { ...outer, stdin, reads, redirects: [...outer.redirects, ...own] }, own };
-  }
-
-  // What is found
-
-  emit(call: Call): void {
-    const [name, ...args] = call.fields;
-    this.add(
-      call,
-      name === undefined ? undefined : baseName(name),
-      name && known(name.text),
-      args,
-      call.reads,
-    );
-  }
-
-  emitUnknown(call: Call, ...via: readonly string[]): void {
-    const args = via.length === 0 ? call.fields.slice(1) : [];
-    const reads = [...call.reads, ...call.made.filter((each) => !call.reads.includes(each))];
-    const path = [...call.via, ...via];
-    // The same place may be unknown for several reasons.
-    const key = JSON.stringify([call.place, path, args]);
-    if (this.unknown.has(key)) return;
-    this.unknown.add(key);
-    this.add({ ...call, via: path }, undefined, undefined, args, reads);
-  }
-
-  /** Redirections without a command make and empty files. */
-  private emitRedirects(context: Context, place: number, own: readonly ShellRedirect[]): void {
-    const nothing = asCall({ ...context, redirects: own }, place);
-    this.add(nothing, ":", ":", [], []);
-  }
-
-  private add(
-    call: Call,
-    name: string | undefined,
-    path: string | undefined,
-    args: readonly Field[],
-    reads: readonly ShellCommand[],
-  ): void {
-    if (this.commands.length >= MAX_STEPS) {
-      this.problem(call.place, `more than ${MAX_STEPS} commands`);
-      return;
-    }
-    this.commands.push({
-      name,
-      path,
-      args: args.map((field) => known(field.text)),
-      patterns: args.flatMap((field, index) => (field.pattern ? [index] : [])),
-      ...this.position(call.place),
-      via: call.via,
-      redirects: call.redirects,
-      reads,
-      assignments: call.assignments,
-    });
+  private redirect(redirects: readonly Redirect[], outer: Context, place: number): Redirected {
+    return redirect(redirects, outer, this.expander(outer, place));
   }
 }
 
 /** A context as a call without words. */
 function asCall(context: Context, place: number): Call {
   return { ...context, fields: [], place, assignments: [], made: [], inShell: false };
-}
-
-function given(via: string, text: string): Stdin {
-  return { kind: "content", via, content: { text: text.replaceAll(UNKNOWN_WORDS, UNKNOWN), from: [] } };
-}
-
-/** A here-document's delimiter is not expanded. */
-function expandTarget(word: Redirect["target"]): string {
-  return word.parts.map((part) => (part.kind === "text" ? part.text : UNKNOWN)).join("");
-}
-
-/** True when standard output goes to a file or to another descriptor. */
-function writesElsewhere(redirects: readonly ShellRedirect[]): boolean {
-  return redirects.some(({ operator }) => /^(?:1?>|&>)/.test(operator));
 }

@@ -261,7 +261,10 @@ function readBackquotes(scanner: Scanner, inQuotes: boolean) {
 }
 
 /** Parts of an expression up to its end; what is not an expansion does not matter. */
-export function readArithmetic(scanner: Scanner, end: "))" | "]" | ";"): Part {
+export function readArithmetic(
+  scanner: Scanner,
+  end: "))" | "]" | ";",
+): Extract<Part, { kind: "arithmetic" }> {
   const close = end.charAt(0);
   const open = end === "]" ? "[" : "(";
   let depth = 0;

@@ -1,0 +1,14 @@
+export { GRAMMARS, type Grammar, type Grammarian, loadGrammar } from "./grammar.js";
+export { LOADER_VARIABLES } from "./shell/command-variables.js";
+export {
+  type CodeLanguage,
+  findCommands,
+  findCommandsOfArgv,
+  findCommandsOfCode,
+  MAX_TEXT_LENGTH,
+  type ShellAssignment,
+  type ShellCommand,
+  type ShellProblem,
+  type ShellProgram,
+  type ShellRedirect,
+} from "./shell-commands.js";
