@@ -1,0 +1,14 @@
+import type { CombinationRule } from "./reach-rules.js";
+
+/** What several findings mean together, in any language. */
+export const COMBINATIONS: readonly CombinationRule[] = [
+  {
+    rule: "reverse-shell",
+    level: "critical",
+    all: [
+      ["socket", "listener"],
+      ["interactive-shell", "descriptor-copy"],
+    ],
+    why: "Connects a shell to the network.",
+  },
+];

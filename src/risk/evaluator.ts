@@ -1,0 +1,163 @@
+import type { Binding, Scopes } from "./scopes.js";
+import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";
+
+/** Folds expressions to what is known about them, each once, within limits that hostile code cannot exceed. */
+export interface Evaluator {
+  evaluate(node: number): Value;
+  /** The value of a name as seen from a scope; undefined: the program never gives it one. */
+  lookUp(scope: number, name: string): Value | undefined;
+  /** What something with these bindings may be; the key stands for it. */
+  resolve(key: string, bindings: readonly Binding[]): Value;
+  /** Evaluates with a name standing for another value, as a comprehension does for each item. */
+  evaluateWith(node: number, name: string, value: Value): Value;
+  /** Finds something out once, unless it is incomplete. */
+  remember<K, T>(map: Map<K, T>, key: K, find: () => T): T;
+  /** Says that something was not folded because it is too much. */
+  giveUp(): Value;
+  /** Something was too deep or too much to be folded. */
+  readonly gaveUp: boolean;
+}
+
+const MAX_DEPTH = 250;
+/** Characters of all folded texts together. */
+const MAX_CHARACTERS = 8_000_000;
+/** Foldings, of which a program without tricks needs one per node. */
+const stepsFor = (size: number) => 400_000 + 4 * size;
+
+export function createEvaluator(
+  size: number,
+  scopes: Scopes,
+  fold: (node: number) => Value,
+  ofFunction: (node: number) => Value,
+): Evaluator {
+  const known = new Map<number, Value>();
+  const names = new Map<string, Value>();
+  const busy = new Set<number | string>();
+  const overrides: { name: string; value: Value }[] = [];
+  let depth = 0;
+  let characters = 0;
+  let steps = stepsFor(size);
+  let circles = 0;
+  let gaveUp = false;
+
+  const compute = (node: number): Value => {
+    if (depth >= MAX_DEPTH || characters > MAX_CHARACTERS || steps <= 0) {
+      gaveUp = true;
+      return UNKNOWN;
+    }
+    steps--;
+    depth++;
+    const value = fold(node);
+    depth--;
+    for (const text of value.texts) characters += text.length;
+    return value;
+  };
+
+  /** What was found out while something it depends on was still open is incomplete, and is not remembered. */
+  const remember = <K, T>(map: Map<K, T>, key: K, find: () => T): T => {
+    if (overrides.length > 0) return find();
+    const before = map.get(key);
+    if (before !== undefined) return before;
+    const circlesBefore = circles;
+    const found = find();
+    if (circles === circlesBefore || busy.size === 0) map.set(key, found);
+    return found;
+  };
+
+  const once = <K extends number | string>(map: Map<K, Value>, key: K, find: () => Value): Value => {
+    if (overrides.length === 0 && map.has(key)) return map.get(key)!;
+    if (busy.has(key)) {
+      circles++;
+      return UNKNOWN;
+    }
+    busy.add(key);
+    const circlesBefore = circles;
+    const found = find();
+    busy.delete(key);
+    if (overrides.length === 0 && (circles === circlesBefore || busy.size === 0)) map.set(key, found);
+    return found;
+  };
+
+  const valueOfBinding = (binding: Binding): Value => {
+    switch (binding.how) {
+      case "name":
+        return binding.name ? { ...UNKNOWN, names: [binding.name] } : UNKNOWN;
+      case "function":
+        return ofFunction(binding.node);
+      case "element":
+        return elementOf(evaluator.evaluate(binding.node));
+      case "mark": {
+        const { marks } = evaluator.evaluate(binding.node);
+        return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
+      }
+      default: {
+        const value = evaluator.evaluate(binding.node);
+        return binding.name === undefined ? value : memberOf(value, binding.name);
+      }
+    }
+  };
+
+  const evaluator: Evaluator = {
+    evaluate: (node) => once(known, node, () => compute(node)),
+    lookUp(scope, name) {
+      for (let at = overrides.length - 1; at >= 0; at--) {
+        if (overrides[at]!.name === name) return overrides[at]!.value;
+      }
+      const found = scopes.find(scope, name);
+      return found === undefined ? undefined : evaluator.resolve(`${found.scope} ${name}`, found.bindings);
+    },
+    resolve: (key, bindings) =>
+      once(names, key, () => {
+        const whole = anyOf(bindings.filter(({ how }) => how !== "append").map(valueOfBinding));
+        const pieces = bindings.filter(({ how }) => how === "append");
+        if (pieces.length === 0) return whole;
+        return anyOf([pieces.reduce((sum, piece) => concat(sum, valueOfBinding(piece)), whole), whole]);
+      }),
+    evaluateWith(node, name, value) {
+      overrides.push({ name, value });
+      const result = evaluator.evaluate(node);
+      overrides.pop();
+      return result;
+    },
+    remember,
+    giveUp() {
+      gaveUp = true;
+      return UNKNOWN;
+    },
+    get gaveUp() {
+      return gaveUp;
+    },
+  };
+  return evaluator;
+}
+
+/** What one gets when going through a value. */
+export function elementOf(value: Value): Value {
+  if (value.items !== undefined) {
+    const one = anyOf(value.items);
+    return { ...one, marks: one.marks | (value.marks & ~MARKS.built) };
+  }
+  return value.marks === 0 ? UNKNOWN : { ...UNKNOWN, marks: value.marks };
+}
+
+/** A member of a value, by a constant name. */
+export function memberOf(value: Value, name: string): Value {
+  const own: Value[] = [];
+  if (value.keys !== undefined && value.items !== undefined) {
+    value.keys.forEach((key, index) => {
+      if (key === name || key === undefined) own.push(value.items![index]!);
+    });
+  } else if (value.items !== undefined && /^\d{1,6}$/.test(name))
+    own.push(value.items[Number(name)] ?? UNKNOWN);
+  const names = value.names.filter((one) => one.length < MAX_NAME).map((one) => `${one}.${name}`);
+  if (names.length > 0) own.push({ ...UNKNOWN, names });
+  // One variable is not the environment.
+  const one = value.names.some((all) => ENVIRONMENTS.has(all)) ? MARKS.environment : 0;
+  const rest = unmark(value, one | MARKS.built);
+  const marks = value.items === undefined ? rest.marks : marksOf(own);
+  const member = anyOf(own);
+  return (member.marks | marks) === 0 ? member : { ...member, marks: member.marks | marks };
+}
+
+const ENVIRONMENTS: ReadonlySet<string> = new Set(["os.environ", "os.environb", "process.env"]);
+const MAX_NAME = 200;

@@ -1,0 +1,43 @@
+/** One way a name gets its value. */
+export interface Binding {
+  /** value: of the node; element: an item of it; append: put behind what it had; mark: something put into it. */
+  readonly how: "value" | "element" | "append" | "mark" | "name" | "function";
+  readonly node: number;
+  /** For "name": what the name stands for, such as a module. For "value" of a pattern: the member taken. */
+  readonly name?: string;
+}
+
+/** Names of a program by scope. Order of assignments does not count: a name may be anything it is ever given. */
+export interface Scopes {
+  /** The new scope's number; 0 is the outermost one, which exists. */
+  open(parent: number): number;
+  bind(scope: number, name: string, binding: Binding): void;
+  /** The bindings in the nearest scope that has any. */
+  find(scope: number, name: string): { scope: number; bindings: readonly Binding[] } | undefined;
+}
+
+/** More ways than this to get a value are not looked at. */
+const MAX_BINDINGS = 64;
+
+export function createScopes(): Scopes {
+  const parents = [-1];
+  const names: Map<string, Binding[]>[] = [new Map()];
+  return {
+    open(parent) {
+      parents.push(parent);
+      return names.push(new Map()) - 1;
+    },
+    bind(scope, name, binding) {
+      const known = names[scope]!.get(name);
+      if (known === undefined) names[scope]!.set(name, [binding]);
+      else if (known.length < MAX_BINDINGS) known.push(binding);
+    },
+    find(scope, name) {
+      for (let at = scope; at !== -1; at = parents[at]!) {
+        const bindings = names[at]!.get(name);
+        if (bindings !== undefined) return { scope: at, bindings };
+      }
+      return undefined;
+    },
+  };
+}

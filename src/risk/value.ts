@@ -1,0 +1,176 @@
+/** What is known about a value before the program runs: every alternative, as far as it could be folded. */
+export interface Value {
+  /** Constant texts (and bytes); HOLE stands for a part that only the run knows. */
+  readonly texts: readonly string[];
+  readonly numbers: readonly number[];
+  /** Qualified names it may be: "os.system", "socket.socket()" for what a call returns. */
+  readonly names: readonly string[];
+  readonly items: readonly Value[] | undefined;
+  /** For a mapping, the key of each item; undefined: not constant. */
+  readonly keys: readonly (string | undefined)[] | undefined;
+  /** Where it comes from: a set of MARKS. */
+  readonly marks: number;
+}
+
+/** Where a value comes from; what flows into a call decides how bad the call is. */
+export const MARKS = {
+  /** Put together from constant pieces. */
+  built: 1,
+  /** Was hidden: base64, hex, character codes, reversed, compressed. */
+  decoded: 2,
+  /** Came over the network. */
+  network: 4,
+  /** The contents of a file with secrets. */
+  secret: 8,
+  /** The whole environment. */
+  environment: 16,
+  /** One environment variable that names a credential. */
+  credential: 32,
+  /** Names of all files of the home directory or of the whole system. */
+  wholeTree: 64,
+} as const;
+
+export const HOLE = "\ufffc";
+export const UNKNOWN: Value = {
+  texts: [],
+  numbers: [],
+  names: [],
+  items: undefined,
+  keys: undefined,
+  marks: 0,
+};
+
+const MAX_ALTERNATIVES = 8;
+export const MAX_TEXT = 16_384;
+export const MAX_ITEMS = 1024;
+
+export function text(value: string, marks = 0): Value {
+  return value.length > MAX_TEXT
+    ? { ...UNKNOWN, texts: [`${value.slice(0, MAX_TEXT - 1)}${HOLE}`], marks }
+    : { ...UNKNOWN, texts: [value], marks };
+}
+
+export function number(value: number): Value {
+  return Number.isFinite(value) ? { ...UNKNOWN, numbers: [value] } : UNKNOWN;
+}
+
+export function named(...names: string[]): Value {
+  return { ...UNKNOWN, names };
+}
+
+export function list(items: readonly Value[], marks = 0): Value {
+  const kept = items.slice(0, MAX_ITEMS);
+  let all = marks;
+  for (const item of kept) all |= item.marks;
+  return { ...UNKNOWN, items: kept, marks: all };
+}
+
+export function mapping(keys: readonly (string | undefined)[], items: readonly Value[]): Value {
+  return { ...list(items), keys: keys.slice(0, MAX_ITEMS) };
+}
+
+export function mark(value: Value, marks: number): Value {
+  return (value.marks | marks) === value.marks ? value : { ...value, marks: value.marks | marks };
+}
+
+export function unmark(value: Value, marks: number): Value {
+  return (value.marks & marks) === 0 ? value : { ...value, marks: value.marks & ~marks };
+}
+
+/** One value that may be any of these. */
+export function anyOf(values: readonly Value[]): Value {
+  const known = values.filter((value) => value !== UNKNOWN);
+  if (known.length === 0) return UNKNOWN;
+  if (known.length === 1) return known[0]!;
+  return {
+    texts: alternatives(known.map((value) => value.texts)),
+    numbers: alternatives(known.map((value) => value.numbers)),
+    names: alternatives(known.map((value) => value.names)),
+    items: known.find((value) => value.items !== undefined)?.items,
+    keys: known.find((value) => value.items !== undefined)?.keys,
+    marks: marksOf(known),
+  };
+}
+
+function alternatives<T>(groups: readonly (readonly T[])[]): T[] {
+  const all = new Set<T>();
+  for (const group of groups) {
+    for (const one of group) if (all.size < MAX_ALTERNATIVES) all.add(one);
+  }
+  return [...all];
+}
+
+export function marksOf(values: readonly Value[]): number {
+  let marks = 0;
+  for (const value of values) marks |= value.marks;
+  return marks;
+}
+
+/** The texts of one behind the other; a side without texts is a hole. */
+export function concat(a: Value, b: Value): Value {
+  const marks = a.marks | b.marks;
+  if (a.items !== undefined && b.items !== undefined) return list([...a.items, ...b.items], marks);
+  if (a.texts.length === 0 && b.texts.length === 0) return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
+  const left = a.texts.length > 0 ? a.texts : [HOLE];
+  const right = b.texts.length > 0 ? b.texts : [HOLE];
+  const texts = new Set<string>();
+  for (const x of left) {
+    for (const y of right) if (texts.size < MAX_ALTERNATIVES) texts.add(capped(x + y));
+  }
+  const built = a.texts.length > 0 && b.texts.length > 0 ? MARKS.built : 0;
+  return { ...UNKNOWN, texts: [...texts], marks: marks | built };
+}
+
+/** Applies a pure function to every text. */
+export function mapTexts(value: Value, change: (text: string) => string, marks = 0): Value {
+  if (value.texts.length === 0) return { ...UNKNOWN, marks: value.marks | marks };
+  return { ...UNKNOWN, texts: value.texts.map((one) => capped(change(one))), marks: value.marks | marks };
+}
+
+function capped(value: string): string {
+  return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT - 1)}${HOLE}` : value;
+}
+
+/** The texts of items with a separator between; what is no text is a hole. */
+export function joined(items: readonly Value[], separator: string, marks = 0): Value {
+  const all = marks | marksOf(items) | (items.length > 1 ? MARKS.built : 0);
+  let length = 0;
+  const parts: string[] = [];
+  for (const item of items) {
+    const part = item.texts[0] ?? HOLE;
+    length += part.length + separator.length;
+    if (length > MAX_TEXT) {
+      parts.push(HOLE);
+      break;
+    }
+    parts.push(part);
+  }
+  return { ...UNKNOWN, texts: [parts.join(separator)], marks: all };
+}
+
+/** Path segments put together the way every language does: an absolute one starts again. */
+export function joinedPath(parts: readonly Value[]): Value {
+  let path = "";
+  for (const part of parts) {
+    const next = part.texts[0] ?? HOLE;
+    if (next.startsWith("/") || next.startsWith("~")) path = next;
+    else path = path === "" || path.endsWith("/") ? path + next : `${path}/${next}`;
+  }
+  return {
+    ...UNKNOWN,
+    texts: parts.length === 0 ? [] : [capped(path)],
+    marks: marksOf(parts) & ~MARKS.built,
+  };
+}
+
+/** Everything constant in it, at any depth down to a few levels. */
+export function allTexts(value: Value, depth = 3): string[] {
+  const texts = [...value.texts];
+  if (depth > 0) {
+    for (const item of value.items ?? []) {
+      if (texts.length > MAX_ITEMS) break;
+      texts.push(...allTexts(item, depth - 1));
+    }
+  }
+  return texts;
+}
