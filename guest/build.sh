@@ -40,7 +40,9 @@ case ${1:-} in
   --sanitize)
     mkdir -p build
     # shellcheck disable=SC2086
-    ${CC:-gcc} $flags -U_FORTIFY_SOURCE -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -o build/skerry-guest-sanitized guest/src/*.c
+    ${CC:-gcc} $flags -U_FORTIFY_SOURCE -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -o "build/skerry-guest-sanitized.$$" guest/src/*.c
+    # Another test may be running the one that is there.
+    mv -f "build/skerry-guest-sanitized.$$" build/skerry-guest-sanitized
     exit 0
     ;;
   --all) build x64; build arm64 ;;
