@@ -194,7 +194,12 @@ extern bool keepers_dying;
 int kill_strays(void);
 
 /* launch.c */
-int launch(void);
+__attribute__((noreturn)) void launch(void);
+/* All but the first three. */
+void close_descriptors(void);
+
+/* slots.c */
+int serve_slots(const char *count);
 
 /* watch.c */
 int watch(void);

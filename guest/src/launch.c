@@ -1,7 +1,7 @@
 /*
- * The launcher: runs on the host, before the walls. It takes its orders from descriptor 0 (so that nothing is in
- * the process list), enters the sandbox's cgroups, gives up every privilege, and becomes bubblewrap. What follows
- * the orders on descriptor 0 is the wire, and belongs to the guest.
+ * A launch: runs on the host, before the walls, as a child of the launcher (slots.c). It takes its orders from
+ * descriptor 0 (so that nothing is in the process list), enters the sandbox's cgroups, gives up every privilege, and
+ * becomes bubblewrap. What follows the orders on descriptor 0 is the wire, and belongs to the guest.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -51,6 +51,11 @@ static void read_fully(uint8_t *to, size_t length) {
     to += n;
     length -= (size_t)n;
   }
+}
+
+void close_descriptors(void) {
+  if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
+    for (int fd = 3; fd < 65536; fd++) close(fd);
 }
 
 static void write_text(const char *path, const char *text) {
@@ -229,7 +234,7 @@ static void give_up_privileges(bool have_identity, uint32_t uid, uint32_t gid) {
   if (getuid() == 0 || geteuid() == 0 || getegid() == 0 || setuid(0) == 0) die("refusing to run as root");
 }
 
-int launch(void) {
+void launch(void) {
   uint8_t head[4];
   read_fully(head, sizeof head);
   uint32_t length = get_u32(head);
@@ -238,9 +243,6 @@ int launch(void) {
   if (orders == NULL) die("out of memory");
   read_fully(orders, length);
 
-  /* Only the three wire descriptors are meant for what comes next. */
-  if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
-    for (int fd = 3; fd < 65536; fd++) close(fd);
   memory_file("arguments", ARGUMENTS_FD);
   memory_file("seccomp", SECCOMP_FD);
 
@@ -286,8 +288,9 @@ int launch(void) {
   if (image != NULL && mount_point != NULL && holder != NULL) open_workspace(image, mount_point, holder, uid, gid);
   if (memory != NULL && mount_point != NULL) mount_memory(mount_point, memory, uid, gid);
   give_up_privileges(have_identity, uid, gid);
+  /* The kernel forgets it when the user changes. */
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (lseek(ARGUMENTS_FD, 0, SEEK_SET) < 0 || lseek(SECCOMP_FD, 0, SEEK_SET) < 0) die("lseek: %s", strerror(errno));
-  signal(SIGPIPE, SIG_DFL);
   char arguments_fd[4], *env[] = {NULL};
   char *argv[] = {program, "--args", arguments_fd, "--", command, pids[0] != 0 ? "--pids" : NULL, pids, NULL};
   snprintf(arguments_fd, sizeof arguments_fd, "%d", ARGUMENTS_FD);

@@ -165,7 +165,7 @@ static int serve(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 2 && strcmp(argv[1], "--launch") == 0) return launch();
+  if (argc == 3 && strcmp(argv[1], "--launch") == 0) return serve_slots(argv[2]);
   if (argc == 2 && strcmp(argv[1], "--watch") == 0) return watch();
   if (argc == 3 && strcmp(argv[1], "--extents") == 0) return print_extents(argv[2]);
   if (argc == 3 && strcmp(argv[1], "--pids") == 0) {
@@ -175,5 +175,5 @@ int main(int argc, char **argv) {
     return serve();
   }
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--pids N | --launch | --watch | --extents FILE]");
+  die("usage: skerry-guest [--pids N | --launch N | --watch | --extents FILE]");
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CreateSpec } from "../backend.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 import { filesystemArguments, hide } from "./host-paths.js";
-import { SECCOMP_FD } from "./launcher.js";
+import { SECCOMP_FD } from "./launch-orders.js";
 import { workspacePath } from "./workspace-mount.js";
 
 export const GUEST_WORKSPACE = "/workspace";

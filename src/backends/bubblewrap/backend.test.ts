@@ -1,13 +1,12 @@
-import { execFile, spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../config/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../manager/index.js";
-import { encodeFields, u32 } from "../../wire/index.js";
-import { findPrebuilt } from "../guest-runtime.js";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
@@ -145,39 +144,53 @@ describe("bubblewrap", () => {
     expect([...all].every((uid) => uid >= 1_900_000_000)).toBe(true);
   });
 
-  it("has a launcher that refuses to start anything as root, or without a filter", ({ skip }) => {
-    if (!isRoot) skip("only root can be refused");
-    const orders = (fields: Parameters<typeof encodeFields>[0]) => {
-      const encoded = encodeFields(fields);
-      const { status, stderr } = spawnSync(findPrebuilt().guest, ["--launch"], {
-        input: Buffer.concat([u32(encoded.length), encoded]),
-        encoding: "utf8",
-      });
-      return [status, stderr];
-    };
-    const program = [2, "/bin/echo"] as const;
-    const command = [10, "x"] as const;
-    const filter = [6, Buffer.alloc(8)] as const;
-    expect(orders([program, command, filter])).toEqual([70, "skerry-guest: refusing to run as root\n"]);
-    expect(orders([program, command, filter, [4, u32(0, 0)]])).toEqual([
-      70,
-      "skerry-guest: refusing to run as root\n",
-    ]);
-    expect(orders([program, command, [4, u32(65534, 65534)]])).toEqual([
-      70,
-      "skerry-guest: no seccomp filter\n",
-    ]);
-    expect(orders([[99, "x"]])).toEqual([70, "skerry-guest: unknown order 99\n"]);
+  it("loses the sandboxes of a launcher that is killed, no other, and starts the next one", async () => {
+    const manager = createManager();
+    // The first sandbox has a launcher of its own.
+    const [alone, ...together] = await inOrder(["a", "b", "c"], (key) => manager.getSandbox(key));
+    const sleeping = `4${randomInt(2 ** 40)}`;
+    const lost = together.map((sandbox) =>
+      sandbox.exec(["sh", "-c", `(setsid sleep ${sleeping} &); sleep ${sleeping}`]),
+    );
+    const isSleeping = () => processesWith(`sleep\0${sleeping}\0`).length;
+    await expect.poll(isSleeping, { timeout: 20_000 }).toBe(4);
+    process.kill(launcherOf(processesWith(`sleep\0${sleeping}\0`)[0]!), "SIGKILL");
+    for (const execution of lost) await expect(execution).rejects.toMatchObject({ code: "SANDBOX_LOST" });
+    await expect.poll(isSleeping, { timeout: 20_000 }).toBe(0);
+    expect((await alone!.shell("echo still here")).stdout).toBe("still here\n");
+    expect((await (await manager.getSandbox("d")).shell("echo new")).stdout).toBe("new\n");
   });
 });
 
+async function inOrder<T, R>(items: readonly T[], action: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) results.push(await action(item));
+  return results;
+}
+
+/** Our own child that a process of a sandbox descends from. */
+function launcherOf(pid: number): number {
+  const parent = Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]);
+  return parent === process.pid ? pid : launcherOf(parent);
+}
+
 /** Real user ids, as the host sees them, of processes with that command line. */
 function ownersOf(cmdline: string): number[] {
-  const { stdout } = spawnSync("sh", ["-c", "ls -d /proc/[0-9]*"], { encoding: "utf8" });
-  return stdout.split("\n").flatMap((path) => {
+  return processesWith(cmdline).flatMap((pid) => {
     try {
-      if (readFileSync(`${path}/cmdline`, "utf8") !== cmdline) return [];
-      return [Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`${path}/status`, "utf8"))![1])];
+      return [Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1])];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function processesWith(cmdline: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, "utf8") === cmdline
+        ? [Number(name)]
+        : [];
     } catch {
       return [];
     }

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "../../errors.js";
@@ -16,7 +15,8 @@ import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
 import { commonArguments, GUEST_RUNTIME, GUEST_WORKSPACE, sandboxArguments } from "./arguments.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
-import { describeExit, type Launched, launch } from "./launcher.js";
+import { type Launched, Launchers } from "./launcher.js";
+import type { Ending } from "./launcher-reports.js";
 import {
   findHostFacts,
   findMke2fs,
@@ -48,6 +48,7 @@ export function createBubblewrapBackend(context: BackendContext): SandboxBackend
 class BubblewrapBackend implements SandboxBackend {
   readonly name = "bubblewrap";
   readonly #context: BackendContext;
+  readonly #launchers = new Launchers();
   #facts: HostFacts | undefined;
   #runtime: GuestRuntime | undefined;
   #seccomp: Promise<Buffer> | undefined;
@@ -72,9 +73,9 @@ class BubblewrapBackend implements SandboxBackend {
     const cgroup =
       facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
     let launched: Launched | undefined;
+    let isStarting = true;
     try {
-      launched = launch({
-        launcher: runtime.guest,
+      launched = await this.#launchers.launch(runtime.guest, {
         bubblewrap: facts.bubblewrap,
         arguments: sandboxArguments(runtime, this.#commonArguments(runtime), spec),
         command: `${GUEST_RUNTIME}/skerry-guest`,
@@ -88,13 +89,17 @@ class BubblewrapBackend implements SandboxBackend {
       const runner = await greetGuest(launched, {
         timeoutMs: START_TIMEOUT_MS,
         signal: spec.signal,
-        failed: startFailure(launched),
+        failed: startFailure(launched, () => isStarting),
       });
-      // From here on an exit is an end like any other, and needs no explanation.
-      launched.child.removeAllListeners("close");
+      isStarting = false;
+      const pid = await launched.pid;
+      if (pid === undefined)
+        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
       // The mount keeps the image; under no name, it cannot be left behind.
       if (mount?.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
-      return new BubblewrapInstance(spec, launched, runner, cgroup, mount !== undefined);
+      // A mount is in the sandbox's own view only; its outermost process is our way in.
+      const hostWorkspace = `${mount === undefined ? "" : `/proc/${pid}/root`}${workspacePath(spec)}`;
+      return new BubblewrapInstance(spec.id, launched, runner, cgroup, hostWorkspace, mount !== undefined);
     } catch (error) {
       if (launched !== undefined) await kill(launched);
       await cgroup?.remove();
@@ -150,20 +155,19 @@ class BubblewrapInstance implements Instance {
   #destroying: Promise<void> | undefined;
 
   constructor(
-    spec: CreateSpec,
+    id: string,
     launched: Launched,
     runner: GuestConnection,
     cgroup: SandboxCgroup | undefined,
+    hostWorkspace: string,
     isMounted: boolean,
   ) {
-    this.id = spec.id;
+    this.id = id;
     this.runner = runner;
     this.#launched = launched;
     this.#cgroup = cgroup;
-    // A mount is in the sandbox's own view only; its outermost process is our way in.
-    const path = workspacePath(spec);
+    this.hostWorkspace = hostWorkspace;
     this.directoryUntouched = isMounted;
-    this.hostWorkspace = isMounted ? `/proc/${launched.child.pid}/root${path}` : path;
   }
 
   async memoryKills(): Promise<number | undefined> {
@@ -187,24 +191,23 @@ class BubblewrapInstance implements Instance {
 }
 
 /** Killing the outermost process kills the sandbox's first process, and with it the whole namespace. */
-async function kill({ child }: Launched): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.kill("SIGKILL");
-  await exited;
+async function kill(launched: Launched): Promise<void> {
+  launched.kill();
+  await launched.ended;
 }
 
-/** Why the sandbox did not start, once its process has ended. */
-function startFailure({ child, diagnostics }: Launched): Promise<SandboxError> {
+/** Why the sandbox did not start. Later on an end is one like any other, and needs no explanation. */
+function startFailure({ ended }: Launched, isStarting: () => boolean): Promise<SandboxError> {
   return new Promise((resolve) => {
-    child.once("error", (error) => {
-      resolve(new SandboxError("SANDBOX_START_FAILED", "The launcher cannot be started", { cause: error }));
+    ended.then((ending) => {
+      if (isStarting()) resolve(explainFailure(ending.complaints || describe(ending)));
     });
-    // "close" comes after the last diagnostics.
-    child.once("close", (code, signal) =>
-      resolve(explainFailure(diagnostics() || describeExit(code, signal))),
-    );
   });
+}
+
+function describe({ status }: Ending): string {
+  if (status === undefined) return "the launcher ended";
+  return status < 0 ? `signal ${-status}` : `status ${status}`;
 }
 
 function explainFailure(said: string): SandboxError {

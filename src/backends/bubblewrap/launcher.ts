@@ -1,126 +1,164 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { constants } from "node:os";
-import type { Readable, Writable } from "node:stream";
-import { encodeFields, type Field, u32 } from "../../wire/index.js";
-import type { Limits } from "../backend.js";
-import type { WorkspaceMount } from "./workspace-mount.js";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { SandboxError } from "../../errors.js";
+import { createDeferred, type Deferred, type GuestStreams } from "../../wire/index.js";
+import { encodeOrders, type LaunchOrders } from "./launch-orders.js";
+import { createReportReader, type Ending } from "./launcher-reports.js";
 
-/** The descriptor bubblewrap finds its seccomp filter on; guest/src/launch.c opens it. */
-export const SECCOMP_FD = 4;
+/** How many sandboxes a launcher starts. The first one starts one: a process that needs no second pays for none. */
+const SLOTS = 16;
+/** How long a launcher waits for the next sandbox when there is none left. */
+const IDLE_MS = 2000;
 
-/** What guest/src/launch.c understands. */
-const Order = {
-  argument: 1,
-  program: 2,
-  cgroup: 3,
-  identity: 4,
-  limit: 5,
-  seccomp: 6,
-  oomScore: 7,
-  image: 8,
-  mountPoint: 9,
-  command: 10,
-  holder: 11,
-  memory: 12,
-} as const;
-
-/** Numbers of resource limits; the same on x86-64 and arm64. */
-const Resource = {
-  fileSize: 1,
-  core: 4,
-  processes: 6,
-  openFiles: 7,
-  lockedMemory: 8,
-  messageQueues: 12,
-} as const;
-
-export interface LaunchOrders {
-  /** The launcher's program: the guest's own binary. */
-  readonly launcher: string;
-  readonly bubblewrap: string;
-  readonly arguments: readonly string[];
-  /** What runs inside. */
-  readonly command: string;
-  readonly seccomp: Buffer;
-  readonly cgroupFiles: readonly string[];
-  readonly identity?: { readonly uid: number; readonly gid: number };
-  readonly limits: Limits;
-  /** What to mount as the workspace, in the sandbox's view only; left out: the directory as it is. */
-  readonly mount?: WorkspaceMount;
-  readonly mountPoint: string;
+/** One sandbox behind a launcher. */
+export interface Launched extends GuestStreams {
+  /** Its outermost process. Undefined: it ended before it began. */
+  readonly pid: Promise<number | undefined>;
+  /** Resolves when that process is gone. */
+  readonly ended: Promise<Ending>;
+  /** Kills it, if it is not gone; `ended` tells when that is done. */
+  kill(): void;
 }
 
-export interface Launched {
-  readonly child: ChildProcess;
-  readonly toGuest: Writable;
-  readonly fromGuest: Readable;
-  /** The first kilobytes of what bubblewrap complained about. */
-  diagnostics(): string;
-}
+/** Starts sandboxes through small processes that fork for us: to fork Node itself costs milliseconds. */
+export class Launchers {
+  readonly #idleMs: number;
+  #current: Launcher | undefined;
+  #running = 0;
+  #idle: NodeJS.Timeout | undefined;
 
-/** Starts bubblewrap behind the launcher. Orders go through the pipe: the process list and the disk see nothing. */
-export function launch(orders: LaunchOrders): Launched {
-  const child = spawn(orders.launcher, ["--launch"], {
-    stdio: ["pipe", "pipe", "pipe"],
-    env: {},
-    cwd: "/",
-    // A group of its own, so that a Ctrl-C on our terminal reaches us only.
-    detached: true,
-  });
-  const [toGuest, fromGuest, complaints] = [child.stdin!, child.stdout!, child.stderr!];
-  let text = "";
-  complaints.on("data", (chunk: Buffer) => {
-    if (text.length < 4096) text += chunk.toString("latin1");
-  });
-  // A child that dies at once breaks the pipe; its exit tells the story.
-  toGuest.on("error", () => undefined);
-  const fields = encodeFields(encodeOrders(orders));
-  toGuest.write(Buffer.concat([u32(fields.length), fields]));
-  return { child, toGuest, fromGuest, diagnostics: () => text.trim() };
-}
-
-function encodeOrders(orders: LaunchOrders): Field[] {
-  const fields: Field[] = [
-    [Order.program, orders.bubblewrap],
-    [Order.command, orders.command],
-    [Order.seccomp, orders.seccomp],
-    // Several arguments may come as one: the launcher only passes them on, each ended by a NUL.
-    [Order.argument, orders.arguments.join("\0")],
-    ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
-    ...resourceLimits(orders.limits),
-    // When the host runs out of memory, sandboxes go first; inside one, its commands.
-    [Order.oomScore, "500"],
-  ];
-  if (orders.identity !== undefined) {
-    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
+  constructor(idleMs = IDLE_MS) {
+    this.#idleMs = idleMs;
   }
-  if (orders.mount !== undefined) fields.push([Order.mountPoint, orders.mountPoint]);
-  if (orders.mount?.kind === "image") {
-    fields.push([Order.image, orders.mount.path], [Order.holder, `${orders.mount.path}.holder`]);
-  } else if (orders.mount?.kind === "memory") {
-    fields.push([Order.memory, `size=${orders.mount.bytes},nr_inodes=${orders.mount.inodes}`]);
+
+  /** Starts bubblewrap; `program` is the guest's own binary. */
+  async launch(program: string, orders: LaunchOrders): Promise<Launched> {
+    clearTimeout(this.#idle);
+    if (this.#current?.hasRoom !== true) {
+      const slots = this.#current === undefined ? 1 : SLOTS;
+      const child = spawnLauncher(program, slots);
+      if (child.pid === undefined) throw cannotStart((await once(child, "error"))[0]);
+      this.#current = new Launcher(child);
+    }
+    const launched = this.#current.launch(orders);
+    this.#running++;
+    launched.ended.then(() => this.#ended());
+    return launched;
   }
-  return fields;
+
+  #ended(): void {
+    this.#running--;
+    if (this.#running > 0) return;
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      this.#current?.release();
+      this.#current = undefined;
+    }, this.#idleMs).unref();
+  }
 }
 
-function resourceLimits(limits: Limits): Field[] {
-  const fields = [resourceLimit(Resource.core, 0), resourceLimit(Resource.messageQueues, 819_200)];
-  if (limits.pids !== undefined) fields.push(resourceLimit(Resource.processes, limits.pids));
-  if (limits.openFiles !== undefined) fields.push(resourceLimit(Resource.openFiles, limits.openFiles));
-  if (limits.fileSizeMb !== undefined)
-    fields.push(resourceLimit(Resource.fileSize, limits.fileSizeMb * 1024 * 1024));
-  return fields;
+interface Slot {
+  readonly wire: Socket;
+  readonly pid: Deferred<number | undefined>;
+  readonly ended: Deferred<Ending>;
 }
 
-function resourceLimit(resource: number, value: number): Field {
-  const bytes = Buffer.alloc(12);
-  bytes.writeUInt32LE(resource, 0);
-  bytes.writeBigUInt64LE(BigInt(Math.round(value)), 4);
-  return [Order.limit, bytes];
+/** One process of guest/src/slots.c. It ends with its last sandbox once no slot is left, and with us. */
+class Launcher {
+  readonly #control: Socket;
+  readonly #wires: readonly Socket[];
+  readonly #running = new Map<number, Slot>();
+  #next = 0;
+
+  constructor(child: ChildProcess) {
+    const [, , , control, ...wires] = child.stdio as unknown as Socket[];
+    this.#control = control!;
+    this.#wires = wires;
+    // What only waits must not keep our process alive.
+    for (const handle of [child, ...wires, this.#control]) handle.unref();
+    for (const wire of wires) wire.on("error", () => undefined);
+    child.on("error", () => undefined);
+    const read = createReportReader({
+      started: (slot, pid) => this.#running.get(slot)?.pid.resolve(pid),
+      ended: (slot, ending) => this.#ended(slot, ending),
+    });
+    this.#control
+      .on("data", (chunk: Buffer) => {
+        try {
+          read(chunk);
+        } catch (error) {
+          this.#control.destroy(error as Error);
+        }
+      })
+      .on("error", () => undefined)
+      .on("close", () => this.#gone());
+  }
+
+  get hasRoom(): boolean {
+    return this.#next < this.#wires.length;
+  }
+
+  /** Orders go through the wire: the process list and the disk see nothing. */
+  launch(orders: LaunchOrders): Launched {
+    const number = this.#next++;
+    const wire = this.#wires[number]!;
+    const slot: Slot = { wire, pid: createDeferred(), ended: createDeferred() };
+    this.#running.set(number, slot);
+    wire.ref();
+    this.#control.ref();
+    wire.write(encodeOrders(orders));
+    return {
+      toGuest: wire,
+      fromGuest: wire,
+      pid: slot.pid.promise,
+      ended: slot.ended.promise,
+      kill: () => {
+        if (this.#running.has(number)) this.#control.write(Uint8Array.of(number));
+      },
+    };
+  }
+
+  /** Lets go of the slots that nobody used. */
+  release(): void {
+    for (const wire of this.#wires.slice(this.#next)) wire.destroy();
+    this.#next = this.#wires.length;
+  }
+
+  #ended(number: number, ending: Ending): void {
+    const slot = this.#running.get(number);
+    if (slot === undefined) return;
+    this.#running.delete(number);
+    if (this.#running.size === 0) this.#control.unref();
+    slot.pid.resolve(undefined);
+    slot.ended.resolve(ending);
+  }
+
+  /** Its sandboxes die with it; what they had said is not waited for. */
+  #gone(): void {
+    this.release();
+    for (const [number, { wire }] of this.#running) {
+      wire.destroy();
+      this.#ended(number, { status: undefined, complaints: "" });
+    }
+  }
 }
 
-/** The name of the signal that ended a child, or its status. */
-export function describeExit(code: number | null, signal: NodeJS.Signals | null): string {
-  if (signal !== null) return `signal ${constants.signals[signal] ?? signal}`;
-  return `status ${code}`;
+/** A group of its own, so that a Ctrl-C on our terminal reaches us only. */
+function spawnLauncher(program: string, slots: number): ChildProcess {
+  const sockets = Array.from({ length: 1 + slots }, () => "pipe" as const);
+  try {
+    return spawn(program, ["--launch", String(slots)], {
+      stdio: ["ignore", "ignore", "ignore", ...sockets],
+      env: {},
+      cwd: "/",
+      detached: true,
+    });
+  } catch (error) {
+    throw cannotStart(error);
+  }
+}
+
+function cannotStart(cause: unknown): SandboxError {
+  return new SandboxError("SANDBOX_START_FAILED", "The launcher cannot be started", { cause });
 }
