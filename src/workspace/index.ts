@@ -10,7 +10,7 @@ export {
 } from "./change-tracker.js";
 export type { Owner } from "./descriptor-walk.js";
 export type { Entry } from "./entry.js";
-export { compileGlob, isGlob, type PathMatcher } from "./glob.js";
+export { compileGlob, isGlob, type PathMatcher } from "../syntax/glob.js";
 export { PathTraversalError } from "./path-traversal-error.js";
 export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { SandboxError } from "../../errors.js";
-import { compileGlob, isGlob } from "../../workspace/glob.js";
+import { compileGlob, isGlob } from "../../syntax/glob.js";
 import type { FilesystemRules } from "../backend.js";
 
 /** A walk of a shared host directory stops here, and says so. */

@@ -1,5 +1,5 @@
 import { SandboxError } from "../errors.js";
-import { visibleName } from "./visible-name.js";
+import { visible } from "../visible.js";
 
 const MAX_ALTERNATIVES = 256;
 const MAX_PATTERN_CHARACTERS = 1024;
@@ -182,7 +182,7 @@ function matchGreedy<P, I>(
 }
 
 function invalid(pattern: string, why: string): SandboxError {
-  return new SandboxError("INVALID_ARGUMENT", `Invalid pattern "${visibleName(pattern)}": ${why}`, {
+  return new SandboxError("INVALID_ARGUMENT", `Invalid pattern "${visible(pattern)}": ${why}`, {
     hint: 'Patterns look like "*.pem", "secrets/**" or "src/**/*.{ts,js}".',
   });
 }
