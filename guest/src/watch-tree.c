@@ -1,8 +1,6 @@
 /*
- * The watched directories of a workspace, and where each of them is. The tree belongs to an attacker who changes it
- * while we look: every way leads from one open directory to the next without following links, and a directory is
- * known by what inotify calls it, never by its name. No descriptor stays open, since that would keep a sandbox's
- * mount alive after its end; a watch does not.
+ * Looks through a workspace, and follows what the kernel says about it. The tree belongs to an attacker who changes it
+ * while we look: every way leads from one open directory to the next without following links.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -20,10 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define BUCKETS 65536u
-#define PLACE (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define READ (IN_ACCESS | IN_CLOSE_NOWRITE)
-#define MASK (READ | IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR)
+#define MASK (IN_ACCESS | IN_OPEN | IN_CLOSE | IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_MOVE_SELF | IN_ONLYDIR)
 /* A directory with more entries is not looked through to its end: others wait meanwhile. */
 #define MOST_ENTRIES 65536
 #define MOST_FAILURES 5
@@ -35,169 +30,17 @@
 /* Below this it costs little to see whether a tree is still incomplete. */
 #define SMALL_TREE 256
 
-int inotify = -1;
-
-static LIST_HEAD(, node) buckets[BUCKETS];
-
-struct node *node_find(int wd, uint32_t event) {
-  struct node *node;
-  LIST_FOREACH(node, &buckets[(uint32_t)wd % BUCKETS], same_bucket)
-    if (node->wd == wd && node->event != event) return node;
-  return NULL;
-}
-
-static bool is_watched(int wd) {
-  struct node *node;
-  LIST_FOREACH(node, &buckets[(uint32_t)wd % BUCKETS], same_bucket)
-    if (node->wd == wd) return true;
-  return false;
-}
-
-static struct node *find_in(const struct tree *tree, int wd) {
-  struct node *node;
-  LIST_FOREACH(node, &buckets[(uint32_t)wd % BUCKETS], same_bucket)
-    if (node->wd == wd && node->tree == tree) return node;
-  return NULL;
-}
-
-static void leave_incomplete(struct tree *tree) {
-  tree->incomplete = true;
-  tree->incomplete_at = tree->directories;
-}
-
-static void doubt(struct tree *tree) { tree->stale = tree->truncated = true; }
-
-static void queue_scan(struct node *node) {
-  if (node->is_queued) return;
-  TAILQ_INSERT_TAIL(&node->tree->to_scan, node, queued);
-  node->is_queued = true;
-}
-
-static void unqueue(struct node *node) {
-  if (!node->is_queued) return;
-  TAILQ_REMOVE(&node->tree->to_scan, node, queued);
-  node->is_queued = false;
-}
-
 /* More was asked of us than one workspace may: nothing more is seen of it until the next answer. */
 static void give_up(struct tree *tree) {
   tree->truncated = true;
   tree->shrinking = true;
   tree->scanning = false;
-  while (!TAILQ_EMPTY(&tree->to_scan)) unqueue(TAILQ_FIRST(&tree->to_scan));
+  while (!TAILQ_EMPTY(&tree->to_scan)) node_unqueue(TAILQ_FIRST(&tree->to_scan));
 }
 
 void tree_spend(struct tree *tree, uint32_t work) {
   tree->work += work;
   if (tree->work > MOST_WORK && !tree->shrinking) give_up(tree);
-}
-
-static struct node *add_node(struct tree *tree, struct node *parent, const char *name, int wd, const struct stat *about) {
-  struct node *node = calloc(1, sizeof *node);
-  char *copy = strdup(name);
-  if (node == NULL || copy == NULL) die("out of memory");
-  node->tree = tree;
-  node->parent = parent;
-  node->name = copy;
-  node->device = about->st_dev;
-  node->inode = about->st_ino;
-  node->wd = wd;
-  node->scan = tree->scan;
-  LIST_INIT(&node->children);
-  if (parent != NULL) LIST_INSERT_HEAD(&parent->children, node, siblings);
-  LIST_INSERT_HEAD(&buckets[(uint32_t)wd % BUCKETS], node, same_bucket);
-  tree->directories++;
-  return node;
-}
-
-static void remove_leaf(struct node *node) {
-  struct tree *tree = node->tree;
-  unqueue(node);
-  if (tree->to == node) tree->to = NULL;
-  if (tree->root == node) {
-    tree->root = NULL;
-    tree->scanning = false;
-  }
-  if (node->parent != NULL) LIST_REMOVE(node, siblings);
-  LIST_REMOVE(node, same_bucket);
-  /* Another tree may share the directory, and with it the watch. */
-  if (!is_watched(node->wd)) inotify_rm_watch(inotify, node->wd);
-  tree->directories--;
-  free(node->name);
-  free(node);
-}
-
-/* Removes up to count directories at and below this one, the deepest first; true when none is left. */
-static bool remove_below(struct node *top, uint32_t count) {
-  for (struct node *at = top; count > 0; count--) {
-    while (!LIST_EMPTY(&at->children)) at = LIST_FIRST(&at->children);
-    struct node *parent = at->parent;
-    bool was_top = at == top;
-    remove_leaf(at);
-    if (was_top) return true;
-    at = parent;
-  }
-  return false;
-}
-
-bool tree_shrink(struct tree *tree, uint32_t count) {
-  return tree->root == NULL || remove_below(tree->root, count);
-}
-
-/* How many directories above it are of this tree; more than the limit: some number above the limit. */
-static uint32_t depth_of(const struct node *node) {
-  uint32_t depth = 0;
-  for (; node->parent != NULL && depth <= DEEPEST; node = node->parent) depth++;
-  return depth;
-}
-
-static bool is_at(int fd, uint64_t device, uint64_t inode) {
-  struct stat about;
-  return fstat(fd, &about) == 0 && about.st_dev == device && about.st_ino == inode;
-}
-
-/* The directory where we believe it to be, or -1 where it is not. */
-static int open_node(const struct node *node) {
-  const struct node *way[DEEPEST];
-  uint32_t steps = 0;
-  for (const struct node *at = node; at->parent != NULL; at = at->parent) {
-    if (steps == DEEPEST) return -1;
-    way[steps++] = at;
-  }
-  const struct tree *tree = node->tree;
-  int fd = open(tree->path, PLACE);
-  /* A path through /proc leads elsewhere when the process is gone and its number is used again. */
-  if (fd >= 0 && !is_at(fd, tree->device, tree->inode)) close_fd(&fd);
-  while (fd >= 0 && steps > 0) {
-    int next = openat(fd, way[--steps]->name, PLACE);
-    close(fd);
-    fd = next;
-  }
-  if (fd >= 0 && !is_at(fd, node->device, node->inode)) close_fd(&fd);
-  return fd;
-}
-
-/* Believes the directory to be there from now on, with everything below it. */
-static void move_node(struct node *node, struct node *parent, const char *name) {
-  struct tree *tree = node->tree;
-  if (node->parent == NULL) return;
-  for (const struct node *at = parent; at != NULL; at = at->parent)
-    if (at == node) return doubt(tree);
-  if (depth_of(parent) >= tree->limits.depth) {
-    leave_incomplete(tree);
-    remove_below(node, UINT32_MAX);
-    return;
-  }
-  if (node->parent != parent) {
-    LIST_REMOVE(node, siblings);
-    LIST_INSERT_HEAD(&parent->children, node, siblings);
-    node->parent = parent;
-  }
-  if (strcmp(node->name, name) == 0) return;
-  char *copy = strdup(name);
-  if (copy == NULL) die("out of memory");
-  free(node->name);
-  node->name = copy;
 }
 
 static int add_watch(int fd) {
@@ -209,37 +52,37 @@ static int add_watch(int fd) {
 static void adopt_open(struct node *parent, const char *name, int fd) {
   struct tree *tree = parent->tree;
   struct stat about;
-  if (depth_of(parent) >= tree->limits.depth || fstat(fd, &about) < 0) return leave_incomplete(tree);
+  if (node_depth(parent) >= tree->limits.depth || fstat(fd, &about) < 0) return tree_incomplete(tree);
   int wd = add_watch(fd);
-  if (wd < 0) return leave_incomplete(tree);
-  struct node *node = find_in(tree, wd);
+  if (wd < 0) return tree_incomplete(tree);
+  struct node *node = node_in(tree, wd);
   bool is_new = node == NULL;
   if (is_new && tree->directories >= tree->limits.directories) {
-    leave_incomplete(tree);
-    if (!is_watched(wd)) inotify_rm_watch(inotify, wd);
+    tree_incomplete(tree);
+    if (!node_watched(wd)) inotify_rm_watch(inotify, wd);
     return;
   }
-  if (is_new) node = add_node(tree, parent, name, wd, &about);
-  else move_node(node, parent, name);
-  node = find_in(tree, wd);
+  if (is_new) node = node_add(tree, parent, name, wd, &about);
+  else node_move(node, parent, name);
+  node = node_in(tree, wd);
   if (node == NULL) return;
   bool is_missed = tree->scanning && node->scan != tree->scan;
   node->scan = tree->scan;
   if (is_missed || is_new)
-    if (!tree->counts_links || about.st_nlink != 2) queue_scan(node);
+    if (!tree->counts_links || about.st_nlink != 2) node_queue(node);
 }
 
 /* Watches an entry of an open directory, if it is a directory. */
 static void adopt(struct node *parent, int directory, const char *name) {
   tree_spend(parent->tree, WALK_WORK);
   if (parent->tree->shrinking) return;
-  if (strlen(name) > LONGEST_NAME) return leave_incomplete(parent->tree);
+  if (strlen(name) > LONGEST_NAME) return tree_incomplete(parent->tree);
   int fd = openat(directory, name, PLACE);
   if (fd >= 0) {
     adopt_open(parent, name, fd);
     close(fd);
   } else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
-    leave_incomplete(parent->tree);
+    tree_incomplete(parent->tree);
   }
 }
 
@@ -247,7 +90,7 @@ static void adopt_entries(struct node *node, DIR *entries) {
   struct tree *tree = node->tree;
   uint32_t count = 0;
   for (struct dirent *entry; !tree->shrinking && (entry = readdir(entries)) != NULL;) {
-    if (++count > MOST_ENTRIES) return leave_incomplete(tree);
+    if (++count > MOST_ENTRIES) return tree_incomplete(tree);
     tree_spend(tree, ENTRY_WORK);
     if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) continue;
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
@@ -259,11 +102,11 @@ static void scan_node(struct node *node) {
   struct tree *tree = node->tree;
   tree_spend(tree, WALK_WORK);
   if (tree->shrinking) return;
-  int place = open_node(node);
+  int place = node_open(node);
   if (place < 0) {
     /* It has moved: what the kernel says next tells where to. Or it is gone, and that comes next. */
-    if (++node->failures < MOST_FAILURES) queue_scan(node);
-    else doubt(tree);
+    if (++node->failures < MOST_FAILURES) node_queue(node);
+    else tree_doubt(tree);
     return;
   }
   node->failures = 0;
@@ -272,7 +115,7 @@ static void scan_node(struct node *node) {
   close(place);
   DIR *entries = fd < 0 ? NULL : fdopendir(fd);
   if (entries == NULL) {
-    if (fd >= 0 || error != ENOENT) leave_incomplete(tree);
+    if (fd >= 0 || error != ENOENT) tree_incomplete(tree);
     close_fd(&fd);
     return;
   }
@@ -287,7 +130,7 @@ static void sweep(struct tree *tree) {
   while (at != NULL) {
     struct node *next = at->scan == tree->scan ? LIST_FIRST(&at->children) : NULL;
     for (struct node *up = at; next == NULL && up->parent != NULL; up = up->parent) next = LIST_NEXT(up, siblings);
-    if (at->scan != tree->scan) remove_below(at, UINT32_MAX);
+    if (at->scan != tree->scan) node_remove(at, UINT32_MAX);
     at = next;
   }
 }
@@ -295,7 +138,7 @@ static void sweep(struct tree *tree) {
 void tree_scan_next(struct tree *tree) {
   struct node *node = TAILQ_FIRST(&tree->to_scan);
   if (node != NULL) {
-    unqueue(node);
+    node_unqueue(node);
     scan_node(node);
   }
   if (tree->scanning && TAILQ_EMPTY(&tree->to_scan)) sweep(tree);
@@ -307,7 +150,7 @@ static void scan_all(struct tree *tree) {
   tree->scanning = true;
   tree->scan++;
   tree->root->scan = tree->scan;
-  queue_scan(tree->root);
+  node_queue(tree->root);
 }
 
 void tree_begin(struct tree *tree) {
@@ -324,7 +167,7 @@ void tree_begin(struct tree *tree) {
     tree->device = about.st_dev;
     tree->inode = about.st_ino;
     tree->counts_links = system.f_type == EXT4_SUPER_MAGIC || system.f_type == TMPFS_MAGIC;
-    if (wd >= 0) tree->root = add_node(tree, NULL, "", wd, &about);
+    if (wd >= 0) tree->root = node_add(tree, NULL, "", wd, &about);
   }
   close(fd);
   if (tree->root != NULL) scan_all(tree);
@@ -336,33 +179,28 @@ void tree_settle(struct tree *tree) {
   else if (tree->stale || (tree->incomplete && is_less)) scan_all(tree);
 }
 
-/* The path of an entry, built from its end; NULL: deeper than we look. */
-static const char *path_of(const struct node *node, const char *name, uint32_t *length) {
-  static char buffer[LONGEST_PATH + 1];
-  char *at = buffer + LONGEST_PATH;
-  size_t part = strlen(name);
-  memcpy(at -= part, name, part);
-  for (uint32_t depth = 0; node->parent != NULL; node = node->parent) {
-    if (++depth > DEEPEST) return NULL;
-    *--at = '/';
-    part = strlen(node->name);
-    memcpy(at -= part, node->name, part);
-  }
-  *length = (uint32_t)(buffer + LONGEST_PATH - at);
-  return at;
-}
-
 static void note_read(struct node *node, const char *name) {
   struct tree *tree = node->tree;
   uint32_t length;
-  const char *path = path_of(node, name, &length);
+  const char *path = node_path(node, name, &length);
   if (path != NULL && reads_has(&tree->reads, path, length)) return;
   if (path == NULL || !reads_add(&tree->reads, path, length, &tree->limits)) tree->truncated = true;
 }
 
+void tree_read_open(struct tree *tree) { opens_tell(&tree->opens, note_read); }
+
+static void file_event(struct node *node, uint32_t mask, const char *name) {
+  struct tree *tree = node->tree;
+  if (mask & IN_ACCESS) note_read(node, name);
+  if (mask & IN_OPEN && !opens_add(&tree->opens, node, name)) tree->truncated = true;
+  /* What is renamed will be closed under another name. */
+  bool was_told = mask & (IN_CLOSE | IN_MOVED_FROM) && opens_close(&tree->opens, node, name);
+  if (mask & IN_CLOSE_NOWRITE && !was_told) note_read(node, name);
+}
+
 static void directory_arrived(struct node *parent, const char *name) {
-  int directory = open_node(parent);
-  if (directory < 0) return queue_scan(parent);
+  int directory = node_open(parent);
+  if (directory < 0) return node_queue(parent);
   adopt(parent, directory, name);
   close(directory);
 }
@@ -384,15 +222,15 @@ static void finish_move(struct node *node) {
   struct node *to = tree->to;
   tree->cookie = 0;
   tree->to = NULL;
-  if (to != NULL) move_node(node, to, tree->to_name);
-  else remove_below(node, UINT32_MAX);
+  if (to != NULL) node_move(node, to, tree->to_name);
+  else node_remove(node, UINT32_MAX);
 }
 
 void node_event(struct node *node, const struct inotify_event *event) {
   struct tree *tree = node->tree;
   uint32_t mask = event->mask;
   if (mask & (IN_IGNORED | IN_UNMOUNT)) {
-    remove_below(node, UINT32_MAX);
+    node_remove(node, UINT32_MAX);
     return;
   }
   tree_spend(tree, EVENT_WORK);
@@ -403,10 +241,7 @@ void node_event(struct node *node, const struct inotify_event *event) {
     tree->truncated = true;
     return;
   }
-  if (!(mask & IN_ISDIR)) {
-    if (mask & READ) note_read(node, event->name);
-    return;
-  }
+  if (!(mask & IN_ISDIR)) return file_event(node, mask, event->name);
   if (mask & IN_MOVED_FROM) begin_move(tree, event->cookie, NULL, "");
   if (mask & IN_MOVED_TO) begin_move(tree, event->cookie, node, event->name);
   if (mask & (IN_CREATE | IN_MOVED_TO)) directory_arrived(node, event->name);

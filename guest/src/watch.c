@@ -2,8 +2,8 @@
  * --watch: runs on the host and tells which files of a workspace were read. One process for all workspaces of one
  * host process, with one inotify instance; it ends with its standard input. Frames as on the wire (wire.c).
  *
- * A read is data read from a file, or a file closed that was not open for writing: that covers mappings. Events do
- * not tell a FIFO from a file, and looking afterwards could be deceived, so a FIFO counts too.
+ * A read is data read from a file, or a file closed that was not open for writing, which covers mappings, or one that
+ * is still open. Events do not tell a FIFO from a file, and looking afterwards could be deceived: a FIFO counts too.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -61,6 +61,7 @@ static void overflowed(void) {
   struct tree *busiest = trees;
   for (struct tree *tree = trees; tree != NULL; tree = tree->next) {
     tree->truncated = tree->stale = true;
+    opens_clear(&tree->opens, NULL);
     if (tree->work > busiest->work) busiest = tree;
   }
   if (busiest != NULL) tree_spend(busiest, OVERFLOW_WORK);
@@ -101,15 +102,27 @@ static void send_taken(uint32_t id, uint32_t sequence, uint8_t flags, const stru
   wire_commit(W_TAKEN, id, TAKEN_HEAD + (reads == NULL ? 0 : reads_write(reads, payload + TAKEN_HEAD)));
 }
 
+static bool is_busy(const struct tree *tree) {
+  return tree->shrinking || tree->scanning || !TAILQ_EMPTY(&tree->to_scan);
+}
+
+/* Where something was missed, more is until we have looked for it. */
+static void begin_turn(struct tree *tree, bool missed) {
+  tree->watched = tree->root != NULL;
+  tree->truncated = missed && is_busy(tree);
+}
+
 static void answer(struct tree *tree) {
-  uint8_t flags = tree->truncated || tree->incomplete ? TAKEN_TRUNCATED : 0;
-  if (tree->watched) send_taken(tree->id, tree->sequence, flags, &tree->reads);
+  tree_read_open(tree);
+  bool missed = tree->truncated || tree->incomplete || is_busy(tree);
+  if (tree->watched) send_taken(tree->id, tree->sequence, missed ? TAKEN_TRUNCATED : 0, &tree->reads);
   else send_taken(tree->id, tree->sequence, TAKEN_UNAVAILABLE, NULL);
   reads_clear(&tree->reads);
-  tree->asked = tree->truncated = false;
+  tree->asked = false;
   tree->work = 0;
+  bool is_anew = tree->root == NULL;
   tree_settle(tree);
-  tree->watched = tree->root != NULL;
+  begin_turn(tree, missed || is_anew);
 }
 
 static uint32_t at_most(uint32_t value, uint32_t limit) { return value < limit ? value : limit; }
@@ -137,7 +150,7 @@ static void start_watching(uint32_t id, struct fields fields) {
   tree->next = trees;
   trees = tree;
   tree_begin(tree);
-  tree->watched = tree->root != NULL;
+  begin_turn(tree, true);
 }
 
 static void take(uint32_t id, uint32_t sequence) {
@@ -164,10 +177,6 @@ static void handle_watch_frame(uint8_t type, uint32_t id, const uint8_t *payload
   if (length != 4) die("the host sent no sequence");
   if (type == W_TAKE) take(id, get_u32(payload));
   else forget(id, get_u32(payload));
-}
-
-static bool is_busy(const struct tree *tree) {
-  return tree->shrinking || tree->scanning || !TAILQ_EMPTY(&tree->to_scan);
 }
 
 /* Letting go of a directory puts an event in the queue, looking into one does too: hence a little at a time. */
@@ -204,6 +213,7 @@ static void finish(void) {
     wire_send(W_FORGOTTEN, tree->id, sequence, sizeof sequence);
     *at = tree->next;
     reads_free(&tree->reads);
+    free(tree->opens.buckets);
     free(tree->path);
     free(tree);
   }

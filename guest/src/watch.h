@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/inotify.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 
 #define DEEPEST 64
 #define LONGEST_NAME 255
@@ -26,6 +27,12 @@ struct reads {
   uint32_t *slots; /* where in bytes, plus one */
 };
 
+struct open_bucket;
+struct opens {
+  struct open_bucket *buckets;
+  uint32_t count;
+};
+
 /* A watched directory. What inotify calls it, and where we believe it to be. */
 struct node {
   LIST_ENTRY(node) same_bucket;
@@ -39,6 +46,7 @@ struct node {
   int wd;
   uint32_t event; /* the last one it has seen */
   uint32_t scan;  /* the last whole scan that found it */
+  uint32_t opens; /* files in it that are open */
   bool is_queued;
   uint8_t failures;
 };
@@ -60,6 +68,7 @@ struct tree {
 
   /* Since the last answer. */
   struct reads reads;
+  struct opens opens;
   bool watched;   /* from the beginning */
   bool truncated; /* something was missed */
   uint64_t work;
@@ -87,8 +96,44 @@ uint32_t reads_write(const struct reads *reads, uint8_t *to);
 void reads_clear(struct reads *reads);
 void reads_free(struct reads *reads);
 
-/* watch-tree.c */
+/* watch-opens.c */
+typedef void opens_visit(struct node *node, const char *name);
+/* False: too many. */
+bool opens_add(struct opens *opens, struct node *node, const char *name);
+/* True: that it was open has been told. */
+bool opens_close(struct opens *opens, const struct node *node, const char *name);
+/* Visits those that it has not visited yet. */
+void opens_tell(struct opens *opens, opens_visit *visit);
+/* Forgets them all, or those of one directory. */
+void opens_clear(struct opens *opens, const struct node *node);
+
+/* watch-nodes.c */
 extern int inotify;
+/* A directory as a place: no link at its end, and nobody notices that it is open. */
+#define PLACE (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/* A directory of this number that has not seen this event yet. */
+struct node *node_find(int wd, uint32_t event);
+struct node *node_in(const struct tree *tree, int wd);
+bool node_watched(int wd);
+struct node *node_add(struct tree *tree, struct node *parent, const char *name, int wd, const struct stat *about);
+/* Removes up to count directories at and below this one, the deepest first; true when none is left. */
+bool node_remove(struct node *top, uint32_t count);
+/* Believes the directory to be there from now on, with everything below it. May remove it. */
+void node_move(struct node *node, struct node *parent, const char *name);
+/* How many directories above it are of this tree; more than the limit: some number above the limit. */
+uint32_t node_depth(const struct node *node);
+/* Opens the directory where we believe it to be; -1 where it is not. */
+int node_open(const struct node *node);
+/* The path of an entry, valid until the next call; NULL: deeper than we look. */
+const char *node_path(const struct node *node, const char *name, uint32_t *length);
+void node_queue(struct node *node);
+void node_unqueue(struct node *node);
+/* There is a directory that is not watched. */
+void tree_incomplete(struct tree *tree);
+/* What we believe is wrong somewhere. */
+void tree_doubt(struct tree *tree);
+
+/* watch-tree.c */
 /* Begins to watch the directory at tree->path; where it cannot, root stays NULL. */
 void tree_begin(struct tree *tree);
 /* After an answer: what was missed is looked for again. */
@@ -99,9 +144,9 @@ void tree_scan_next(struct tree *tree);
 bool tree_shrink(struct tree *tree, uint32_t count);
 /* What a tree costs us is bounded: beyond it, nothing more is seen of it until the next answer. */
 void tree_spend(struct tree *tree, uint32_t work);
+/* Counts files that are still open as read, once each. */
+void tree_read_open(struct tree *tree);
 /* What the kernel said about a watched directory. May remove it. */
 void node_event(struct node *node, const struct inotify_event *event);
-/* A directory of this number that has not seen this event yet. */
-struct node *node_find(int wd, uint32_t event);
 
 #endif

@@ -8,15 +8,15 @@ const UNAVAILABLE = 2;
 /** Files that were read, workspace-relative and sorted. */
 export interface FilesRead {
   files: string[];
-  /** True: what is listed was read, but there may be more. */
+  /** What is listed was read, but there may be more. So it is in the first answer, and after too many events. */
   truncated: boolean;
 }
 
 /** One directory tree under watch. */
 export interface AccessWatch {
   /**
-   * The files read since the last call; undefined: this cannot be told. Resolves when the whole tree is watched, so
-   * call it before the first read that matters, and without a result to speak of. Never throws, never takes long.
+   * The files read since the last call; undefined: this cannot be told. Never throws, never takes long. The first
+   * answer comes when the whole tree is watched: ask once before the first read that matters, and again after it.
    */
   take(): Promise<FilesRead | undefined>;
   /** Lets go of the tree; resolves when that is done. Until then an unmounting may fill the watcher's queue. */
