@@ -1,0 +1,85 @@
+import type { RuleReference } from "./policy.js";
+import type { Tier } from "./tools.js";
+
+/** What somebody wants to do. */
+export interface PolicyRequest {
+  readonly tool: string;
+  readonly role?: string | undefined;
+  readonly language?: string | undefined;
+  readonly code?: string | undefined;
+  /** A shell's command line. */
+  readonly command?: string | undefined;
+  /** A command without a shell. */
+  readonly argv?: readonly string[] | undefined;
+  readonly paths?: readonly { readonly path: string; readonly access: "read" | "write" }[] | undefined;
+  readonly domains?: readonly string[] | undefined;
+}
+
+export type Verdict = "allow" | "confirm" | "deny";
+
+/** What kind of rule was broken, for the metrics. */
+export type ViolationReason =
+  | "tool"
+  | "role"
+  | "language"
+  | "command"
+  | "path"
+  | "network"
+  | "domain"
+  | "confirmation";
+
+/** One rule's say. */
+export interface Consideration {
+  readonly verdict: Verdict;
+  readonly rule: RuleReference;
+  readonly why: string;
+  readonly reason: ViolationReason;
+}
+
+/** What an execution may use. Left out: the manager's own. */
+export interface PolicyLimits {
+  readonly timeoutMs?: number;
+  readonly memoryMb?: number;
+  readonly cpus?: number;
+  readonly pids?: number;
+  readonly outputBytes?: number;
+  readonly fileSizeMb?: number;
+  readonly workspaceMb?: number;
+}
+
+export type LimitName = keyof PolicyLimits;
+
+/** A limit's origin, and what it was stricter than. */
+export interface LimitRule {
+  readonly rule: RuleReference;
+  readonly instead?: { readonly rule: RuleReference; readonly value: number };
+}
+
+/** What the policy says, by which rule, and within which limits. */
+export interface Decision {
+  readonly verdict: Verdict;
+  /** The rule that decided. */
+  readonly rule: RuleReference;
+  readonly why: string;
+  readonly reason: ViolationReason;
+  /** Every rule that had a say, strictest first. */
+  readonly considered: readonly Consideration[];
+  readonly tool: string;
+  readonly role: string | undefined;
+  readonly tier: Tier;
+  /** False: a tool that only touches files may do so on the host. */
+  readonly sandbox: boolean;
+  readonly limits: PolicyLimits;
+  readonly limitRules: Readonly<Partial<Record<LimitName, LimitRule>>>;
+  readonly network: {
+    readonly access: boolean;
+    readonly allowedDomains: readonly string[];
+    readonly deniedDomains: readonly string[];
+    readonly allowedIps: readonly string[];
+    readonly deniedIps: readonly string[];
+    readonly deniedPorts: readonly number[];
+  };
+  readonly securityMode?: "strict" | "permissive";
+  readonly maxRisk?: "safe" | "low" | "medium" | "high" | "critical";
+  readonly hasCommandRules: boolean;
+}

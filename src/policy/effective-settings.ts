@@ -1,0 +1,126 @@
+import type { LimitName, LimitRule, PolicyLimits } from "./decision.js";
+import type { Items, Policy, Role, Setting, Settings } from "./policy.js";
+
+/** The three places that may say something about a call, most general first. */
+export interface Layers {
+  readonly base: Settings;
+  readonly tool: Settings;
+  readonly role: Settings;
+}
+
+const RISKS = ["safe", "low", "medium", "high", "critical"];
+
+/** Which key of the file sets which limit. */
+const LIMIT_KEYS = {
+  timeoutMs: "max_execution_time",
+  memoryMb: "max_memory",
+  cpus: "max_cpu",
+  pids: "max_pids",
+  outputBytes: "max_output",
+  fileSizeMb: "max_file_size",
+  workspaceMb: "max_workspace",
+} as const satisfies Record<LimitName, keyof Settings>;
+
+/** What a role says, with what it inherits. Its own word replaces its parents'; of several parents the stricter counts. */
+export function roleSettings(role: Role, policy: Policy): Settings {
+  const parents = role.inherits.flatMap(({ value }) => policy.roles.get(value) ?? []);
+  const inherited = parents.map((parent) => roleSettings(parent, policy)).reduce(stricterSettings, {});
+  return { ...inherited, ...role.settings };
+}
+
+/** The tools of a role: its own list, or those of the roles it inherits from. */
+export function roleTools(role: Role, policy: Policy): Items {
+  if (role.tools !== undefined) return role.tools;
+  return role.inherits.flatMap(({ value }) => {
+    const parent = policy.roles.get(value);
+    return parent === undefined ? [] : roleTools(parent, policy);
+  });
+}
+
+/** Of a tool's and a role's own word the stricter one; without either, the default's. */
+export function strictest<T>(
+  layers: Layers,
+  key: keyof Settings,
+  stricter: (a: T, b: T) => T,
+): Setting<T> | undefined {
+  const tool = layers.tool[key] as Setting<T> | undefined;
+  const role = layers.role[key] as Setting<T> | undefined;
+  if (tool === undefined || role === undefined)
+    return tool ?? role ?? (layers.base[key] as Setting<T> | undefined);
+  return stricter(tool.value, role.value) === tool.value ? tool : role;
+}
+
+export const smaller = (a: number, b: number) => Math.min(a, b);
+export const isTrue = (a: boolean, b: boolean) => a || b;
+export const isFalse = (a: boolean, b: boolean) => a && b;
+export const strictMode = (a: "strict" | "permissive", b: "strict" | "permissive") =>
+  a === "strict" || b === "strict" ? "strict" : "permissive";
+export const lowerRisk = <T extends string>(a: T, b: T) => (RISKS.indexOf(a) <= RISKS.indexOf(b) ? a : b);
+
+/** The limits of a call, and where each comes from. */
+export function effectiveLimits(layers: Layers): {
+  readonly limits: PolicyLimits;
+  readonly limitRules: Partial<Record<LimitName, LimitRule>>;
+} {
+  const limits: { -readonly [Name in LimitName]?: number } = {};
+  const limitRules: Partial<Record<LimitName, LimitRule>> = {};
+  for (const [limit, key] of Object.entries(LIMIT_KEYS) as [LimitName, (typeof LIMIT_KEYS)[LimitName]][]) {
+    const chosen = strictest<number>(layers, key, smaller);
+    if (chosen === undefined) continue;
+    limits[limit] = chosen.value;
+    const other = [layers.tool[key], layers.role[key]].find((each) => each !== undefined && each !== chosen);
+    const isOpposed = other !== undefined && other.value !== chosen.value;
+    limitRules[limit] = { rule: chosen.rule, ...(isOpposed && { instead: other }) };
+  }
+  return { limits, limitRules };
+}
+
+/** Every list that must let something through: the tool's and the role's, or without either the default's. */
+export function allowLists(
+  layers: Layers,
+  key: "allowed_paths" | "allowed_commands" | "allowed_domains" | "supported_languages",
+): Setting<Items>[] {
+  const own = [layers.tool[key], layers.role[key]].filter((each) => each !== undefined);
+  return own.length > 0 ? own : [layers.base[key]].filter((each) => each !== undefined);
+}
+
+/** Every entry of any list that refuses or asks. */
+export function denyItems(
+  layers: Layers,
+  key: "denied_paths" | "denied_commands" | "denied_domains" | "confirm_commands",
+): Items {
+  return [layers.tool[key], layers.role[key], layers.base[key]].flatMap((each) => each?.value ?? []);
+}
+
+/** Two parents' words in one: limits by the smaller, lists by both. */
+function stricterSettings(one: Settings, other: Settings): Settings {
+  const layers: Layers = { base: {}, tool: one, role: other };
+  const merged: Partial<Record<keyof Settings, Setting<unknown>>> = { ...one, ...other };
+  for (const key of Object.values(LIMIT_KEYS)) assign(key, strictest<number>(layers, key, smaller));
+  assign("network_access", strictest<boolean>(layers, "network_access", isFalse));
+  assign("sandbox_enabled", strictest<boolean>(layers, "sandbox_enabled", isTrue));
+  assign("requires_confirmation", strictest<boolean>(layers, "requires_confirmation", isTrue));
+  assign("security_mode", strictest(layers, "security_mode", strictMode));
+  assign("max_risk", strictest<string>(layers, "max_risk", lowerRisk));
+  for (const key of ["denied_paths", "denied_commands", "denied_domains", "confirm_commands"] as const) {
+    const items = denyItems(layers, key);
+    const rule = (one[key] ?? other[key])?.rule;
+    if (rule !== undefined) assign(key, { value: items, rule });
+  }
+  for (const key of [
+    "allowed_paths",
+    "allowed_commands",
+    "allowed_domains",
+    "supported_languages",
+  ] as const) {
+    const [first, second] = [one[key], other[key]];
+    if (first === undefined || second === undefined) continue;
+    const names = new Set(second.value.map(({ value }) => value));
+    assign(key, { value: first.value.filter(({ value }) => names.has(value)), rule: first.rule });
+  }
+  return merged as Settings;
+
+  function assign(key: keyof Settings, setting: Setting<unknown> | undefined): void {
+    if (setting !== undefined) merged[key] = setting;
+  }
+}

@@ -1,0 +1,18 @@
+export { HARMLESS_BUILTINS } from "./command-patterns.js";
+export type {
+  Consideration,
+  Decision,
+  LimitName,
+  LimitRule,
+  PolicyLimits,
+  PolicyRequest,
+  Verdict,
+  ViolationReason,
+} from "./decision.js";
+export { describeDecision, explainDecision } from "./explain.js";
+export { loadPolicy, readPolicyText } from "./load-policy.js";
+export { checkPolicy, parsePolicy } from "./parse-policy.js";
+export type { Policy, PolicyProblem, RuleReference } from "./policy.js";
+export { PolicyEngine } from "./policy-engine.js";
+export { POLICY_TEMPLATE } from "./template.js";
+export { BUILT_IN_TOOLS, TIERS, type Tier } from "./tools.js";

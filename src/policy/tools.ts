@@ -1,0 +1,32 @@
+/** How dangerous a tool is by itself, whatever it is called with. */
+export const TIERS = ["low", "medium", "high", "critical"] as const;
+export type Tier = (typeof TIERS)[number];
+
+export interface Tool {
+  readonly tier: Tier;
+  /** It runs what an agent wrote: always in a sandbox. */
+  readonly runsCode: boolean;
+}
+
+const reads: Tool = { tier: "low", runsCode: false };
+const writes: Tool = { tier: "medium", runsCode: false };
+const runs: Tool = { tier: "high", runsCode: true };
+const reachesFurther: Tool = { tier: "critical", runsCode: true };
+
+/** Tools that a policy may name without declaring them in `custom_tools`. */
+export const BUILT_IN_TOOLS: ReadonlyMap<string, Tool> = new Map([
+  ["file_read", reads],
+  ["file_list", reads],
+  ["search", reads],
+  ["file_write", writes],
+  ["file_edit", writes],
+  ["file_delete", writes],
+  ["shell_exec", runs],
+  ["code_run", runs],
+  ["browser_automation", runs],
+  ["system_admin", reachesFurther],
+  ["network_scan", reachesFurther],
+]);
+
+/** What a declared tool is taken for, since nobody knows better. */
+export const CUSTOM_TOOL: Tool = runs;
