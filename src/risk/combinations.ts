@@ -11,4 +11,10 @@ export const COMBINATIONS: readonly CombinationRule[] = [
     ],
     why: "Connects a shell to the network.",
   },
+  {
+    rule: "remote-code",
+    level: "high",
+    all: [["network", "socket"], ["temporary-program"]],
+    why: "Talks to the network and runs a program out of the temporary directory.",
+  },
 ];

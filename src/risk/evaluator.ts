@@ -10,6 +10,8 @@ export interface Evaluator {
   resolve(key: string, bindings: readonly Binding[]): Value;
   /** Evaluates with a name standing for another value, as a comprehension does for each item. */
   evaluateWith(node: number, name: string, value: Value): Value;
+  /** Evaluates what a function returns when it is called with these arguments. */
+  evaluateCall(parameters: readonly string[], args: readonly Value[], find: () => Value): Value;
   /** Finds something out once, unless it is incomplete. */
   remember<K, T>(map: Map<K, T>, key: K, find: () => T): T;
   /** Says that something was not folded because it is too much. */
@@ -19,6 +21,7 @@ export interface Evaluator {
 }
 
 const MAX_DEPTH = 250;
+const MAX_SUBSTITUTIONS = 8;
 /** Characters of all folded texts together. */
 const MAX_CHARACTERS = 8_000_000;
 /** Foldings, of which a program without tricks needs one per node. */
@@ -117,6 +120,20 @@ export function createEvaluator(
       overrides.push({ name, value });
       const result = evaluator.evaluate(node);
       overrides.pop();
+      return result;
+    },
+    evaluateCall(parameters, args, find) {
+      const constant = args.some(
+        (arg) => arg.texts.length + arg.numbers.length > 0 || arg.items !== undefined,
+      );
+      // Calls inside of calls are as many as there are ways through the program; a few levels tell enough.
+      if (!constant || overrides.length + parameters.length > MAX_SUBSTITUTIONS) return find();
+      const before = overrides.length;
+      parameters.forEach((name, place) => {
+        if (args[place] !== undefined) overrides.push({ name, value: args[place] });
+      });
+      const result = find();
+      overrides.length = before;
       return result;
     },
     remember,

@@ -116,6 +116,18 @@ export const PATH_RULES: readonly PathRule[] = [
     why: "Runs with every Python program.",
   },
   {
+    rule: "persistence",
+    test: /^(?:~|\.\.|\/).*\/\.git\/hooks\//,
+    ...{ read: "low", write: "high", remove: "medium" },
+    why: "Runs when somebody uses a repository elsewhere.",
+  },
+  {
+    rule: "whole-tree",
+    test: /^~\/(?:Documents|Pictures|Desktop|Downloads|Music|Videos|Library)(?:\/\*?)?$/,
+    ...{ read: "low", write: "medium", remove: "high" },
+    why: "Everything of one kind that a person has.",
+  },
+  {
     rule: "repository-hook",
     test: /(?:^|\/)\.git\/(?:hooks|config)(?:\/|$)/,
     ...{ read: "low", write: "medium", remove: "medium" },

@@ -52,6 +52,7 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
   const returns = new Map<number, number[]>();
   const parameters = new Map<number, readonly number[]>();
   const calls: number[] = [];
+  const handlers: { object: number; handler: number }[] = [];
   const definitions: { node: number; end: number }[] = [];
   const name = (node: number) => identifierOf(tree.source(node));
 
@@ -195,7 +196,9 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
         const target = tree.child(node, "name");
         const value = valueAtEnd(tree, tree.child(node, "value"));
         if (value === -1) {
-          if (tree.kind(tree.parent(tree.parent(node))) !== "for_in_statement") declare(scope, target);
+          // At the top, a name without a value is still what it was: var require; declare const process.
+          const above = tree.kind(tree.parent(tree.parent(node)));
+          if (scope !== 0 && above !== "for_in_statement") declare(scope, target);
           break;
         }
         bind(scope, target, value, "value");
@@ -245,12 +248,20 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
     }
   }
   for (const call of calls) handOver(call);
+  for (const { object, handler } of handlers) {
+    for (const parameter of parameters.get(handler) ?? [])
+      bind(inner.get(handler)!, parameter, object, "value");
+  }
 
   function nameFunction(target: number, value: number): void {
     if (!FUNCTIONS.has(tree.kind(value))) return;
     if (tree.kind(target) === "identifier") push(functions, name(target), value);
-    else if (tree.kind(target) === "member_expression")
-      push(functions, name(tree.child(target, "property")), value);
+    else if (tree.kind(target) === "member_expression") {
+      const property = name(tree.child(target, "property"));
+      push(functions, property, value);
+      // A handler gets what its object hears.
+      if (/^on[a-z]/.test(property)) handlers.push({ object: tree.child(target, "object"), handler: value });
+    }
   }
 
   /** A class is called, not its constructor. */

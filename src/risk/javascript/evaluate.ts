@@ -269,12 +269,10 @@ export function createJavaScriptEvaluator(
   function resultOf(name: string, args: readonly Value[]): Value | undefined {
     if (name === "this" || name.startsWith("?.")) return undefined;
     if (name.startsWith("<def ")) {
-      return anyOf(
-        names
-          .returnsOf(Number(name.slice(5, -1)))
-          .slice(0, MAX_RETURNS)
-          .map(evaluate),
-      );
+      const definition = Number(name.slice(5, -1));
+      const results = names.returnsOf(definition).slice(0, MAX_RETURNS);
+      const parameters = names.parametersOf(definition).map(parameterName);
+      return evaluator.evaluateCall(parameters, args, () => anyOf(results.map(evaluate)));
     }
     if (LOADERS.has(name)) return moduleNamed(args[0]);
     if (name === "Reflect.get")
@@ -289,6 +287,12 @@ export function createJavaScriptEvaluator(
     return mark(result, (taken | (rule?.returns ?? 0)) & ~MARKS.built);
   }
 
+  /** The name of a parameter that is nothing but a name; "": it is more. */
+  function parameterName(parameter: number): string {
+    const target = tree.kind(parameter) === "identifier" ? parameter : tree.child(parameter, "pattern");
+    return target === -1 || tree.kind(target) !== "identifier" ? "" : identifierOf(tree.source(target));
+  }
+
   /** [99, 104].map((c) => String.fromCharCode(c)) */
   function mapped(node: number, self: Value): Value | undefined {
     const change = namedChildren(tree, tree.child(node, "arguments"))[0] ?? -1;
@@ -296,9 +300,8 @@ export function createJavaScriptEvaluator(
     const body = names.returnsOf(change)[0];
     const parameter = names.parametersOf(change)[0];
     if (body === undefined || parameter === undefined) return undefined;
-    const target = tree.kind(parameter) === "identifier" ? parameter : tree.child(parameter, "pattern");
-    if (target === -1 || tree.kind(target) !== "identifier") return undefined;
-    const name = identifierOf(tree.source(target));
+    const name = parameterName(parameter);
+    if (name === "") return undefined;
     return list(
       self.items.map((one) => evaluator.evaluateWith(body, name, one)),
       self.marks,

@@ -1,3 +1,4 @@
+import { isWholeTree } from "../path-rules.js";
 import {
   concat,
   HOLE,
@@ -50,6 +51,17 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["Object.freeze", first],
   ["Promise.resolve", first],
   ["util.promisify", first],
+  ["glob.glob", filesOf],
+  ["glob.globSync", filesOf],
+  ["glob.sync", filesOf],
+  ["fast-glob", filesOf],
+  ["fast-glob.sync", filesOf],
+  ["globby.globby", filesOf],
+  ["globby.globbySync", filesOf],
+  ["fs.globSync", filesOf],
+  ["fs.readdirSync", filesOf],
+  ["fs.readdir", filesOf],
+  ["fs.promises.readdir", filesOf],
   ["path.join", (args) => joinedPath(args)],
   ["path.resolve", (args) => joinedPath(args)],
   ["path.normalize", first],
@@ -89,6 +101,13 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["flat", (self) => self],
   ["slice", (self, args) => sliced(self, args, (all, from, to) => all.slice(from, to))],
 ]);
+
+/** Files by a pattern are named like the pattern; all of a system or a home directory are all of it. */
+function filesOf([where]: readonly Value[]): Value {
+  const texts = where?.texts ?? [];
+  const marks = texts.some(isWholeTree) ? MARKS.wholeTree : 0;
+  return { ...list(texts.map((one) => text(one))), marks: (where?.marks ?? 0) | marks };
+}
 
 function opaque(args: readonly Value[]): Value {
   return { ...UNKNOWN, marks: marksOf(args) | MARKS.decoded };

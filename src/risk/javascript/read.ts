@@ -76,6 +76,9 @@ function visit(reader: Reader, node: number): void {
       readSubscript(reader, node);
       readMention(reader, node);
       break;
+    case "assignment_expression":
+      readAssignment(reader, node);
+      break;
     case "while_statement":
     case "for_statement":
     case "do_statement": {
@@ -83,6 +86,19 @@ function visit(reader: Reader, node: number): void {
       if (growth !== undefined) report.add(growth, tree.start(node));
       break;
     }
+  }
+}
+
+/** What is put on Object.prototype is put on everything. */
+function readAssignment({ tree, evaluator, report }: Reader, node: number): void {
+  const target = tree.child(node, "left");
+  if (target === -1 || !/^(?:member|subscript)_expression$/.test(tree.kind(target))) return;
+  const owner = evaluator.evaluate(tree.child(target, "object"));
+  if (owner.names.some((name) => name === "Object.prototype" || name.endsWith(".__proto__"))) {
+    report.add(
+      { rule: "prototype", level: "high", why: "Changes what every object is made of." },
+      tree.start(node),
+    );
   }
 }
 

@@ -193,7 +193,7 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
       http.* https.* http2.* axios axios.* node-fetch node-fetch.* got got.* undici.* superagent.*
       superagent request request.* needle.* ws.* ws dns.* dns.promises.* nodemailer.* ssh2.* ftp.*
       puppeteer.* playwright.* socket.io-client.* mongodb.* pg.* mysql.* redis.* express().listen
-      fastify().listen Deno.serve Bun.serve fetch().* inspector.open
+      Deno.serve Bun.serve fetch().* inspector.open
     `),
     sends: true,
     returns: MARKS.network,

@@ -11,6 +11,8 @@ export interface PythonNames {
   readonly attributes: Scopes;
   /** Expressions that a function returns. */
   returnsOf(definition: number): readonly number[];
+  /** The names of a function's parameters, without the object it belongs to. */
+  parametersOf(definition: number): readonly string[];
 }
 
 /** The normal form that Python gives an identifier: 𝓮𝓿𝓪𝓵 is eval. */
@@ -278,6 +280,7 @@ export function collectNames(tree: FlatTree): PythonNames {
     stars,
     scopeOf: (node) => scopeAt[node]!,
     returnsOf: (definition) => returns.get(definition) ?? [],
+    parametersOf: parameterNames,
   };
 }
 

@@ -201,9 +201,13 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
     if (object.names.length === 0) {
       const assigned = assignedTo(name);
       const leads = name.startsWith("__") || FRAMES.has(name) ? named(`?.${name}`) : UNKNOWN;
-      return mark(anyOf([assigned, leads]), object.marks);
+      // What a request handler reads was sent to it.
+      const asked = name === "rfile" ? MARKS.network : 0;
+      return mark(anyOf([assigned, leads]), object.marks | asked);
     }
-    return withEnvironment(memberOf({ ...object, items: undefined }, name));
+    return marked(
+      memberOf({ ...object, items: undefined, names: object.names.flatMap(modulesFor(name)) }, name),
+    );
   }
 
   function assignedTo(name: string): Value {
@@ -231,6 +235,7 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
         marks: object.marks | MARKS.built,
       };
     }
+    if (at !== undefined && object.names.some((name) => name.startsWith("?."))) return object;
     if (key.texts.length > 0) return anyOf(key.texts.slice(0, 4).map((name) => memberOf(object, name)));
     const any = anyOf(object.items ?? []);
     return mark(any, object.marks);
@@ -318,12 +323,12 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
     args: readonly Value[],
     keywords: ReadonlyMap<string, Value>,
   ): Value | undefined {
-    if (name.startsWith("<def ")) return returned(Number(name.slice(5, -1)));
+    if (name.startsWith("<def ")) return returned(Number(name.slice(5, -1)), args);
     switch (name) {
       case "builtins.getattr":
       case "builtins.object.__getattribute__":
       case "inspect.getattr_static":
-        return anyOf((args[1]?.texts ?? []).map((key) => withEnvironment(memberOf(args[0] ?? UNKNOWN, key))));
+        return anyOf((args[1]?.texts ?? []).map((key) => marked(memberOf(args[0] ?? UNKNOWN, key))));
       case "operator.attrgetter":
       case "operator.methodcaller":
         return mark(named(`${name}()`), marksOf(args));
@@ -364,8 +369,9 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
     return mark(result, marks & ~MARKS.built);
   }
 
-  function returned(definition: number): Value {
-    return anyOf(names.returnsOf(definition).slice(0, MAX_RETURNS).map(evaluate));
+  function returned(definition: number, args: readonly Value[]): Value {
+    const results = names.returnsOf(definition).slice(0, MAX_RETURNS);
+    return evaluator.evaluateCall(names.parametersOf(definition), args, () => anyOf(results.map(evaluate)));
   }
 
   return Object.assign(evaluator, { argumentsOf });
@@ -379,6 +385,22 @@ function markTree(name: string, value: Value, args: readonly Value[]): Value {
   return whole ? mark(value, MARKS.wholeTree) : value;
 }
 
-function withEnvironment(value: Value): Value {
-  return value.names.includes("os.environ") ? mark(value, MARKS.environment) : value;
+/** Names that say where a value comes from. */
+function marked(value: Value): Value {
+  const environment = value.names.includes("os.environ") ? MARKS.environment : 0;
+  const asked = value.names.some((name) => REQUESTS.test(name)) ? MARKS.network : 0;
+  return environment + asked === 0 ? value : mark(value, environment | asked);
 }
+
+const REQUESTS = /^(?:flask\.request|bottle\.request|fastapi\.Request)(?:\.|$)/;
+
+/** A module whose name could not be read is any that has such a member. */
+function modulesFor(member: string): (name: string) => readonly string[] {
+  return (name) =>
+    name === "?module"
+      ? ["?module", ...SUSPECTS.filter((one) => DANGEROUS.has(member) || one === "os")]
+      : [name];
+}
+
+const SUSPECTS = ["os", "subprocess"];
+const DANGEROUS = new Set(["Popen", "run", "call", "check_output", "check_call", "getoutput"]);

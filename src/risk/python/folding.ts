@@ -316,5 +316,5 @@ function calculated(operator: string, a: number, b: number): number {
 /** A module by its name, as an import function gives it. */
 export function moduleNamed(value: Value | undefined): Value {
   const texts = (value?.texts ?? []).filter((one) => /^[\w.]{1,100}$/.test(one));
-  return texts.length === 0 ? { ...UNKNOWN, marks: value?.marks ?? 0 } : named(...texts);
+  return texts.length === 0 ? { ...named("?module"), marks: value?.marks ?? 0 } : named(...texts);
 }

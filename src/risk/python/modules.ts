@@ -78,13 +78,15 @@ export const PYTHON_MODULES: readonly ModuleRule[] = [
 
 /** Modules that only compute, or whose risky functions have rules of their own. */
 export const HARMLESS_MODULES: ReadonlySet<string> = new Set(
-  `__future__ abc argparse array asyncio base64 binascii bisect bz2 calendar cmath codecs collections colorsys
-  concurrent configparser contextlib contextvars copy copyreg csv dataclasses datetime decimal difflib doctest email enum
-  errno fnmatch fractions functools getopt getpass gettext graphlib gzip hashlib heapq hmac html io ipaddress itertools
-  json keyword linecache locale logging lzma math mimetypes numbers operator optparse pprint queue random re reprlib
-  sched secrets select selectors shlex statistics string stringprep struct symtable sys sysconfig textwrap threading time
-  timeit token tokenize trace traceback types typing unicodedata unittest uuid warnings weakref xml zlib zoneinfo cProfile
-  pstats pdb binhex wave tomllib ensurepip test
+  `__future__ abc aifc argparse array asyncio atexit audioop base64 bdb binascii bisect bz2 cProfile calendar chunk cmath
+  cmd codecs collections colorsys compileall concurrent configparser contextlib contextvars copy copyreg csv curses
+  dataclasses datetime decimal difflib distutils doctest email encodings ensurepip enum errno faulthandler filecmp fnmatch
+  fractions functools genericpath getopt getpass gettext graphlib gzip hashlib heapq hmac html imghdr io ipaddress
+  itertools json keyword linecache locale logging lzma mailbox mailcap math mimetypes modulefinder netrc numbers opcode
+  operator optparse pdb pickletools pipes plistlib posixpath pprint profile pstats py_compile pyclbr pydoc pyexpat queue
+  quopri random re readline reprlib rlcompleter sched secrets select selectors shlex stat statistics string stringprep
+  struct symtable sys sysconfig tabnanny test textwrap this threading time timeit tkinter token tokenize tomllib trace
+  traceback tracemalloc tty turtle types typing unicodedata unittest uu uuid warnings wave weakref xml zipapp zlib zoneinfo
   numpy np pandas scipy sympy sklearn statsmodels networkx torch torchvision tensorflow keras jax xgboost lightgbm
   matplotlib seaborn plotly altair bokeh PIL cv2 skimage imageio tqdm pydantic attr attrs dateutil pytz arrow pendulum
   pytest hypothesis typing_extensions rich tabulate more_itertools toolz nltk spacy gensim textblob transformers

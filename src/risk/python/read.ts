@@ -5,7 +5,7 @@ import { createLoops, type Loops } from "../loops.js";
 import { assessPath } from "../path-rules.js";
 import { HUGE_ALLOCATION, reach } from "../reach.js";
 import { createRuleTable, type ReachRule } from "../reach-rules.js";
-import { MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
+import { HOLE, MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
 import { type Arguments, createPythonEvaluator, type PythonEvaluator } from "./evaluate.js";
 import { pythonLoops } from "./loops.js";
@@ -195,6 +195,13 @@ function readName({ tree, report }: Reader, name: string, node: number, { args }
         );
       }
       break;
+    case "yaml.load":
+    case "yaml.unsafe_load":
+    case "yaml.full_load":
+      if (args[0]?.texts.some((data) => data.includes("!!python/"))) {
+        report.add({ rule: "hidden-code", level: "high", why: "Reads data that calls a function." }, offset);
+      }
+      break;
     case "pickle.loads":
     case "pickle.load":
       if (
@@ -219,7 +226,7 @@ function readHiddenName(owners: readonly string[], key: Value, offset: number, r
   );
   if (risky && (key.marks & HIDING) !== 0) report.add(HIDDEN_NAME, offset);
   else if ((key.marks & MARKS.decoded) !== 0) report.add(HIDDEN_NAME, offset);
-  else if (key.texts.length === 0) {
+  else if (key.texts.every((name) => name.includes(HOLE))) {
     const guarded = owners.some((owner) => GUARDED_MODULES.has(owner));
     if (guarded && !owners.includes("sys.modules")) report.add(HIDDEN_NAME, offset);
     else if (guarded || owners.includes("")) report.add({ ...HIDDEN_NAME, level: "medium" }, offset);

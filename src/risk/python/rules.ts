@@ -371,19 +371,19 @@ export const PYTHON_CHAINS: readonly ChainRule[] = [
   },
   {
     rule: "class-climbing",
-    level: "high",
+    level: "medium",
     all: ["__class__", "__base__"],
     why: "Climbs from an object to every class there is.",
   },
   {
     rule: "class-climbing",
-    level: "high",
+    level: "medium",
     all: ["__class__", "__bases__"],
     why: "Climbs from an object to every class there is.",
   },
   {
     rule: "class-climbing",
-    level: "high",
+    level: "medium",
     all: ["__class__", "__mro__"],
     why: "Climbs from an object to every class there is.",
   },
@@ -464,5 +464,5 @@ export const KNOWN_MODULES: ReadonlyMap<string, string> = new Map([
 
 /** Modules whose members must not be chosen by a name that is made while the program runs. */
 export const GUARDED_MODULES: ReadonlySet<string> = new Set(
-  "os posix subprocess builtins ctypes importlib pty socket marshal sys.modules".split(" "),
+  "os posix subprocess builtins ctypes importlib pty socket marshal sys.modules ?module".split(" "),
 );

@@ -27,6 +27,7 @@ export async function readShell(text: string, report: Report): Promise<boolean> 
     report.add({ ...UNREADABLE, level }, offsetOf(problem.line, problem.column));
   }
   const downloaded = new Set<string>();
+  const lines = text.split("\n");
   const substituted = substitutedIn(commands);
   let directory = ".";
   for (const command of commands) {
@@ -36,6 +37,7 @@ export async function readShell(text: string, report: Report): Promise<boolean> 
     readPaths(command, directory, add);
     directory = directoryAfter(command, directory);
     readInlineCode(command, offset, report);
+    readInput(command, lines, offset, report);
     readDownload(command, downloaded, add);
   }
   return problem === undefined;
@@ -90,6 +92,7 @@ function readCommand(command: ShellCommand, substituted: Substituted, add: (matc
       add(rule);
   }
   if (command.path !== undefined && HIDDEN_PROGRAM.test(command.path)) add(HIDDEN);
+  else if (command.path !== undefined && TEMPORARY_PROGRAM.test(command.path)) add(TEMPORARY);
   if (matching.length === 0 && !HARMLESS_COMMANDS.has(name)) add(OTHER_PROGRAM);
 }
 
@@ -102,6 +105,12 @@ const LOADER_VARIABLE: Match = {
 };
 const ROOT: Match = { rule: "privilege", level: "high", why: "Asks to be root." };
 const HIDDEN_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\/(?:.*\/)?\.[^/]+$/;
+const TEMPORARY_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\//;
+const TEMPORARY: Match = {
+  rule: "temporary-program",
+  level: "low",
+  why: "Runs a program out of the temporary directory.",
+};
 const HIDDEN: Match = {
   rule: "hidden-program",
   level: "high",
@@ -225,8 +234,10 @@ function operandsOf(args: readonly (string | undefined)[]): (string | undefined)
 /** What xargs hands over, where it is constant. */
 function handedBy({ via, reads }: ShellCommand): (string | undefined)[] {
   if (!via.some((step) => step.startsWith("xargs"))) return [];
-  const printers = reads.slice(0, MAX_SOURCES).filter(({ name }) => name === "echo" || name === "printf");
-  return printers.flatMap(({ args }) => args);
+  return reads.slice(0, MAX_SOURCES).flatMap(({ name, args }) => {
+    if (name === "echo" || name === "printf") return args;
+    return name === "find" || name === "ls" ? beforeTests(args) : [];
+  });
 }
 
 /** A path as seen from where the script has gone to, when that makes it something else. */
@@ -276,6 +287,12 @@ const CODE_FLAGS: Readonly<Record<string, { flag: RegExp; language?: "python" | 
   lua: { flag: /^-e$/ },
 };
 
+/** python3.11 is python, nodejs is node. */
+function codeFlagsOf(name: string): { flag: RegExp; language?: "python" | "javascript" } | undefined {
+  const plain = name.replace(/[\d.]+$/, "").replace(/^nodejs$/, "node");
+  return Object.hasOwn(CODE_FLAGS, plain) ? CODE_FLAGS[plain] : undefined;
+}
+
 function readInlineCode({ name, args }: ShellCommand, offset: number, report: Report): void {
   if (name === undefined) return;
   if (/^(?:m|g|n)?awk$/.test(name)) {
@@ -285,7 +302,7 @@ function readInlineCode({ name, args }: ShellCommand, offset: number, report: Re
       report.add(FOREIGN_SHELL, offset);
     return;
   }
-  const known = CODE_FLAGS[name.replace(/(?<=^[a-z]+)(?:js)?[\d.]*$/, "")];
+  const known = codeFlagsOf(name);
   if (known === undefined) return;
   const at = args.findIndex((arg) => arg !== undefined && known.flag.test(arg));
   const code = at === -1 ? undefined : args[at + 1];
@@ -300,6 +317,33 @@ function readInlineCode({ name, args }: ShellCommand, offset: number, report: Re
     report.add(FOREIGN_SHELL, offset);
   }
 }
+
+/** Code that an interpreter gets from a here-document or a here-string. */
+function readInput(
+  { name, args, redirects, line, via }: ShellCommand,
+  lines: readonly string[],
+  offset: number,
+  report: Report,
+): void {
+  const known = name === undefined ? undefined : codeFlagsOf(name);
+  if (known?.language === undefined || args.some((arg) => arg !== "-")) return;
+  for (const { operator, target } of redirects) {
+    if (target === undefined) continue;
+    if (operator === "<<<") report.nest({ language: known.language, text: target, offset });
+    else if (operator.startsWith("<<") && via.length === 0) {
+      report.nest({ language: known.language, text: bodyOf(lines, line - 1, target), offset });
+    }
+  }
+}
+
+/** The lines behind this one, up to the one that is the delimiter. */
+function bodyOf(lines: readonly string[], line: number, delimiter: string): string {
+  let end = line;
+  while (end < lines.length && end - line < MAX_BODY && lines[end]!.replace(/^\t+/, "") !== delimiter) end++;
+  return lines.slice(line, end).join("\n");
+}
+
+const MAX_BODY = 2000;
 
 const FOREIGN_SHELL: Match = {
   rule: "process",

@@ -388,6 +388,13 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     why: "Looks into another process.",
   },
   {
+    rule: "input-capture",
+    level: "high",
+    commands: words("xclip xsel wl-paste pbpaste scrot screencapture xwd xinput arecord import maim grim"),
+    not: /^-i$|^--input$/,
+    why: "Watches a person's clipboard, screen or microphone.",
+  },
+  {
     rule: "attack-tool",
     level: "high",
     commands: words(`

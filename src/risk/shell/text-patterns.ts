@@ -20,6 +20,12 @@ export const TEXT_PATTERNS: readonly TextPattern[] = [
     why: "Starts itself twice, for ever.",
   },
   {
+    rule: "secret-file",
+    level: "high",
+    test: /\$\{?\w{1,40}\}?"?\/(?:\.ssh\/|\.aws\/credentials|\.gnupg\/|\.kube\/config|\.netrc\b|\.git-credentials)/,
+    why: "Holds keys or credentials of the user.",
+  },
+  {
     rule: "endless-spawning",
     level: "high",
     test: /\bwhile\s{1,5}(?:true|:|\(\(\s{0,3}1\s{0,3}\)\)|\[{1,2} 1 \]{1,2})\s{0,5};?\s{0,5}do\b[^;&]{0,200}(?<!&|>)&(?!&|>|\d)\s{0,5};?\s{0,5}done/,
