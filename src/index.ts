@@ -1,3 +1,22 @@
+export {
+  AUDIT_RESULTS,
+  type AuditEvent,
+  type AuditFields,
+  AuditLogger,
+  type AuditLoggerOptions,
+  type AuditOutcome,
+  type AuditQuery,
+  type AuditRecord,
+  type AuditResult,
+  type AuditSink,
+  createCallbackSink,
+  createFileSink,
+  createStreamSink,
+  queryAudit,
+  tailAudit,
+  type Verification,
+  verifyAudit,
+} from "./audit/index.js";
 export type {
   BackendContext,
   BackendFactory,
@@ -7,11 +26,25 @@ export type {
   Instance,
   Limits,
   Probe,
+  ResourceUsage,
   SandboxBackend,
   SessionDirectory,
 } from "./backends/backend.js";
 export { getBackend, listBackends, registerBackend } from "./backends/registry.js";
 export { type Config, DEFAULT_CONFIG, loadConfig, parseConfig } from "./config/index.js";
+export {
+  AutoApproveConfirmationService,
+  AutoRejectConfirmationService,
+  CallbackConfirmationService,
+  type ConfirmationAnswer,
+  type ConfirmationOutcome,
+  ConfirmationQueue,
+  type ConfirmationRequest,
+  type ConfirmationService,
+  type PendingConfirmations,
+  RemoteConfirmationService,
+  TerminalConfirmationService,
+} from "./confirmation/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./errors.js";
 export {
   type Diagnosis,
@@ -22,7 +55,47 @@ export {
   type SandboxManagerOptions,
   type SessionInfo,
   SessionSandbox,
+  type ToolCall,
+  type ToolResult,
 } from "./manager/index.js";
+export {
+  createMetrics,
+  type Metrics,
+  type MetricsOptions,
+  type ResourceAlert,
+  SandboxMonitor,
+  type SandboxMonitorOptions,
+  type SandboxSample,
+} from "./metrics/index.js";
+export {
+  BUILT_IN_TOOLS,
+  checkPolicy,
+  type Decision,
+  describeDecision,
+  explainDecision,
+  loadPolicy,
+  POLICY_TEMPLATE,
+  type Policy,
+  PolicyEngine,
+  type PolicyLimits,
+  type PolicyProblem,
+  type PolicyRequest,
+  parsePolicy,
+  type RuleReference,
+} from "./policy/index.js";
+export {
+  assess,
+  type Finding,
+  getRequiredSandbox,
+  ISOLATION_ORDER,
+  type Isolation,
+  isAtLeast,
+  RISK_LEVELS,
+  type RiskAssessment,
+  type RiskLevel,
+  SECURITY_MODES,
+  type SecurityMode,
+} from "./risk/index.js";
 export {
   type ExecOptions,
   Execution,

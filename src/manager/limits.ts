@@ -72,6 +72,21 @@ export function checkSameLimits(running: Limits, limits: Limits | undefined): vo
   });
 }
 
+/** True when two orders ask for the same. */
+export function sameLimits(one: Limits, other: Limits = {}): boolean {
+  return (Object.keys(NEEDS) as (keyof Limits)[]).every((name) => one[name] === other[name]);
+}
+
+/** Of two orders the smaller limit each. */
+export function strictestLimits(one: Limits, other: Limits): Limits {
+  const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = { ...one };
+  for (const name of Object.keys(NEEDS) as (keyof Limits)[]) {
+    const [a, b] = [one[name], other[name]];
+    if (b !== undefined) limits[name] = a === undefined ? b : Math.min(a, b);
+  }
+  return limits;
+}
+
 function unenforceable(name: keyof Limits, backend: string): SandboxError {
   return new SandboxError(
     "LIMIT_UNENFORCEABLE",

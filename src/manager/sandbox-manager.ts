@@ -1,28 +1,28 @@
-import { randomBytes } from "node:crypto";
-import type { Instance, Limits } from "../backends/backend.js";
-import {
-  type Config,
-  DEFAULT_CONFIG,
-  DEFAULT_LANGUAGE,
-  DEFAULT_LIMITS,
-  expandHome,
-  SANDBOX_MODES,
-  type SandboxMode,
-} from "../config/index.js";
-import { SandboxError, toSandboxError } from "../errors.js";
+import type { AuditLogger } from "../audit/index.js";
+import type { Limits } from "../backends/backend.js";
+import { findPrebuilt } from "../backends/guest-runtime.js";
+import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
+import type { ConfirmationService } from "../confirmation/index.js";
+import { ConfirmationQueue } from "../confirmation/queue.js";
+import { SandboxError } from "../errors.js";
+import type { Metrics, SandboxMonitor } from "../metrics/index.js";
+import type { Policy } from "../policy/index.js";
+import { PolicyEngine } from "../policy/policy-engine.js";
+import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
+import { Execution } from "../sandbox/execution.js";
 import { findLanguage } from "../sandbox/languages.js";
-import type { ExecutionResult } from "../sandbox/result.js";
-import { type RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
-import type { WarmSettings } from "../sandbox/warm-interpreters.js";
-import { bootstrapWorkspace, validateSessionKey, type WorkspaceFiles } from "../workspace/index.js";
+import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
+import { AccessWatcher } from "../workspace/access-watcher.js";
+import { validateSessionKey } from "../workspace/index.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
-import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
-import { checkLimits, checkSameLimits, effectiveLimits } from "./limits.js";
-import { openWorkspace } from "./open-workspace.js";
-import { type SessionInfo, SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
-import { cleanUpOnSignals } from "./signals.js";
-import { unlessAborted } from "./unless-aborted.js";
+import type { Guards } from "./guards.js";
+import { checkLimits } from "./limits.js";
+import { LiveSandboxes } from "./live-sandboxes.js";
+import { runToolCall } from "./run-tool-call.js";
+import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
+import type { ToolCall, ToolResult } from "./tool-call.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
@@ -38,6 +38,20 @@ export interface SandboxManagerOptions {
   readonly warm?: boolean;
   /** False: leave SIGINT and SIGTERM to the caller. Left out: `runtime.cleanupOnExit`. */
   readonly handleSignals?: boolean;
+  /** The session of a tool call that names none. Left out: such a call has a sandbox of its own. */
+  readonly sessionId?: string;
+  /** What agents may do, from `loadPolicy`. Left out: everything. */
+  readonly policy?: Policy;
+  /** Left out: strict where there is a policy or a confirmation service; otherwise code is not looked at. */
+  readonly securityMode?: SecurityMode;
+  /** Who is asked about what is dangerous. Left out: nobody, and what needs an answer is rejected. */
+  readonly confirmation?: ConfirmationService;
+  /** Remembers every tool call. The caller closes it. */
+  readonly audit?: AuditLogger;
+  /** Counts them. */
+  readonly metrics?: Metrics;
+  /** Watches what the sandboxes use; its alerts are audited. */
+  readonly monitor?: SandboxMonitor;
 }
 
 export interface GetSandboxOptions {
@@ -47,71 +61,98 @@ export interface GetSandboxOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Entry {
-  readonly key: string;
-  readonly startedAt: number;
-  /** What the first caller asked for. */
-  readonly limits: Limits;
-  readonly sandbox: Promise<Sandbox>;
-}
-
-const MAX_RETIRING = 4;
-
-/** Makes sandboxes, hands out the same one per session, and cleans up after them. */
+/** Makes sandboxes, hands out the same one per session, runs tool calls in them, and cleans up after them. */
 export class SandboxManager {
   readonly #config: Config["sandbox"];
   readonly #options: SandboxManagerOptions;
-  readonly #stateDir: string;
   readonly #store: SessionStore;
-  readonly #entries = new Map<string, Entry>();
-  readonly #ephemeral = new Set<Entry>();
-  readonly #retiring = new Set<Promise<void>>();
-  /** Sandboxes whose empty directory the next one may have. */
-  readonly #recycled = new WeakSet<Sandbox>();
-  #chosen: Promise<ChosenBackend> | undefined;
-  #reaping: Promise<void> | undefined;
-  #expiry: NodeJS.Timeout | undefined;
-  #forgetSignals: (() => void) | undefined;
+  readonly #sandboxes: LiveSandboxes;
+  readonly #guards: Guards;
+  /** Started with the first sandbox of an audited manager. */
+  #accessWatcher: AccessWatcher | undefined;
+  readonly #forgetAlerts: (() => void) | undefined;
   #closed = false;
 
   constructor(options: SandboxManagerOptions = {}) {
     this.#options = options;
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
-    if (options.mode !== undefined && !SANDBOX_MODES.includes(options.mode)) {
-      throw new SandboxError("INVALID_ARGUMENT", `There is no mode named ${JSON.stringify(options.mode)}`, {
-        hint: `Known modes: ${SANDBOX_MODES.join(", ")}.`,
-      });
-    }
+    checkOneOf("mode", options.mode, SANDBOX_MODES);
+    checkOneOf("security mode", options.securityMode, SECURITY_MODES);
+    if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
     checkLanguages(this.#config.languages);
-    this.#stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
-    if (!this.#stateDir.startsWith("/")) {
+    const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
+    if (!stateDir.startsWith("/")) {
       throw new SandboxError("CONFIG_INVALID", "The state directory must be an absolute path", {
         hint: "It comes from SKERRY_STATE_DIR, sandbox.stateDir or the stateDir option.",
       });
     }
-    this.#store = new SessionStore(this.#stateDir, this.#config.backends.bubblewrap.uidRange);
+    this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
+    const { audit, monitor } = options;
+    this.#sandboxes = new LiveSandboxes({
+      config: this.#config,
+      stateDir,
+      store: this.#store,
+      backend: options.backend ?? this.#config.backend,
+      limits: options.limits ?? {},
+      warm: options.warm,
+      handleSignals: options.handleSignals,
+      // Only an audit record asks which files were read.
+      accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
+      assertUsable: () => this.#assertUsable(),
+      onStarted: (sandbox) => monitor?.watch(sandbox),
+    });
+    this.#forgetAlerts =
+      audit === undefined || monitor === undefined
+        ? undefined
+        : auditAlerts(monitor, audit, (id) => this.#sandboxes.sessionOf(id));
+    this.#guards = this.#createGuards();
   }
 
-  /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
+  /**
+   * Runs a tool call: policy, risk, confirmation, a sandbox, an audit record. Await it for its result, or with
+   * `stream: true` iterate it for its events.
+   */
+  execute(call: ToolCall): Execution<ToolResult> {
+    const { sessionId = this.#options.sessionId, ...rest } = call;
+    return new Execution(call.stream ?? false, async (sink) => {
+      this.#assertUsable();
+      return runToolCall({ ...rest, sessionId }, this.#guards, sink);
+    });
+  }
+
+  /** Runs a program; a short form of `execute`. */
+  executeCode(call: ToolCall & { readonly language: string; readonly code: string }): Execution<ToolResult> {
+    return this.execute(call);
+  }
+
+  /** Runs a shell's command line, with `files` put in place first; a short form of `execute`. */
+  executeShell(call: ToolCall & { readonly command: string }): Execution<ToolResult> {
+    return this.execute(call);
+  }
+
+  /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
+  async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
+    const { limits, ...rest } = options;
+    findLanguage(rest.language);
+    if (limits !== undefined) checkLimits(limits);
+    return new Execution(false, async (sink) => {
+      this.#assertUsable();
+      return runToolCall(rest, { ...this.#guards, limits }, sink);
+    });
+  }
+
+  /**
+   * The session's sandbox itself, past policy, confirmation and audit: for code of your own. What an agent asks for
+   * goes through `execute`. The first call starts it, calls at the same time get the same one.
+   */
   async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<Sandbox> {
     this.#assertUsable();
     validateSessionKey(key);
     if (options.limits !== undefined) checkLimits(options.limits);
-    if (options.ephemeral) return this.#startEphemeral(key, options);
-    const name = this.#nameFor(key);
-    for (;;) {
-      this.#assertUsable();
-      const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
-      checkSameLimits(entry.limits, options.limits);
-      // One caller's signal lets that caller go; the start is everybody's.
-      const sandbox = await unlessAborted(entry.sandbox, options.signal);
-      sandbox.touch();
-      if (sandbox.isRunning) return sandbox;
-      // It has just stopped: wait until its traces are gone, then start anew.
-      await sandbox.stop();
-      if (this.#entries.get(name) === entry) this.#entries.delete(name);
-    }
+    return options.ephemeral
+      ? this.#sandboxes.start(key, options)
+      : this.#sandboxes.get(this.#nameFor(key), options);
   }
 
   /** Starts a session's sandbox in the background; a failure shows when it is asked for. */
@@ -119,38 +160,14 @@ export class SandboxManager {
     this.getSandbox(key, options).catch(() => undefined);
   }
 
-  /** Runs a program in the session's sandbox, or without a session in one that is thrown away. */
-  async execute(options: RunCodeOptions & { readonly sessionId?: string }): Promise<ExecutionResult> {
-    const { sessionId, ...rest } = options;
-    if (sessionId === undefined) return this.runCodeOnce(rest);
-    return await (await this.getSandbox(sessionId)).runCode(rest);
-  }
-
-  /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
-  async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ExecutionResult> {
-    const { limits, ...rest } = options;
-    findLanguage(rest.language);
-    const sandbox = await this.getSandbox(`once-${randomBytes(4).toString("hex")}`, {
-      ephemeral: true,
-      ...(limits !== undefined && { limits }),
-      ...(rest.signal !== undefined && { signal: rest.signal }),
-    });
-    try {
-      const result = await sandbox.runCode(rest);
-      await this.#retire(sandbox);
-      return result;
-    } catch (error) {
-      await sandbox.stop();
-      throw error;
-    }
+  /** What waits for somebody's decision: to list, to decide and to be told about. */
+  get confirmations(): ConfirmationQueue {
+    return this.#guards.confirmations;
   }
 
   /** Every session with files on this host, last used first. */
   async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
-    const running = new Set<string>();
-    for (const { key, sandbox } of this.#entries.values()) {
-      if ((await sandbox.catch(() => undefined))?.isRunning) running.add(key);
-    }
+    const running = await this.#sandboxes.running();
     return this.#store.list().map((session) => ({ ...session, running: running.has(session.key) }));
   }
 
@@ -159,13 +176,10 @@ export class SandboxManager {
     return this.#store.exists(this.#nameFor(key));
   }
 
-  /** Stops a session's sandbox; its files stay. */
+  /** Stops a session's sandbox and forgets what was approved for it; its files stay. */
   async cleanupSession(key: string): Promise<void> {
-    const entry = this.#entries.get(this.#nameFor(key));
-    if (entry === undefined) return;
-    const sandbox = await entry.sandbox.catch(() => undefined);
-    await sandbox?.stop();
-    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+    this.#guards.confirmations.forgetSession(key);
+    await this.#sandboxes.stop(this.#nameFor(key));
   }
 
   /** Stops a session and removes its files. False when there was no such session. */
@@ -176,34 +190,23 @@ export class SandboxManager {
   }
 
   /** Stops every sandbox, all at once and past failures, which it reports together. */
-  async cleanupAll(): Promise<void> {
-    clearInterval(this.#expiry);
-    this.#expiry = undefined;
-    const entries = [...this.#entries.values(), ...this.#ephemeral];
-    const stopped = await Promise.allSettled([
-      ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
-      ...this.#retiring,
-      this.#reaping,
-    ]);
-    const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
-    for (const entry of entries) {
-      if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
-      this.#ephemeral.delete(entry);
-    }
-    this.#forgetSignals?.();
-    this.#forgetSignals = undefined;
-    const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
-    if (failures.length === 0) return;
-    throw new SandboxError("INTERNAL", `${failures.length} sandboxes could not be cleaned up`, {
-      cause: new AggregateError(failures),
-    });
+  cleanupAll(): Promise<void> {
+    return this.#sandboxes.stopAll();
   }
 
   /** Stops everything; the manager cannot be used afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#guards.confirmations.close();
+    this.#forgetAlerts?.();
     do await this.cleanupAll();
-    while (this.#entries.size + this.#ephemeral.size > 0);
+    while (this.#sandboxes.size > 0);
+    this.#accessWatcher?.close();
+  }
+
+  /** The same, by the name that document [2] gave it. */
+  cleanup(): Promise<void> {
+    return this.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -211,165 +214,30 @@ export class SandboxManager {
   }
 
   /** Removes what killed processes left behind; resolves to how many things. */
-  async reap(): Promise<number> {
-    const { backend } = await this.#backend();
-    return (await backend.reap()) + (await this.#store.reap());
+  reap(): Promise<number> {
+    return this.#sandboxes.reap();
   }
 
-  /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
-  async #retire(sandbox: Sandbox): Promise<void> {
-    this.#recycled.add(sandbox);
-    const retired = sandbox.stop();
-    this.#retiring.add(retired);
-    // One that fails stays, for `cleanupAll` to report.
-    retired.then(
-      () => this.#retiring.delete(retired),
-      () => undefined,
-    );
-    if (this.#retiring.size > MAX_RETIRING) await Promise.allSettled([Promise.race(this.#retiring)]);
+  #watcher(): AccessWatcher {
+    this.#accessWatcher ??= new AccessWatcher(findPrebuilt().guest);
+    return this.#accessWatcher;
   }
 
-  #startEntry(key: string, options: GetSandboxOptions): Entry {
-    const forget = () => {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
-    };
-    const { signal: _, ...shared } = options;
-    const sandbox = this.#start(() => this.#store.open(key), shared, forget);
-    const entry: Entry = { key, startedAt: Date.now(), limits: options.limits ?? {}, sandbox };
-    this.#entries.set(key, entry);
-    this.#watchExpiry();
-    sandbox.catch(forget);
-    return entry;
-  }
-
-  async #startEphemeral(key: string, options: GetSandboxOptions): Promise<Sandbox> {
-    const forget = () => {
-      this.#ephemeral.delete(entry);
-    };
-    const sandbox = this.#start(async () => this.#store.openEphemeral(key), options, forget);
-    const entry: Entry = { key, startedAt: Date.now(), limits: options.limits ?? {}, sandbox };
-    this.#ephemeral.add(entry);
-    this.#watchExpiry();
-    sandbox.catch(forget);
-    return sandbox;
-  }
-
-  async #start(
-    openSession: () => Promise<StoredSession>,
-    options: GetSandboxOptions,
-    onStopped: () => void,
-  ): Promise<Sandbox> {
-    const { backend, probe } = await this.#backend();
-    const requestedLimits = { ...this.#requestedLimits(), ...options.limits };
-    const limits = effectiveLimits(requestedLimits, probe.capabilities, backend.name);
-    this.#assertNetwork(probe.capabilities.network, backend.name);
-    this.#forgetSignals ??= this.#watchSignals();
-    const session = await openSession();
-    let instance: Instance | undefined;
-    try {
-      instance = await backend.create({
-        id: `sbx-${randomBytes(6).toString("hex")}`,
-        sessionKey: session.key,
-        ephemeral: session.ephemeral,
-        directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
-        limits,
-        requestedLimits,
-        filesystem: this.#filesystem(),
-        ...(options.signal !== undefined && { signal: options.signal }),
-      });
-      const sandbox = await this.#furnish(instance, session, { backend, probe }, onStopped);
-      if (this.#closed) {
-        await sandbox.stop();
-        this.#assertUsable();
-      }
-      this.#prewarm(sandbox);
-      this.#startReaping();
-      return sandbox;
-    } catch (error) {
-      await instance?.destroy();
-      // A session that never ran leaves no directory behind.
-      await this.#store.discardUnready(session);
-      throw toSandboxError(error, "SANDBOX_START_FAILED");
-    }
-  }
-
-  /** Puts a sandbox around a running instance, with its workspace filled. */
-  async #furnish(
-    instance: Instance,
-    session: StoredSession,
-    chosen: ChosenBackend,
-    onStopped: () => void,
-  ): Promise<Sandbox> {
-    const workspace = openWorkspace(instance, chosen, {
-      denyWrite: this.#config.filesystem.denyWrite,
-      ...(session.owner !== undefined && { owner: session.owner }),
-    });
-    const sandbox = new Sandbox({
-      instance,
-      type: chosen.backend.name,
-      sessionId: session.key === SHARED_KEY ? "shared" : session.key,
-      workspace,
-      settings: {
-        timeoutMs: this.#config.runtime.timeoutMs,
-        maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
-        warm: ({ name }) => this.#warmSettings(name, session.ephemeral),
-      },
-      onStopped: async () => {
-        onStopped();
-        const recycle = instance.directoryUntouched === true && this.#recycled.has(sandbox);
-        await this.#store.discardEphemeral(session, recycle);
-      },
-    });
-    if (!session.ready) await this.#bootstrap(workspace);
-    this.#store.markReady(session);
-    return sandbox;
-  }
-
-  async #bootstrap(workspace: WorkspaceFiles): Promise<void> {
-    const { source, initDirectory, bootstrapFiles } = this.#config.workspace;
-    if (source === undefined) return;
-    await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
-  }
-
-  #prewarm(sandbox: Sandbox): void {
-    for (const [name, { warm, preload }] of Object.entries(this.#config.languages)) {
-      if (warm && preload.length > 0 && this.#options.warm !== false)
-        sandbox.prewarm(name).catch(() => undefined);
-    }
-  }
-
-  #warmSettings(language: string, ephemeral: boolean): WarmSettings {
-    const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
-    const wanted = this.#options.warm ?? (!ephemeral || preload.length > 0);
-    return { enabled: warm && wanted, preload, freshHashSeed };
-  }
-
-  #backend(): Promise<ChosenBackend> {
-    if (this.#chosen === undefined) {
-      const name = this.#options.backend ?? this.#config.backend;
-      const chosen = chooseBackend(name, this.#stateDir, this.#config);
-      // A host that lacks something may get it; a failure is not remembered.
-      chosen.catch(() => {
-        if (this.#chosen === chosen) this.#chosen = undefined;
-      });
-      this.#chosen = chosen;
-    }
-    return this.#chosen;
-  }
-
-  #requestedLimits(): Limits {
-    const { outputBytes: _, ...limits } = this.#config.limits;
-    return { ...limits, ...this.#options.limits };
-  }
-
-  #filesystem() {
-    const { allowRead, allowWrite, denyRead, denyWrite } = this.#config.filesystem;
-    const expand = (paths: readonly string[]) => paths.map((path) => expandHome(path));
+  #createGuards(): Guards {
+    const { policy, confirmation, audit, metrics } = this.#options;
+    const looks = policy !== undefined || confirmation !== undefined;
     return {
-      allowRead: expand(allowRead),
-      allowWrite: expand(allowWrite),
-      denyRead: expand(denyRead),
-      denyWrite,
+      policy: policy === undefined ? undefined : new PolicyEngine(policy),
+      securityMode: this.#options.securityMode ?? this.#config.securityMode ?? (looks ? "strict" : undefined),
+      confirmations: new ConfirmationQueue({
+        service: confirmation,
+        timeoutMs: this.#config.confirmation.timeoutMs,
+      }),
+      audit,
+      metrics,
+      sandboxes: this.#sandboxes,
+      nameOf: (sessionId) => this.#nameFor(sessionId),
+      limits: undefined,
     };
   }
 
@@ -385,7 +253,7 @@ export class SandboxManager {
   #assertUsable(): void {
     if (this.#closed) {
       throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
-        hint: "Make a new SandboxManager: its sessions with files are still there.",
+        hint: "Make a new SandboxManager; sessions and their files are still there.",
       });
     }
     if (this.#config.enabled && this.#mode() !== "disabled") return;
@@ -393,52 +261,11 @@ export class SandboxManager {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',
     });
   }
+}
 
-  #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
-    const { allowedDomains, deniedDomains } = this.#config.network;
-    // Without any network there is nothing left to deny.
-    const rules = network === "none" ? allowedDomains : [...allowedDomains, ...deniedDomains];
-    if (rules.length === 0 || network === "per-host") return;
-    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one domain from another`, {
-      hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
-    });
-  }
-
-  #startReaping(): void {
-    this.#reaping ??= this.reap().then(
-      () => undefined,
-      () => undefined,
-    );
-  }
-
-  #watchSignals(): () => void {
-    if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
-    return cleanUpOnSignals(() => this.cleanupAll());
-  }
-
-  #watchExpiry(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
-    const shortest = Math.min(
-      idleTimeoutMs ?? Number.POSITIVE_INFINITY,
-      maxAgeMs ?? Number.POSITIVE_INFINITY,
-    );
-    if (this.#expiry !== undefined || !Number.isFinite(shortest)) return;
-    this.#expiry = setInterval(() => this.#expire(), Math.max(50, Math.min(shortest / 4, 30_000)));
-    this.#expiry.unref();
-  }
-
-  #expire(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
-    const now = Date.now();
-    for (const entry of [...this.#entries.values(), ...this.#ephemeral]) {
-      entry.sandbox
-        .then((sandbox) => {
-          const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
-          const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
-          return idle || old ? sandbox.stop() : undefined;
-        })
-        // A failed start is its caller's to hear of, a failed stop the next caller's.
-        .catch(() => undefined);
-    }
-  }
+function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new SandboxError("INVALID_ARGUMENT", `There is no ${what} named ${JSON.stringify(value)}`, {
+    hint: `Known: ${known.join(", ")}.`,
+  });
 }

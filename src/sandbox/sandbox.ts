@@ -45,6 +45,8 @@ export interface SandboxSettings {
 /** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
 export interface ReadLog {
   take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
+  /** Called once, before the sandbox ends. */
+  close(): Promise<void>;
 }
 
 export interface SandboxInit {
@@ -227,6 +229,7 @@ export class Sandbox {
     this.#warm.close();
     // First: the last one to let go of a mounted workspace waits for it to be unmounted.
     this.#workspace.close();
+    void this.#reads?.close();
     try {
       await this.#instance.destroy();
     } finally {

@@ -1,0 +1,22 @@
+import type { AuditLogger } from "../audit/index.js";
+import type { Limits } from "../backends/backend.js";
+import type { ConfirmationQueue } from "../confirmation/index.js";
+import type { Metrics } from "../metrics/index.js";
+import type { PolicyEngine } from "../policy/index.js";
+import type { SecurityMode } from "../risk/index.js";
+import type { LiveSandboxes } from "./live-sandboxes.js";
+
+/** Everything a tool call passes through; what is left out has no say. */
+export interface Guards {
+  readonly policy: PolicyEngine | undefined;
+  /** Undefined: code is not looked at. */
+  readonly securityMode: SecurityMode | undefined;
+  readonly confirmations: ConfirmationQueue;
+  readonly audit: AuditLogger | undefined;
+  readonly metrics: Metrics | undefined;
+  readonly sandboxes: LiveSandboxes;
+  /** The session that a key stands for, by the manager's mode. */
+  readonly nameOf: (sessionId: string) => string;
+  /** Of this call, from the caller of the library. */
+  readonly limits: Limits | undefined;
+}

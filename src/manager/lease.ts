@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import type { Limits } from "../backends/backend.js";
+import { SandboxError, toSandboxError } from "../errors.js";
+import type { PolicyLimits } from "../policy/index.js";
+import type { ExecutionSink } from "../sandbox/execution.js";
+import type { ExecutionResult } from "../sandbox/result.js";
+import type { ExecOptions, Sandbox } from "../sandbox/sandbox.js";
+import type { Collected } from "../workspace/index.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import type { Plan } from "./decide-on-call.js";
+import type { Guards } from "./guards.js";
+import { strictestLimits } from "./limits.js";
+import type { CheckedCall } from "./tool-call.js";
+
+/** A sandbox that a call may use until it lets it go. */
+export interface Lease {
+  readonly sandbox: Sandbox;
+  release(): Promise<void>;
+}
+
+/** The session's sandbox with the plan's limits, or one of its own for a call without a session. */
+export async function acquireSandbox(
+  call: CheckedCall,
+  plan: Plan,
+  { backend }: ChosenBackend,
+  { sandboxes, nameOf, limits: own }: Pick<Guards, "sandboxes" | "nameOf" | "limits">,
+): Promise<Lease> {
+  const limits = sandboxLimits(plan.limits, { ...sandboxes.requestedLimits, ...own }, own);
+  const options = {
+    limits,
+    signal: call.signal,
+    ...(call.backend !== undefined && { backend: backend.name }),
+  };
+  try {
+    if (call.sessionId !== undefined) {
+      const sandbox = await sandboxes.getExactly(nameOf(call.sessionId), options);
+      return { sandbox, release: async () => undefined };
+    }
+    const sandbox = await sandboxes.start(`once-${randomBytes(4).toString("hex")}`, options);
+    return { sandbox, release: () => sandboxes.retire(sandbox) };
+  } catch (error) {
+    throw asPolicyError(error, plan);
+  }
+}
+
+/** Puts the call's input files in place: all of them, or none. */
+export async function placeFiles(sandbox: Sandbox, { files }: CheckedCall): Promise<void> {
+  const wanted = Object.entries(files ?? {}).map(([path, content]) => ({ path, content }));
+  if (wanted.length > 0) await sandbox.files.writeAll(wanted);
+}
+
+/** Runs it with the time and the output that the plan allows. */
+export async function runInSandbox(
+  sandbox: Sandbox,
+  call: CheckedCall,
+  { limits }: Plan,
+  sink: ExecutionSink,
+): Promise<ExecutionResult> {
+  const options: ExecOptions = {
+    env: call.env,
+    cwd: call.cwd,
+    stdin: call.stdin,
+    signal: call.signal,
+    stream: call.stream,
+    timeoutMs: smaller(call.timeoutMs, limits.timeoutMs),
+    maxOutputBytes: smaller(call.maxOutputBytes, limits.outputBytes),
+  };
+  if (call.code !== undefined) {
+    const { code, language = "", filename, args } = call;
+    return sandbox.runCodeInto(sink, { ...options, code, language, filename, args });
+  }
+  return sandbox.execInto(sink, call.argv ?? ["bash", "-c", call.command ?? ""], options);
+}
+
+/** Brings the files back that the call asked for; undefined when it asked for none. */
+export async function collectFiles(
+  sandbox: Sandbox,
+  { outputFiles }: CheckedCall,
+): Promise<Collected | undefined> {
+  return outputFiles === undefined ? undefined : sandbox.files.collect(outputFiles);
+}
+
+/** The part of a policy's limits that holds for the whole sandbox, never above what the manager's caller set. */
+function sandboxLimits(policy: PolicyLimits, requested: Limits, own: Limits = {}): Limits {
+  const { timeoutMs: _, outputBytes: __, ...limits } = policy;
+  const wanted = { ...own, ...limits };
+  const strictest = strictestLimits(wanted, requested);
+  return Object.fromEntries(
+    Object.entries(strictest).filter(([name]) => Object.hasOwn(wanted, name)),
+  ) as Limits;
+}
+
+function smaller(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+/** A limit that comes from a policy is the policy's to blame. */
+function asPolicyError(error: unknown, plan: Plan): SandboxError {
+  const failure = toSandboxError(error);
+  if (failure.code !== "LIMIT_UNENFORCEABLE" || plan.decision === undefined) return failure;
+  return new SandboxError("POLICY_UNENFORCEABLE", `The policy cannot be enforced here: ${failure.message}`, {
+    ...(failure.hint !== undefined && { hint: failure.hint }),
+    cause: failure,
+  });
+}

@@ -1,0 +1,303 @@
+import type { Limits } from "../backends/backend.js";
+import type { Config } from "../config/index.js";
+import { SandboxError } from "../errors.js";
+import type { Sandbox } from "../sandbox/sandbox.js";
+import type { AccessWatcher } from "../workspace/access-watcher.js";
+import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
+import { checkSameLimits, sameLimits } from "./limits.js";
+import type { SessionStore, StoredSession } from "./session-store.js";
+import { cleanUpOnSignals } from "./signals.js";
+import { SandboxStarter } from "./start-sandbox.js";
+import { unlessAborted } from "./unless-aborted.js";
+
+export interface LiveSandboxesOptions {
+  readonly config: Config["sandbox"];
+  readonly stateDir: string;
+  readonly store: SessionStore;
+  /** Of sandboxes whose caller names none. */
+  readonly backend: string;
+  /** Win over the configuration's. */
+  readonly limits: Limits;
+  readonly warm?: boolean | undefined;
+  readonly accessWatcher?: (() => AccessWatcher) | undefined;
+  readonly handleSignals?: boolean | undefined;
+  /** Throws when no sandbox may start any more. */
+  readonly assertUsable: () => void;
+  /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
+  readonly onStarted?: (sandbox: Sandbox) => (() => void) | undefined;
+}
+
+export interface StartOptions {
+  readonly limits?: Limits | undefined;
+  /** Left out: the manager's. */
+  readonly backend?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly startedAt: number;
+  /** What the first caller asked for. */
+  readonly limits: Limits;
+  readonly backend: string;
+  readonly sandbox: Promise<Sandbox>;
+}
+
+const MAX_RETIRING = 4;
+
+/** The sandboxes that run now: one per session, and those that are thrown away. */
+export class LiveSandboxes {
+  readonly #options: LiveSandboxesOptions;
+  readonly #config: Config["sandbox"];
+  readonly #store: SessionStore;
+  readonly #starter: SandboxStarter;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ephemeral = new Set<Entry>();
+  /** Session by sandbox, of those that run. */
+  readonly #started = new Map<string, string>();
+  readonly #retiring = new Set<Promise<void>>();
+  /** Sandboxes whose empty directory the next one may have. */
+  readonly #recycled = new WeakSet<Sandbox>();
+  readonly #chosen = new Map<string, Promise<ChosenBackend>>();
+  #reaping: Promise<void> | undefined;
+  #expiry: NodeJS.Timeout | undefined;
+  #forgetSignals: (() => void) | undefined;
+
+  constructor(options: LiveSandboxesOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#store = options.store;
+    const { config, store, warm, accessWatcher } = options;
+    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher });
+  }
+
+  get size(): number {
+    return this.#entries.size + this.#ephemeral.size;
+  }
+
+  /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
+  async get(name: string, options: StartOptions): Promise<Sandbox> {
+    for (;;) {
+      this.#options.assertUsable();
+      const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
+      checkSameLimits(entry.limits, options.limits);
+      if (options.backend !== undefined && options.backend !== entry.backend) throw otherBackend(entry);
+      // One caller's signal lets that caller go; the start is everybody's.
+      const sandbox = await unlessAborted(entry.sandbox, options.signal);
+      sandbox.touch();
+      if (sandbox.isRunning) return sandbox;
+      // It has just stopped: wait until its traces are gone, then start anew.
+      await sandbox.stop();
+      this.#forget(entry);
+    }
+  }
+
+  /** The same, but an idle sandbox with other limits or of another backend makes way for a new one. */
+  async getExactly(name: string, options: StartOptions): Promise<Sandbox> {
+    const entry = this.#entries.get(name);
+    const backend = options.backend ?? this.#options.backend;
+    if (entry !== undefined && !(entry.backend === backend && sameLimits(entry.limits, options.limits))) {
+      const sandbox = await entry.sandbox.catch(() => undefined);
+      if (sandbox !== undefined && sandbox.activeExecutions > 0) throw busy();
+      await sandbox?.stop();
+      this.#forget(entry);
+    }
+    return this.get(name, options);
+  }
+
+  /** A sandbox of its own whose files go with it. */
+  async start(key: string, options: StartOptions): Promise<Sandbox> {
+    const forget = () => {
+      this.#ephemeral.delete(entry);
+    };
+    const sandbox = this.#start(async () => this.#store.openEphemeral(key), options, forget);
+    const entry = this.#entry(key, options, sandbox);
+    this.#ephemeral.add(entry);
+    this.#watchExpiry();
+    sandbox.catch(forget);
+    return sandbox;
+  }
+
+  /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
+  async retire(sandbox: Sandbox): Promise<void> {
+    this.#recycled.add(sandbox);
+    const retired = sandbox.stop();
+    this.#retiring.add(retired);
+    // One that fails stays, for `cleanupAll` to report.
+    retired.then(
+      () => this.#retiring.delete(retired),
+      () => undefined,
+    );
+    if (this.#retiring.size > MAX_RETIRING) await Promise.allSettled([Promise.race(this.#retiring)]);
+  }
+
+  /** The session of a sandbox that was started here and runs. */
+  sessionOf(sandboxId: string): string | undefined {
+    return this.#started.get(sandboxId);
+  }
+
+  /** The names of the sessions that run. */
+  async running(): Promise<Set<string>> {
+    const names = new Set<string>();
+    for (const { key, sandbox } of this.#entries.values()) {
+      if ((await sandbox.catch(() => undefined))?.isRunning) names.add(key);
+    }
+    return names;
+  }
+
+  /** Stops a session's sandbox; its files stay. */
+  async stop(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    const sandbox = await entry.sandbox.catch(() => undefined);
+    await sandbox?.stop();
+    this.#forget(entry);
+  }
+
+  /** Stops every sandbox, all at once and past failures, which it reports together. */
+  async stopAll(): Promise<void> {
+    clearInterval(this.#expiry);
+    this.#expiry = undefined;
+    const entries = [...this.#entries.values(), ...this.#ephemeral];
+    const stopped = await Promise.allSettled([
+      ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
+      ...this.#retiring,
+      this.#reaping,
+    ]);
+    const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
+    for (const entry of entries) {
+      this.#forget(entry);
+      this.#ephemeral.delete(entry);
+    }
+    this.#forgetSignals?.();
+    this.#forgetSignals = undefined;
+    const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+    if (failures.length === 0) return;
+    throw new SandboxError("INTERNAL", `${failures.length} sandboxes could not be cleaned up`, {
+      cause: new AggregateError(failures),
+    });
+  }
+
+  /** Removes what killed processes left behind; resolves to how many things. */
+  async reap(): Promise<number> {
+    const { backend } = await this.backend();
+    return (await backend.reap()) + (await this.#store.reap());
+  }
+
+  /** The backend of that name, probed; a host that lacks something may get it, so a failure is not remembered. */
+  backend(name: string = this.#options.backend): Promise<ChosenBackend> {
+    const known = this.#chosen.get(name);
+    if (known !== undefined) return known;
+    const chosen = chooseBackend(name, this.#options.stateDir, this.#config);
+    this.#chosen.set(name, chosen);
+    chosen.catch(() => this.#chosen.delete(name));
+    return chosen;
+  }
+
+  /** What was asked for by the configuration and the manager's caller together. */
+  get requestedLimits(): Limits {
+    const { outputBytes: _, ...limits } = this.#config.limits;
+    return { ...limits, ...this.#options.limits };
+  }
+
+  #forget(entry: Entry): void {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+  }
+
+  #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>): Entry {
+    const backend = options.backend ?? this.#options.backend;
+    return { key, startedAt: Date.now(), limits: options.limits ?? {}, backend, sandbox };
+  }
+
+  #startEntry(key: string, options: StartOptions): Entry {
+    const forget = () => this.#forget(entry);
+    const { signal: _, ...shared } = options;
+    const sandbox = this.#start(() => this.#store.open(key), shared, forget);
+    const entry = this.#entry(key, options, sandbox);
+    this.#entries.set(key, entry);
+    this.#watchExpiry();
+    sandbox.catch(forget);
+    return entry;
+  }
+
+  async #start(
+    openSession: () => Promise<StoredSession>,
+    options: StartOptions,
+    forget: () => void,
+  ): Promise<Sandbox> {
+    const chosen = await this.backend(options.backend);
+    this.#forgetSignals ??= this.#watchSignals();
+    let ended: (() => void) | undefined;
+    const sandbox = await this.#starter.start(chosen, {
+      openSession,
+      limits: { ...this.requestedLimits, ...options.limits },
+      signal: options.signal,
+      onStopped: (stopped) => {
+        forget();
+        ended?.();
+        this.#started.delete(stopped.id);
+        return this.#recycled.has(stopped);
+      },
+    });
+    try {
+      this.#options.assertUsable();
+    } catch (error) {
+      await sandbox.stop();
+      throw error;
+    }
+    this.#started.set(sandbox.id, sandbox.sessionId);
+    ended = this.#options.onStarted?.(sandbox);
+    this.#startReaping();
+    return sandbox;
+  }
+
+  #startReaping(): void {
+    this.#reaping ??= this.reap().then(
+      () => undefined,
+      () => undefined,
+    );
+  }
+
+  #watchSignals(): () => void {
+    if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
+    return cleanUpOnSignals(() => this.stopAll());
+  }
+
+  #watchExpiry(): void {
+    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
+    const shortest = Math.min(
+      idleTimeoutMs ?? Number.POSITIVE_INFINITY,
+      maxAgeMs ?? Number.POSITIVE_INFINITY,
+    );
+    if (this.#expiry !== undefined || !Number.isFinite(shortest)) return;
+    this.#expiry = setInterval(() => this.#expire(), Math.max(50, Math.min(shortest / 4, 30_000)));
+    this.#expiry.unref();
+  }
+
+  #expire(): void {
+    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
+    const now = Date.now();
+    for (const entry of [...this.#entries.values(), ...this.#ephemeral]) {
+      entry.sandbox
+        .then((sandbox) => {
+          const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
+          const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
+          return idle || old ? sandbox.stop() : undefined;
+        })
+        // A failed start is its caller's to hear of, a failed stop the next caller's.
+        .catch(() => undefined);
+    }
+  }
+}
+
+function otherBackend({ backend }: Entry): SandboxError {
+  return new SandboxError("INVALID_ARGUMENT", `This session's sandbox runs on the backend ${backend}`, {
+    hint: "cleanupSession stops it; the next getSandbox may start it on another one.",
+  });
+}
+
+function busy(): SandboxError {
+  return new SandboxError("SANDBOX_BUSY", "This session's sandbox runs something with other limits", {
+    hint: "Wait until it has ended, or use another session.",
+  });
+}

@@ -1,0 +1,59 @@
+import type { Capabilities } from "../backends/backend.js";
+import { SandboxError } from "../errors.js";
+import { getRequiredSandbox, type Isolation, isAtLeast } from "../risk/required-sandbox.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import type { Plan } from "./decide-on-call.js";
+import type { Guards } from "./guards.js";
+import type { CheckedCall } from "./tool-call.js";
+
+/** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */
+export async function routeCall(
+  call: CheckedCall,
+  plan: Plan,
+  { sandboxes }: Pick<Guards, "sandboxes">,
+): Promise<ChosenBackend> {
+  const chosen = await sandboxes.backend(call.backend);
+  const { name } = chosen.backend;
+  const { capabilities } = chosen.probe;
+  const required = requiredIsolation(plan);
+  const isolation = isolationOf(capabilities);
+  if (!isAtLeast(isolation, required)) {
+    const level = plan.risk?.level;
+    throw new SandboxError(
+      "BACKEND_TOO_WEAK",
+      `The backend ${name} gives ${isolation} isolation; ${level === undefined ? "this" : `${level}-risk`} code needs at least ${required} isolation`,
+      { hint: 'Leave the backend out, or set it to "auto": the best isolating one of this host is used.' },
+    );
+  }
+  assertNetwork(plan, capabilities, name);
+  return chosen;
+}
+
+function requiredIsolation({ risk, securityMode, decision }: Plan): Isolation {
+  // Without a look at it, only what the policy calls inert may run outside walls.
+  if (risk === undefined || securityMode === undefined) return decision === undefined ? "none" : "process";
+  return getRequiredSandbox(risk, securityMode);
+}
+
+/** How strong a backend's walls are. One that only says that it isolates counts as the weakest that does. */
+export function isolationOf({ isolates, isolation }: Capabilities): Isolation {
+  return isolates ? (isolation ?? "process") : "none";
+}
+
+/** A policy that grants the network means the hosts it names: without a way to hold to that, nothing runs. */
+function assertNetwork({ decision }: Plan, { network }: Capabilities, backend: string): void {
+  if (decision === undefined || !decision.network.access) {
+    if (decision === undefined || network !== "all-or-nothing") return;
+    throw unenforceable(`The policy allows no network, and the backend ${backend} has the host's`);
+  }
+  if (network === "per-host") return;
+  throw unenforceable(
+    `The policy grants some of the network, and the backend ${backend} cannot tell one host from another`,
+  );
+}
+
+function unenforceable(message: string): SandboxError {
+  return new SandboxError("POLICY_UNENFORCEABLE", message, {
+    hint: "Choose a backend that can enforce it (skerry doctor lists what each can), or change network_access in the policy.",
+  });
+}

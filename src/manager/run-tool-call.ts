@@ -1,0 +1,55 @@
+import { toSandboxError } from "../errors.js";
+import type { ExecutionSink } from "../sandbox/execution.js";
+import { Attempt } from "./attempt.js";
+import { decideOnCall } from "./decide-on-call.js";
+import type { Guards } from "./guards.js";
+import { acquireSandbox, collectFiles, placeFiles, runInSandbox } from "./lease.js";
+import { routeCall } from "./route-call.js";
+import { checkToolCall, nameCall, type ToolCall, type ToolResult } from "./tool-call.js";
+
+/** The way of one tool call, from top to bottom. Every way out leaves one audit record and one set of metrics. */
+export async function runToolCall(
+  request: ToolCall,
+  guards: Guards,
+  sink: ExecutionSink,
+): Promise<ToolResult> {
+  // 1. The request, written down before anything can happen.
+  const attempt = Attempt.begin(nameCall(request), guards.audit, guards.metrics);
+  try {
+    const given = checkToolCall(request);
+
+    // 2. May this role do this? What would the code reach for? Does a person agree?
+    const decided = await decideOnCall(given, guards, attempt, sink.signal);
+    if (!decided.goes) return await attempt.end(decided.result);
+    const { call, plan } = decided;
+
+    // 3. A sandbox that is strong enough and enforces every limit: an idle one of the session, or a new one.
+    const backend = await routeCall(call, plan, guards);
+    const lease = await acquireSandbox(call, plan, backend, guards);
+    try {
+      // 4. The workspace.
+      await placeFiles(lease.sandbox, call);
+
+      // 5. Run; output streams to the caller as it happens.
+      const ended = await runInSandbox(lease.sandbox, call, plan, sink);
+
+      // 6. What it left.
+      const outputFiles = await collectFiles(lease.sandbox, call);
+
+      // 7. Remember it.
+      return await attempt.end({
+        ...ended,
+        ...(outputFiles !== undefined && { outputFiles }),
+        ...(decided.confirmation !== undefined && { confirmation: decided.confirmation }),
+      });
+    } finally {
+      // 8. Let the sandbox go; one that is thrown away takes everything with it.
+      await lease.release();
+    }
+    // 9. The result is the caller's.
+  } catch (error) {
+    const failure = toSandboxError(error);
+    if (failure.code !== "AUDIT_FAILED") await attempt.fail(failure);
+    throw failure;
+  }
+}

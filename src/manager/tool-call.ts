@@ -1,0 +1,171 @@
+import type { AuditResult } from "../audit/index.js";
+import { SandboxError } from "../errors.js";
+import type { Decision } from "../policy/index.js";
+import type { RiskAssessment } from "../risk/index.js";
+import type { ExecutionResult } from "../sandbox/result.js";
+import type { ExecOptions } from "../sandbox/sandbox.js";
+import { type Collected, validateSessionKey } from "../workspace/index.js";
+
+/** What an agent wants done, and in whose name. */
+export interface ToolCall extends ExecOptions {
+  /** Left out: a sandbox of its own that is thrown away. */
+  readonly sessionId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly orgId?: string | undefined;
+  /** A role of the policy. */
+  readonly role?: string | undefined;
+  /** What the policy calls it. Left out: `code_run` for code, `shell_exec` for a command. */
+  readonly tool?: string | undefined;
+  /** A program: its language and text. */
+  readonly language?: string | undefined;
+  readonly code?: string | undefined;
+  readonly filename?: string | undefined;
+  readonly args?: readonly string[] | undefined;
+  /** Or a shell's command line. */
+  readonly command?: string | undefined;
+  /** Or a command without a shell. */
+  readonly argv?: readonly string[] | undefined;
+  /** Files to put into the workspace before it runs, by their path there. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>> | undefined;
+  /** Files to bring back when it has ended: paths and globs. */
+  readonly outputFiles?: readonly string[] | undefined;
+  /** Only one that is at least as strong as what the security mode asks for. */
+  readonly backend?: string | undefined;
+}
+
+/** What came of a tool call. */
+export interface ToolResult extends ExecutionResult {
+  /** What the policy said; left out without a policy. */
+  readonly decision?: Decision;
+  /** What the code would reach for; left out where nobody looked. */
+  readonly risk?: RiskAssessment;
+  /** Who agreed to it or did not, where somebody was asked. */
+  readonly confirmation?: { readonly approved: boolean; readonly edited: boolean; readonly by?: string };
+  /** The attempt's record in the audit log. */
+  readonly auditId?: string;
+  /** What `outputFiles` of the call brought. */
+  readonly outputFiles?: Collected;
+}
+
+/** A call that makes sense, with its tool named. */
+export type CheckedCall = ToolCall & { readonly tool: string };
+
+export const MAX_CODE_BYTES = 8 * 1024 * 1024;
+
+/** Refuses what no policy could decide about. */
+export function checkToolCall(given: ToolCall): CheckedCall {
+  const call = { ...given, tool: toolOf(given) };
+  const kinds = [call.code, call.command, call.argv].filter((each) => each !== undefined);
+  if (kinds.length !== 1) {
+    throw invalid(
+      "A tool call takes code, a command or an argv, and one of them only",
+      'For example { language: "python", code: "print(1)" } or { command: "ls -la" }.',
+    );
+  }
+  if (call.code !== undefined && (typeof call.code !== "string" || typeof call.language !== "string")) {
+    throw invalid(
+      "A program takes a language and its code, both as text",
+      'For example { language: "python", code: "print(1)" }.',
+    );
+  }
+  if (call.argv !== undefined && !(Array.isArray(call.argv) && call.argv.every(isText) && call.argv[0])) {
+    throw invalid(
+      "A command is a list of texts, the program first",
+      'Pass the program and its arguments: ["ls", "-la"].',
+    );
+  }
+  for (const name of ["command", "tool", "role", "agentId", "orgId"] as const) {
+    if (call[name] !== undefined && !isText(call[name]))
+      throw invalid(`${name} must be text`, "Leave it out, or pass a string.");
+  }
+  const text = textOf(call);
+  if (text.length > MAX_CODE_BYTES || Buffer.byteLength(text) > MAX_CODE_BYTES) {
+    throw invalid("A program may have 8 MiB at most", "Put data into files and pass them with `files`.");
+  }
+  if (text.includes("\0")) {
+    throw invalid(
+      "A program or command cannot hold a NUL character",
+      "Write it as an escape of the language.",
+    );
+  }
+  if (call.sessionId !== undefined) validateSessionKey(call.sessionId);
+  return call;
+}
+
+/** What can be said of a call that may make no sense at all: texts only, and few of them. */
+export function nameCall(call: ToolCall): CheckedCall {
+  const text = (name: keyof ToolCall) => {
+    const value = call[name];
+    return typeof value === "string" ? value : undefined;
+  };
+  return {
+    tool: text("tool") ?? toolOf(call),
+    sessionId: text("sessionId"),
+    agentId: text("agentId"),
+    orgId: text("orgId"),
+    role: text("role"),
+    language: text("language"),
+    ...(text("code") !== undefined ? { code: text("code") } : { command: text("command") ?? textOf(call) }),
+  };
+}
+
+function toolOf(call: ToolCall): string {
+  return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
+}
+
+/** The text that is decided about, shown to a person and hashed into the audit record. */
+export function textOf(call: ToolCall): string {
+  return call.code ?? call.command ?? (Array.isArray(call.argv) ? call.argv.map(quote).join(" ") : "");
+}
+
+/** The language of that text, for parsers. */
+export function languageOf(call: ToolCall): string {
+  return call.code === undefined ? "bash" : (call.language ?? "");
+}
+
+/** An argument as a shell would have to be given it. */
+function quote(given: string): string {
+  const argument = String(given);
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** What the audit record calls an execution's end. */
+export function auditResultOf(result: ExecutionResult): AuditResult {
+  if (result.success) return "success";
+  return result.reason === "exited" || result.reason === "signaled" ? "failure" : result.reason;
+}
+
+/** The result of a call that never ran. */
+export function notRun(
+  call: ToolCall,
+  reason: "denied" | "rejected" | "cancelled",
+  error: string,
+): ToolResult {
+  return {
+    success: false,
+    reason,
+    exitCode: null,
+    signal: null,
+    stdout: "",
+    stderr: "",
+    truncated: false,
+    executionTimeMs: 0,
+    cpuTimeMs: 0,
+    memoryUsedMb: 0,
+    sandboxType: "none",
+    sandboxId: "",
+    sessionId: call.sessionId ?? "",
+    filesWritten: [],
+    filesDeleted: [],
+    warm: false,
+    error,
+  };
+}
+
+function invalid(message: string, hint: string): SandboxError {
+  return new SandboxError("INVALID_ARGUMENT", message, { hint });
+}
