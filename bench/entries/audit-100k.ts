@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { AuditLogger, queryAudit, verifyAudit } from "../../src/audit/index.js";
+import { AuditLogger, queryAudit, verifyAudit } from "skerry";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, percentile, timeMs } from "../measure.js";
 import type { Workbench } from "../workbench.js";
@@ -132,7 +132,7 @@ async function parse(bench: Workbench, directory: string, records: number): Prom
 
 /** In a process of its own: ours has grown by writing already. */
 async function memoryGrowth(bench: Workbench, directory: string): Promise<number> {
-  const module = new URL("../../src/audit/index.js", import.meta.url).href;
+  const module = import.meta.resolve("skerry");
   const program = `
     import { verifyAudit } from ${JSON.stringify(module)};
     const before = process.memoryUsage.rss();

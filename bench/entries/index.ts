@@ -2,6 +2,7 @@ import type { Benchmark } from "../benchmark.js";
 import { audit100k } from "./audit-100k.js";
 import { cliRun } from "./cli-run.js";
 import { createTrue } from "./create-true.js";
+import { decideOverhead } from "./decide-overhead.js";
 import { execPython } from "./exec-python.js";
 import { execPythonPandas } from "./exec-python-pandas.js";
 import { humanevalFresh } from "./humaneval-fresh.js";
@@ -17,5 +18,6 @@ export const ENTRIES: readonly Benchmark[] = [
   output1Gib,
   humanevalFresh,
   idle200,
+  decideOverhead,
   audit100k,
 ];
