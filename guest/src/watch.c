@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -232,8 +231,7 @@ static bool work(void) {
 
 int watch(void) {
   signal(SIGPIPE, SIG_IGN);
-  if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
-    for (int fd = 3; fd < 65536; fd++) close(fd);
+  close_descriptors();
   wire_init();
   for (bool is_waiting = true;;) {
     wire_flush();

@@ -64,25 +64,28 @@ async function watch(sandbox: Sandbox): Promise<AccessWatch> {
 
 const only = (...files: string[]) => ({ files, truncated: false });
 
-/** Loop devices with an image of this test. */
-function loopDevices(): string[] {
-  return readdirSync("/sys/block").filter((name) => {
-    try {
-      return readFileSync(`/sys/block/${name}/loop/backing_file`, "utf8").includes(directory);
-    } catch {
-      return false;
-    }
-  });
+/** A file of the kernel's; empty when what it speaks of is gone. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
 }
 
-/** What the kernel says that the watcher's process watches. */
-function watchedInodes(): string[] {
-  const tasks = readdirSync("/proc/self/task");
-  const children = tasks.flatMap((task) =>
-    readFileSync(`/proc/self/task/${task}/children`, "utf8").trim().split(" "),
+/** Loop devices with an image of this test. */
+function loopDevices(): string[] {
+  return readdirSync("/sys/block").filter((name) =>
+    textOf(`/sys/block/${name}/loop/backing_file`).includes(directory),
   );
-  const pid = children.find((each) => readFileSync(`/proc/${each}/cmdline`, "utf8").includes("--watch"));
-  return readFileSync(`/proc/${pid}/fdinfo/3`, "utf8").match(/^inotify wd.*$/gm) ?? [];
+}
+
+/** What the kernel says that our watchers watch; one of the test before may still be on its way out. */
+function watchedInodes(): string[] {
+  return readdirSync("/proc/self/task")
+    .flatMap((task) => textOf(`/proc/self/task/${task}/children`).trim().split(" "))
+    .filter((pid) => textOf(`/proc/${pid}/cmdline`).includes("--watch"))
+    .flatMap((pid) => textOf(`/proc/${pid}/fdinfo/3`).match(/^inotify wd.*$/gm) ?? []);
 }
 
 requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sandbox", () => {
@@ -101,7 +104,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     await sandbox.shell("mv new newer; echo x > newer/deep/file; cat newer/deep/file; cp data/in.txt copy");
     expect(await watched.take()).toEqual(only("data/in.txt", "newer/deep/file"));
     await watched.close();
-    expect(watchedInodes()).toEqual([]);
+    await waitUntil(() => watchedInodes().length === 0);
   });
 
   it.each([
@@ -145,7 +148,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     await sandbox.shell("mkdir -p a/b/c; echo > a/b/file");
     const watched = await watch(sandbox);
     expect(loopDevices()).toHaveLength(ephemeral ? 0 : 1);
-    expect(watchedInodes()).toHaveLength(4);
+    await waitUntil(() => watchedInodes().length === 4);
     await sandbox.exec(["cat", "a/b/file"]);
     await sandbox.stop();
     await waitUntil(() => loopDevices().length === 0);

@@ -1,3 +1,10 @@
+export { compileGlob, isGlob, type PathMatcher } from "../syntax/glob.js";
+export {
+  type AccessWatch,
+  AccessWatcher,
+  type AccessWatcherOptions,
+  type FilesRead,
+} from "./access-watcher.js";
 export { AgentWorkspace, type WorkspaceOptions } from "./agent-workspace.js";
 export { type BootstrapOptions, bootstrapWorkspace } from "./bootstrap.js";
 export type { BootstrapTarget, Copy } from "./bootstrap-target.js";
@@ -10,7 +17,6 @@ export {
 } from "./change-tracker.js";
 export type { Owner } from "./descriptor-walk.js";
 export type { Entry } from "./entry.js";
-export { compileGlob, isGlob, type PathMatcher } from "../syntax/glob.js";
 export { PathTraversalError } from "./path-traversal-error.js";
 export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";
