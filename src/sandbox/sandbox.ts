@@ -81,6 +81,8 @@ export class Sandbox {
   readonly #warm: WarmInterpreters;
   readonly #workspace: WorkspaceFiles;
   readonly #reads: ReadLog | undefined;
+  /** The host may have read files itself since the log was last asked. */
+  #hostMayHaveRead = true;
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   #stopping: Promise<void> | undefined;
   #active = 0;
@@ -99,6 +101,7 @@ export class Sandbox {
     this.files = new SandboxFiles(init.workspace, {
       used: () => {
         this.#assertRunning();
+        this.#hostMayHaveRead = true;
         this.touch();
       },
       changed: () => this.#changes.invalidate(),
@@ -276,7 +279,8 @@ export class Sandbox {
     this.#active++;
     try {
       await before.snapshot;
-      await this.#reads?.take();
+      if (this.#hostMayHaveRead) await this.#reads?.take();
+      this.#hostMayHaveRead = false;
       const outcome = await runCommand(
         this.#instance,
         { ...request, env: { ...this.#instance.baseEnv, ...options.env }, cwd: this.#directory(options.cwd) },
@@ -290,9 +294,9 @@ export class Sandbox {
         },
         execution,
       );
-      const reads = await this.#reads?.take();
+      const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
       const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
-      return this.#result(outcome, { ...(await this.#changes.end(before)), read }, options.timeoutMs);
+      return this.#result(outcome, { ...changes, read }, options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);
