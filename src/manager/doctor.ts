@@ -8,6 +8,7 @@ import { getBackend, listBackends } from "../backends/registry.js";
 import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { LANGUAGES } from "../sandbox/languages.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { type ChecklistItem, runChecklist } from "./checklist.js";
 
 const run = promisify(execFile);
 const GUEST_PATH = ["/usr/local/bin", "/usr/bin", "/bin"];
@@ -35,6 +36,8 @@ export interface Diagnosis {
     readonly interpreter?: string;
     readonly version?: string;
   }[];
+  /** What to have in order before agents are let in. */
+  readonly checklist: readonly ChecklistItem[];
   /** Commands that would help, ready to run. */
   readonly fixes: readonly { readonly what: string; readonly command: string }[];
 }
@@ -68,6 +71,10 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
     },
     backends,
     languages,
+    checklist: await runChecklist(
+      config,
+      isolating.find((backend) => backend.available),
+    ),
     fixes: commands.filter(
       (fix, index) => commands.findIndex(({ command }) => command === fix.command) === index,
     ),
