@@ -51,10 +51,11 @@ static int add_watch(int fd) {
 
 static void adopt_open(struct node *parent, const char *name, int fd) {
   struct tree *tree = parent->tree;
-  struct stat about;
-  if (node_depth(parent) >= tree->limits.depth || fstat(fd, &about) < 0) return tree_incomplete(tree);
+  if (node_depth(parent) >= tree->limits.depth) return tree_incomplete(tree);
   int wd = add_watch(fd);
-  if (wd < 0) return tree_incomplete(tree);
+  /* After that: a directory that is made in it from now on is told, one that was made before is a link more. */
+  struct stat about;
+  if (wd < 0 || fstat(fd, &about) < 0) return tree_incomplete(tree);
   struct node *node = node_in(tree, wd);
   bool is_new = node == NULL;
   if (is_new && tree->directories >= tree->limits.directories) {

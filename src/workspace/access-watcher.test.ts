@@ -65,6 +65,13 @@ async function watchRoot(limits?: Partial<typeof LIMITS>): Promise<AccessWatch> 
   return watch;
 }
 
+/** The processes that a process of ours has started. */
+const children = (parent = process.pid) =>
+  readdirSync(`/proc/${parent}/task`)
+    .flatMap((task) => readFileSync(`/proc/${parent}/task/${task}/children`, "utf8").split(" "))
+    .map(Number)
+    .filter((pid) => pid > 0 && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--watch"));
+
 /** Asks until nothing was missed any more. */
 async function settle(watch: AccessWatch): Promise<void> {
   for (let attempt = 0; attempt < 10; attempt++) if ((await watch.take())?.truncated !== true) return;
@@ -253,6 +260,29 @@ os._exit(0)`;
     read("a/late/secret");
     read("a/file");
     expect(await watch.take()).toEqual(only("a/file"));
+  });
+
+  it("is not led astray by links in place of directories that it has yet to look at", async () => {
+    const outside = join(base, "outside");
+    mkdirSync(join(outside, "b/new"), { recursive: true });
+    writeFileSync(join(outside, "b/new/secret"), "");
+    put("a/b/file");
+    const watch = await watchRoot();
+    await waitUntil(() => children().length === 1);
+    const [pid] = children();
+    process.kill(pid!, "SIGSTOP");
+    mkdirSync(join(root, "gone"));
+    rmSync(join(root, "gone"), { recursive: true });
+    symlinkSync(join(outside, "b/new"), join(root, "gone"));
+    mkdirSync(join(root, "a/b/new"));
+    renameSync(join(root, "a"), join(root, "z"));
+    symlinkSync(outside, join(root, "a"));
+    process.kill(pid!, "SIGCONT");
+    expect(await watch.take()).toEqual(only());
+    read("gone/secret");
+    put("z/b/new/file");
+    read("z/b/new/file");
+    expect(await watch.take()).toEqual(only("z/b/new/file"));
   });
 
   it("does not watch a link in place of the directory", async () => {
@@ -494,13 +524,6 @@ describe("whatever is done to the tree", () => {
 });
 
 describe("the watcher's process", () => {
-  /** The processes that a process of ours has started. */
-  const children = (parent = process.pid) =>
-    readdirSync(`/proc/${parent}/task`)
-      .flatMap((task) => readFileSync(`/proc/${parent}/task/${task}/children`, "utf8").split(" "))
-      .map(Number)
-      .filter((pid) => pid > 0 && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("--watch"));
-
   /** A program that watches the tree, prints the first answer, and goes on as told. */
   function writeProgram(rest: string): string {
     const outfile = join(base, "watcher.mjs");
