@@ -1,5 +1,5 @@
 import { nearest } from "../config/nearest.js";
-import type { Policy, Role, RuleBlock, RuleReference, SettingName } from "./policy.js";
+import type { Policy, Role, RuleBlock, RuleReference, Setting, SettingName } from "./policy.js";
 import { BUILT_IN_TOOLS, CUSTOM_TOOL } from "./tools.js";
 
 interface Contradiction {
@@ -8,46 +8,67 @@ interface Contradiction {
   readonly hint: string;
 }
 
+const MAX_ROLES = 1000;
+/** Deeper than any organisation; inheriting twice over at each level would take forever. */
+const MAX_LEVELS = 32;
+
 /** Rules that each make sense and together do not. */
 export function findContradictions(policy: Policy): Contradiction[] {
-  const tools = [...policy.tools].flatMap(([name, block]) => toolContradictions(name, block));
+  if (policy.roles.size > MAX_ROLES) {
+    return [
+      { rule: policy.rolesRule, message: `more than ${MAX_ROLES} roles`, hint: "Let roles share rules." },
+    ];
+  }
   const roles = [...policy.roles.values()].flatMap((role) => roleContradictions(role, policy));
   const blocks = [policy.default, ...policy.tools.values(), ...policy.roles.values()].flatMap(
     blockContradictions,
   );
-  return [...tools, ...roles, ...blocks];
+  const critical = [...policy.tools].flatMap(([name, block]) => criticalContradictions(name, block));
+  return [...sandboxContradictions(policy), ...roles, ...blocks, ...critical];
 }
 
-function toolContradictions(name: string, { settings }: RuleBlock): Contradiction[] {
-  const { runsCode } = BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL;
-  const enabled = settings.sandbox_enabled;
-  if (!runsCode || enabled?.value !== false) return [];
-  return [
-    {
-      rule: enabled.rule,
+function runsCode(name: string): boolean {
+  return (BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL).runsCode;
+}
+
+/** Only tools that run nothing may go without a sandbox, whoever says so. */
+function sandboxContradictions({ default: base, tools, roles }: Policy): Contradiction[] {
+  const found: Contradiction[] = [];
+  const refuse = (setting: Setting<boolean> | undefined, name: string | undefined) => {
+    if (setting?.value !== false || name === undefined) return;
+    found.push({
+      rule: setting.rule,
       message: `${name} runs code, which never happens outside a sandbox`,
       hint: "Leave sandbox_enabled out. Only tools that read and write files may go without.",
-    },
-  ];
+    });
+  };
+  const isExposed = (name: string) =>
+    runsCode(name) && tools.get(name)?.settings.sandbox_enabled === undefined;
+  refuse(base.settings.sandbox_enabled, [...tools.keys()].find(isExposed));
+  for (const [name, { settings }] of tools)
+    refuse(settings.sandbox_enabled, runsCode(name) ? name : undefined);
+  for (const { settings, tools: own = [] } of roles.values()) {
+    refuse(settings.sandbox_enabled, own.find(({ value }) => runsCode(value))?.value);
+  }
+  return found;
 }
 
 function blockContradictions({ settings }: RuleBlock): Contradiction[] {
   const found: Contradiction[] = [];
-  for (const what of ["paths", "commands", "domains"] as const) {
-    const allowed = settings[`allowed_${what}` as SettingName & `allowed_${string}`];
-    const denied = settings[`denied_${what}` as SettingName & `denied_${string}`];
-    const names = new Set(allowed?.value.map(({ value }) => value));
-    for (const { value, rule } of denied?.value ?? []) {
-      if (names.has(value)) {
-        found.push({
-          rule,
-          message: `${JSON.stringify(value)} is both allowed and denied`,
-          hint: "Remove one of the two.",
-        });
-      }
+  const compare = (denied: SettingName, other: SettingName, how: string) => {
+    const listOf = (name: SettingName) =>
+      (settings[name] as Setting<readonly Setting<string>[]> | undefined)?.value ?? [];
+    const names = new Set(listOf(other).map(({ value }) => value));
+    for (const { value, rule } of listOf(denied)) {
+      if (!names.has(value)) continue;
+      found.push({ rule, message: `${JSON.stringify(value)} is ${how}`, hint: "Remove one of the two." });
     }
-  }
-  const { allowed_domains, network_access, requires_confirmation, risk_level } = settings;
+  };
+  compare("denied_paths", "allowed_paths", "both allowed and denied");
+  compare("denied_commands", "allowed_commands", "both allowed and denied");
+  compare("denied_domains", "allowed_domains", "both allowed and denied");
+  compare("denied_commands", "confirm_commands", "both denied and to be confirmed");
+  const { allowed_domains, network_access } = settings;
   if (allowed_domains !== undefined && network_access?.value === false) {
     found.push({
       rule: allowed_domains.rule,
@@ -55,44 +76,68 @@ function blockContradictions({ settings }: RuleBlock): Contradiction[] {
       hint: "Set network_access to true, or remove the domains.",
     });
   }
-  if (risk_level?.value === "critical" && requires_confirmation?.value === false) {
-    found.push({
-      rule: requires_confirmation.rule,
+  return found;
+}
+
+function criticalContradictions(name: string, { settings }: RuleBlock): Contradiction[] {
+  const { requires_confirmation: asks, risk_level } = settings;
+  const tier = risk_level?.value ?? (BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL).tier;
+  if (tier !== "critical" || asks?.value !== false) return [];
+  return [
+    {
+      rule: asks.rule,
       message: "a critical tool always asks a person",
       hint: "Remove requires_confirmation, or lower risk_level.",
+    },
+  ];
+}
+
+function roleContradictions(role: Role, { roles }: Policy): Contradiction[] {
+  const found: Contradiction[] = [];
+  for (const { value, rule } of role.inherits) {
+    if (roles.has(value)) continue;
+    const near = nearest(value, ["default", ...roles.keys()]);
+    const known = ["default", ...roles.keys()].slice(0, 20).join(", ");
+    const hint = near === undefined ? `Known: ${known}.` : `Did you mean ${near}?`;
+    found.push({ rule, message: `there is no role named ${JSON.stringify(value)}`, hint });
+  }
+  const { isCircular, levels, hasTools } = lookUp(role, roles);
+  const { rule, name } = role;
+  if (isCircular)
+    found.push({ rule, message: `the role ${name} inherits from itself`, hint: "Break the circle." });
+  else if (levels > MAX_LEVELS) {
+    found.push({
+      rule,
+      message: `roles inherit over more than ${MAX_LEVELS} levels`,
+      hint: "Inherit from fewer.",
+    });
+  } else if (!hasTools && found.length === 0) {
+    found.push({
+      rule,
+      message: `the role ${name} has no tools, so it can do nothing`,
+      hint: "List them under tools.",
     });
   }
   return found;
 }
 
-function roleContradictions(role: Role, { roles }: Policy): Contradiction[] {
-  const unknown = role.inherits
-    .filter(({ value }) => !roles.has(value))
-    .map(({ value, rule }) => {
-      const near = nearest(value, ["default", ...roles.keys()]);
-      return {
-        rule,
-        message: `there is no role named ${JSON.stringify(value)}`,
-        hint:
-          near === undefined ? `Known: ${["default", ...roles.keys()].join(", ")}.` : `Did you mean ${near}?`,
-      };
-    });
-  return inheritsItself(role, roles)
-    ? [
-        ...unknown,
-        { rule: role.rule, message: `the role ${role.name} inherits from itself`, hint: "Break the circle." },
-      ]
-    : unknown;
-}
-
-function inheritsItself(role: Role, roles: ReadonlyMap<string, Role>): boolean {
-  const seen = new Set<string>();
-  const waiting = role.inherits.map(({ value }) => value);
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (next === role.name) return true;
-    if (seen.has(next)) continue;
-    seen.add(next);
-    waiting.push(...(roles.get(next)?.inherits ?? []).map(({ value }) => value));
+/** What a role reaches by inheriting, level by level; each role is looked at once. */
+function lookUp(role: Role, roles: ReadonlyMap<string, Role>) {
+  const seen = new Set<string>([role.name]);
+  let isCircular = false;
+  let hasTools = role.tools !== undefined;
+  let levels = 0;
+  for (let level = [role]; level.length > 0; levels++) {
+    const next: Role[] = [];
+    for (const { value } of level.flatMap(({ inherits }) => inherits)) {
+      isCircular ||= value === role.name;
+      const parent = roles.get(value);
+      if (parent === undefined || seen.has(value)) continue;
+      seen.add(value);
+      hasTools ||= parent.tools !== undefined;
+      next.push(parent);
+    }
+    level = next;
   }
-  return false;
+  return { isCircular, levels, hasTools };
 }

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { SandboxError, systemCode } from "../errors.js";
 import { parsePolicy } from "./parse-policy.js";
 import type { Policy } from "./policy.js";
@@ -12,8 +12,9 @@ export async function loadPolicy(path: string): Promise<Policy> {
 
 /** The text of a policy file, of which no more than the limit is read. */
 export async function readPolicyText(path: string): Promise<string> {
+  let file: FileHandle | undefined;
   try {
-    await using file = await open(path, "r");
+    file = await open(path, "r");
     const buffer = Buffer.alloc(MAX_BYTES + 1);
     let length = 0;
     while (length < buffer.length) {
@@ -39,5 +40,7 @@ export async function readPolicyText(path: string): Promise<string> {
       hint: "Check that it is a text file and that you may read it.",
       cause: error,
     });
+  } finally {
+    await file?.close();
   }
 }

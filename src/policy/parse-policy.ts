@@ -1,9 +1,9 @@
 import { nearest } from "../config/nearest.js";
 import { SandboxError } from "../errors.js";
-import { compileGlob } from "../syntax/glob.js";
 import { visible } from "../visible.js";
 import { parseCommandPattern } from "./command-patterns.js";
 import { findContradictions } from "./contradictions.js";
+import { compilePathGlob } from "./path-globs.js";
 import type {
   Items,
   NetworkRules,
@@ -11,11 +11,19 @@ import type {
   PolicyProblem,
   Role,
   RuleBlock,
+  RuleReference,
   Setting,
   SettingName,
   Settings,
 } from "./policy.js";
-import { checkDomain, readSetting, SETTING_KINDS, shown } from "./setting-kinds.js";
+import {
+  checkDomain,
+  checkIpRange,
+  type ItemCheck,
+  readSetting,
+  SETTING_KINDS,
+  shown,
+} from "./setting-kinds.js";
 import { BUILT_IN_TOOLS } from "./tools.js";
 import { YamlTree } from "./yaml-tree.js";
 
@@ -111,8 +119,8 @@ class Reader {
     if (node === undefined) return;
     for (const item of this.#list(node, "custom_tools")) {
       if (BUILT_IN_TOOLS.has(item.value)) {
-        this.#tree.complain(node, "custom_tools", `${item.value} is built in and need not be declared`);
-      } else if (this.#isName(node, "custom_tools", item.value)) this.#custom.add(item.value);
+        this.#refuse(item.rule, `${item.value} is built in and need not be declared`);
+      } else if (this.#isName(item.rule, item.value)) this.#custom.add(item.value);
     }
   }
 
@@ -121,8 +129,9 @@ class Reader {
     if (node === undefined || this.#tree.isNothing(node)) return tools;
     for (const { key, at, value } of this.#tree.entries(node, "policies.tools")) {
       const path = `policies.tools.${key}`;
-      if (!this.#isTool(at, path, key)) continue;
-      tools.set(key, { ...this.#ruleBlock(value, path), rule: this.#tree.reference(at, path) });
+      const rule = this.#tree.reference(at, path);
+      if (this.#isTool(rule, key))
+        tools.set(key, { rule, settings: this.#settings(value, path, ["risk_level"]) });
     }
     return tools;
   }
@@ -134,7 +143,8 @@ class Reader {
       const path = `policies.agent_roles.${key}`;
       if (key === "default")
         this.#tree.complain(at, path, "default is the name of the defaults, not of a role");
-      else if (this.#isName(at, path, key)) roles.set(key, this.#readRole(key, at, value, path));
+      else if (this.#isName(this.#tree.reference(at, path), key))
+        roles.set(key, this.#readRole(key, at, value, path));
     }
     return roles;
   }
@@ -146,7 +156,7 @@ class Reader {
     const toolsNode = find("tools");
     const inheritsNode = find("inherits");
     const tools = toolsNode === undefined ? undefined : this.#list(toolsNode, `${path}.tools`);
-    for (const tool of tools ?? []) this.#isTool(toolsNode, tool.rule.path, tool.value, tool);
+    for (const tool of tools ?? []) this.#isTool(tool.rule, tool.value);
     const inherits =
       inheritsNode === undefined
         ? []
@@ -194,7 +204,7 @@ class Reader {
       const read =
         value === undefined
           ? []
-          : this.#list(value, `network.${name}.${key}`, key === "domains" ? checkDomain : undefined);
+          : this.#list(value, `network.${name}.${key}`, key === "domains" ? checkDomain : checkIpRange);
       return isOn ? read : [];
     };
     return {
@@ -228,9 +238,13 @@ class Reader {
     const settings: Partial<Record<SettingName, Setting<unknown>>> = {};
     if (node === undefined || this.#tree.isNothing(node)) return settings as Settings;
     for (const { key, at, value } of this.#tree.entries(node, path)) {
-      if (others.includes(key)) continue;
+      if (others.includes(key) && key !== "risk_level") continue;
       if (!Object.hasOwn(SETTING_KINDS, key)) {
         this.#unknownKey(at, path, key, [...Object.keys(SETTING_KINDS), ...others]);
+        continue;
+      }
+      if (key === "risk_level" && !others.includes(key)) {
+        this.#tree.complain(at, `${path}.${key}`, "only a tool has a risk_level", "Write it at the tool.");
         continue;
       }
       const name = key as SettingName;
@@ -253,7 +267,7 @@ class Reader {
     return undefined;
   }
 
-  #list(node: unknown, path: string, check?: (item: string) => string | undefined): Items {
+  #list(node: unknown, path: string, check?: ItemCheck): Items {
     const items = this.#tree.items(node, path) ?? [];
     if (items.length > MAX_ITEMS) this.#tree.complain(node, path, `more than ${MAX_ITEMS} entries`);
     return items.slice(0, MAX_ITEMS).flatMap((item, index) => {
@@ -264,7 +278,8 @@ class Reader {
           ? `expected text, not ${shown(value)}`
           : check?.(value);
       if (wrong === undefined) return [{ value: value as string, rule: this.#tree.reference(item, at) }];
-      this.#tree.complain(item, at, wrong);
+      const { message, hint = undefined } = typeof wrong === "string" ? { message: wrong } : wrong;
+      this.#tree.complain(item, at, message, hint);
       return [];
     });
   }
@@ -288,41 +303,43 @@ class Reader {
   }
 
   #unknownKey(at: unknown, path: string, key: string, known: readonly string[]): void {
-    const near = nearest(key, known);
-    const where = path === "" ? key : `${path}.${key}`;
-    this.#tree.complain(
-      at,
-      where,
-      `there is no key ${JSON.stringify(key)} here`,
-      near === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${near}?`,
-    );
+    const rule = this.#tree.reference(at, path === "" ? key : `${path}.${key}`);
+    this.#refuse(rule, `there is no key ${shown(key)} here`, () => {
+      const near = nearest(key, known);
+      return near === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${near}?`;
+    });
   }
 
-  #isTool(at: unknown, path: string, name: string, item?: Setting<string>): boolean {
+  #isTool(rule: RuleReference, name: string): boolean {
     if (BUILT_IN_TOOLS.has(name) || this.#custom.has(name)) return true;
-    const near = nearest(name, [...BUILT_IN_TOOLS.keys(), ...this.#custom]);
-    const message = `there is no tool named ${JSON.stringify(name)}`;
-    const hint = near === undefined ? "Declare tools of your own in custom_tools." : `Did you mean ${near}?`;
-    if (item === undefined) this.#tree.complain(at, path, message, hint);
-    else this.#tree.problems.push({ line: item.rule.line, column: item.rule.column, path, message, hint });
+    this.#refuse(rule, `there is no tool named ${shown(name)}`, () => {
+      const near = nearest(name, [...BUILT_IN_TOOLS.keys(), ...this.#custom]);
+      return near === undefined ? "Declare tools of your own in custom_tools." : `Did you mean ${near}?`;
+    });
     return false;
   }
 
-  #isName(at: unknown, path: string, name: string): boolean {
+  #isName(rule: RuleReference, name: string): boolean {
     if (NAME.test(name) && !FORBIDDEN_NAMES.has(name)) return true;
-    this.#tree.complain(
-      at,
-      path,
-      `${JSON.stringify(name.slice(0, 80))} is not a name`,
-      "Use letters, digits, _, - and dots, a letter first.",
+    this.#refuse(
+      rule,
+      `${shown(name)} is not a name`,
+      () => "Use letters, digits, _, - and dots, a letter first.",
     );
     return false;
+  }
+
+  /** The hint is only made for a problem that is shown: a file may have very many. */
+  #refuse({ line, column, path }: RuleReference, message: string, hint?: () => string): void {
+    const { problems } = this.#tree;
+    if (problems.length >= MAX_PROBLEMS) return;
+    problems.push({ line, column, path, message, ...(hint !== undefined && { hint: hint() }) });
   }
 }
 
 /** What an entry of a list must be, by the list's name. */
-function itemCheckOf(name: SettingName): ((item: string) => string | undefined) | undefined {
-  if (name.endsWith("_paths")) return (item) => complaintOf(() => compileGlob(item));
+function itemCheckOf(name: SettingName): ItemCheck | undefined {
+  if (name.endsWith("_paths")) return (item) => complaintOf(() => compilePathGlob(item));
   if (name.endsWith("_commands")) return (item) => complaintOf(() => parseCommandPattern(item));
   return undefined;
 }

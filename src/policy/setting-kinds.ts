@@ -1,19 +1,34 @@
+import { isIP } from "node:net";
+import { nearest } from "../config/nearest.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../config/units.js";
 import { toSandboxError } from "../errors.js";
+import { LANGUAGE_NAMES, languageName } from "./languages.js";
 import type { SettingName } from "./policy.js";
 import { TIERS } from "./tools.js";
+
+/** What is wrong with an entry of a list. */
+export type Complaint = string | { readonly message: string; readonly hint: string };
+export type ItemCheck = (item: string) => Complaint | undefined;
 
 /** What may stand behind a key, and what it becomes. */
 export type Kind =
   | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "number"; readonly parse: (value: string | number) => number }
-  | { readonly kind: "list"; readonly check?: (item: string) => string | undefined };
+  | { readonly kind: "list"; readonly check?: ItemCheck };
 
 const RISKS = ["safe", "low", "medium", "high", "critical"];
 
 const duration = parseDurationMs;
-const sizeMb = (value: string | number) => parseSizeBytes(value) / MIB;
+
+/** A size in MiB; with less than the least no program can start. */
+function sizeMb(least: number): (value: string | number) => number {
+  return (value) => {
+    const size = parseSizeBytes(value) / MIB;
+    if (size < least) throw new Error(`expected at least ${least} MiB, not ${shown(value)}`);
+    return size;
+  };
+}
 
 /** Whole numbers, or cores where halves make sense. */
 function above(least: number, whole: boolean): (value: string | number) => number {
@@ -36,6 +51,24 @@ const domain = (name: string) =>
     ? undefined
     : 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path';
 
+function language(name: string): Complaint | undefined {
+  if (languageName(name) !== undefined) return undefined;
+  const near = nearest(name, LANGUAGE_NAMES);
+  return {
+    message: `there is no language named ${shown(name)}`,
+    hint: near === undefined ? `Known: ${LANGUAGE_NAMES.join(", ")}.` : `Did you mean ${near}?`,
+  };
+}
+
+/** An address, or a range in CIDR notation. */
+export function checkIpRange(text: string): Complaint | undefined {
+  const [address = "", bits, ...rest] = text.split("/");
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  const isLength = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  if (most > 0 && rest.length === 0 && isLength) return undefined;
+  return `expected an address or a range such as "192.0.2.0/24", not ${shown(text)}`;
+}
+
 /** Every key of a block, once. The file's keys and their units are the design document's. */
 export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   sandbox_enabled: { kind: "boolean" },
@@ -44,12 +77,12 @@ export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   security_mode: { kind: "choice", choices: ["strict", "permissive"] },
   max_risk: { kind: "choice", choices: RISKS },
   max_execution_time: { kind: "number", parse: duration },
-  max_memory: { kind: "number", parse: sizeMb },
+  max_memory: { kind: "number", parse: sizeMb(4) },
   max_cpu: { kind: "number", parse: above(0.01, false) },
   max_pids: { kind: "number", parse: above(4, true) },
   max_output: { kind: "number", parse: parseSizeBytes },
-  max_file_size: { kind: "number", parse: sizeMb },
-  max_workspace: { kind: "number", parse: sizeMb },
+  max_file_size: { kind: "number", parse: sizeMb(0.001) },
+  max_workspace: { kind: "number", parse: sizeMb(1) },
   network_access: { kind: "boolean" },
   filesystem_access: { kind: "choice", choices: ["workspace_only"] },
   allowed_paths: { kind: "list" },
@@ -57,7 +90,7 @@ export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   allowed_commands: { kind: "list" },
   denied_commands: { kind: "list" },
   confirm_commands: { kind: "list" },
-  supported_languages: { kind: "list" },
+  supported_languages: { kind: "list", check: language },
   allowed_domains: { kind: "list", check: domain },
   denied_domains: { kind: "list", check: domain },
 };

@@ -3,6 +3,8 @@ import type { Document, LineCounter, Node, ParsedNode, YAMLMap, YAMLSeq } from "
 import type { PolicyProblem, RuleReference } from "./policy.js";
 
 const require = createRequire(import.meta.url);
+/** More are not kept: a hostile file may have as many as it has lines. */
+const MAX_PROBLEMS = 200;
 
 /** A parsed file that still knows where everything stands. Collects what is wrong with it. */
 export class YamlTree {
@@ -28,13 +30,15 @@ export class YamlTree {
         prettyErrors: false,
         logLevel: "error",
         stringKeys: true,
+        // The library compares each key with every other; ours looks it up.
+        uniqueKeys: false,
         lineCounter: this.#lines,
       });
       // An unknown tag is only a warning for the library.
       for (const problem of [...document.errors, ...document.warnings].slice(0, 20)) {
         this.#add(problem.pos[0], "", `not valid YAML: ${problem.message}`);
       }
-      this.#refuseAliases(document);
+      this.#refuseAliasesAndTwins(document);
       return this.problems.length > 0 ? null : document.contents;
     } catch (error) {
       this.#add(0, "", `not valid YAML: ${error instanceof Error ? error.message : String(error)}`);
@@ -43,11 +47,21 @@ export class YamlTree {
   }
 
   /** A policy is read by people: what stands in one place means what it says there. */
-  #refuseAliases(document: Document.Parsed): void {
-    this.#yaml.visit(document, {
+  #refuseAliasesAndTwins(document: Document.Parsed): void {
+    const yaml = this.#yaml;
+    yaml.visit(document, {
       Alias: (_, node) => {
         this.complain(node, "", "an alias (*name) is not allowed", "Write the value out.");
-        return this.#yaml.visit.BREAK;
+        return yaml.visit.BREAK;
+      },
+      Map: (_, { items }) => {
+        const seen = new Set<unknown>();
+        for (const { key } of items) {
+          const name = yaml.isScalar(key) ? key.value : undefined;
+          if (seen.has(name))
+            this.complain(key, "", `not valid YAML: the key ${String(name)} stands here twice`);
+          seen.add(name);
+        }
       },
     });
   }
@@ -95,6 +109,7 @@ export class YamlTree {
   }
 
   complain(node: unknown, path: string, message: string, hint?: string): void {
+    if (this.problems.length >= MAX_PROBLEMS) return;
     const { line, column } = this.reference(node, path);
     this.problems.push({ line, column, path, message, ...(hint !== undefined && { hint }) });
   }
