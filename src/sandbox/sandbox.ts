@@ -232,7 +232,7 @@ export class Sandbox {
     this.#warm.close();
     // First: the last one to let go of a mounted workspace waits for it to be unmounted.
     this.#workspace.close();
-    void this.#reads?.close();
+    await this.#reads?.close();
     try {
       await this.#instance.destroy();
     } finally {
