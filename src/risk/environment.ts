@@ -1,6 +1,8 @@
 import { MARKS, text, UNKNOWN, type Value } from "./value.js";
 
-const CREDENTIAL = /SECRET|PASSW|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE|CREDENTIAL/i;
+/** An API key belongs into a request; these belong nowhere but into the program that was given them. */
+const CREDENTIAL =
+  /SECRET|PASSW|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|^(?:GITHUB|GH|NPM|GITLAB|PYPI|DOCKER|VAULT)_\w*TOKEN$/i;
 
 /** What one environment variable gives: the home directory, a credential, or nothing of interest. */
 export function variable(name: string | undefined): Value {

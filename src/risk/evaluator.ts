@@ -1,3 +1,4 @@
+import { variable } from "./environment.js";
 import type { Binding, Scopes } from "./scopes.js";
 import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";
 
@@ -159,6 +160,7 @@ export function elementOf(value: Value): Value {
 
 /** A member of a value, by a constant name. */
 export function memberOf(value: Value, name: string): Value {
+  if (value.names.some((all) => ENVIRONMENTS.has(all)) && !isMethod(name)) return variable(name);
   const own: Value[] = [];
   if (value.keys !== undefined && value.items !== undefined) {
     value.keys.forEach((key, index) => {
@@ -168,13 +170,16 @@ export function memberOf(value: Value, name: string): Value {
     own.push(value.items[Number(name)] ?? UNKNOWN);
   const names = value.names.filter((one) => one.length < MAX_NAME).map((one) => `${one}.${name}`);
   if (names.length > 0) own.push({ ...UNKNOWN, names });
-  // One variable is not the environment.
-  const one = value.names.some((all) => ENVIRONMENTS.has(all)) ? MARKS.environment : 0;
-  const rest = unmark(value, one | MARKS.built);
+  const rest = unmark(value, MARKS.built);
   const marks = value.items === undefined ? rest.marks : marksOf(own);
   const member = anyOf(own);
   return (member.marks | marks) === 0 ? member : { ...member, marks: member.marks | marks };
 }
 
 const ENVIRONMENTS: ReadonlySet<string> = new Set(["os.environ", "os.environb", "process.env"]);
+/** Python's mapping has methods; a variable is written in capitals. */
+function isMethod(name: string): boolean {
+  return /^[a-z]/.test(name);
+}
+
 const MAX_NAME = 200;

@@ -99,7 +99,7 @@ export function flatten(tree: Tree, text: string): FlatTree {
     errorAt: broken ? (errorAt ?? 0) : undefined,
     kind: (node) => types[kinds[node]!] ?? "ERROR",
     start: (node) => starts[node]!,
-    source: (node) => text.slice(starts[node]!, ends[node]!),
+    source: (node) => (node < 0 ? "" : text.slice(starts[node]!, ends[node]!)),
     parent: (node) => parents[node] ?? -1,
     next: (node) => siblings[node] ?? -1,
     first,

@@ -51,7 +51,7 @@ export const PATH_RULES: readonly PathRule[] = [
   },
   {
     rule: "secret-file",
-    test: /(?:^|\/)(?:\.mozilla|\.thunderbird|\.config\/(?:google-chrome|chromium|BraveSoftware)|\.electrum|\.bitcoin|\.ethereum)(?:\/|$)|\/(?:Login Data|Cookies|key4\.db|logins\.json|cookies\.sqlite)$/,
+    test: /(?:^|\/)(?:\.mozilla|\.thunderbird|\.config\/(?:google-chrome|chromium|BraveSoftware)|\.electrum|\.bitcoin|\.ethereum)(?:\/|$)|\/Local Storage\/leveldb(?:\/|$)|\/(?:Login Data|Cookies|key4\.db|logins\.json|cookies\.sqlite)$/,
     ...{ read: "high", write: "high", remove: "high" },
     why: "Holds what a browser or a wallet keeps secret.",
   },
@@ -207,8 +207,22 @@ export const PATH_RULES: readonly PathRule[] = [
   },
 ];
 
+/** Programs name the same few paths over and over; what was found out is kept for a while. */
+const known = new Map<string, Match | undefined>();
+const MAX_KNOWN = 2048;
+
 /** How bad this access to this path is. */
 export function assessPath(text: string, access: Access): Match | undefined {
+  if (text.length > 256) return judgePath(text, access);
+  const key = `${access} ${text}`;
+  if (known.has(key)) return known.get(key);
+  const match = judgePath(text, access);
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(key, match);
+  return match;
+}
+
+function judgePath(text: string, access: Access): Match | undefined {
   const path = normalizePath(text);
   if (ORDINARY.test(path) && !/\.sock$|\/\.ssh\/|\/release_agent$|\/notify_on_release$/.test(path)) {
     return path.startsWith("/dev/") && !path.startsWith("/dev/shm")

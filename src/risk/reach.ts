@@ -1,6 +1,6 @@
 import type { Match, Report } from "./findings.js";
 import { type RiskLevel, rankOf } from "./levels.js";
-import { type Access, assessPath } from "./path-rules.js";
+import { type Access, assessPath, isSecretPath } from "./path-rules.js";
 import { type Place, type ReachRule, SELF } from "./reach-rules.js";
 import { assessText } from "./text-rules.js";
 import { allTexts, HOLE, MARKS, UNKNOWN, unmark, type Value } from "./value.js";
@@ -17,7 +17,9 @@ export interface Reached {
   readonly endless: boolean;
 }
 
-const SECRETS = MARKS.secret | MARKS.environment | MARKS.credential;
+/** More paths in one list are not looked at. */
+const MAX_PATHS = 16;
+const SECRETS = MARKS.secret | MARKS.environment | MARKS.credential | MARKS.wholeTree;
 
 /** Reports what a call would do, judged by its arguments. */
 export function reach(call: Reached, report: Report): void {
@@ -47,6 +49,15 @@ export function argument(call: Pick<Reached, "args" | "keywords" | "receiver">, 
   if (typeof place === "number") return call.args[place] ?? UNKNOWN;
   if (typeof place === "string") return call.keywords.get(place) ?? UNKNOWN;
   return call.args[place[0]] ?? call.keywords.get(place[1]) ?? UNKNOWN;
+}
+
+/** Where the result of a call comes from. */
+export function marksOfResult(
+  rule: ReachRule,
+  call: Pick<Reached, "args" | "keywords" | "receiver">,
+): number {
+  const opened = (rule.paths ?? []).flatMap(([place]) => argument(call, place).texts);
+  return (rule.returns ?? 0) | (opened.some(isSecretPath) ? MARKS.secret : 0);
 }
 
 function runCommand(command: Value, call: Reached, report: Report): void {
@@ -131,6 +142,11 @@ function judgeSource(value: Value, what: "code" | "command", offset: number, rep
   }
 }
 
+/** What a started program reads may be what it runs. */
+export function feed(input: Value, offset: number, report: Report): void {
+  judgeSource(input, "command", offset, report);
+}
+
 function touchPath(path: Value, access: Access, call: Reached, report: Report): void {
   const kind = isWriting(call) ? "write" : access;
   if ((path.marks & MARKS.wholeTree) !== 0 && kind !== "read") {
@@ -139,7 +155,10 @@ function touchPath(path: Value, access: Access, call: Reached, report: Report): 
       call.offset,
     );
   }
-  for (const text of [...path.texts, ...(path.items ?? []).flatMap((item) => item.texts)]) {
+  for (const text of [
+    ...path.texts,
+    ...(path.items ?? []).slice(0, MAX_PATHS).flatMap((item) => item.texts),
+  ]) {
     const match = text === HOLE ? undefined : assessPath(text.replaceAll(HOLE, "*"), kind);
     if (match !== undefined) report.add(match, call.offset);
   }

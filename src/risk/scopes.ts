@@ -18,6 +18,8 @@ export interface Scopes {
 
 /** More ways than this to get a value are not looked at. */
 const MAX_BINDINGS = 64;
+/** From deeper inside, only the outermost names are seen. */
+const MAX_LEVELS = 64;
 
 export function createScopes(): Scopes {
   const parents = [-1];
@@ -33,7 +35,8 @@ export function createScopes(): Scopes {
       else if (known.length < MAX_BINDINGS) known.push(binding);
     },
     find(scope, name) {
-      for (let at = scope; at !== -1; at = parents[at]!) {
+      let levels = 0;
+      for (let at = scope; at !== -1; at = levels++ < MAX_LEVELS ? parents[at]! : at === 0 ? -1 : 0) {
         const bindings = names[at]!.get(name);
         if (bindings !== undefined) return { scope: at, bindings };
       }

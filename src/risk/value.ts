@@ -163,14 +163,14 @@ export function joinedPath(parts: readonly Value[]): Value {
   };
 }
 
-/** Everything constant in it, at any depth down to a few levels. */
-export function allTexts(value: Value, depth = 3): string[] {
-  const texts = [...value.texts];
-  if (depth > 0) {
-    for (const item of value.items ?? []) {
-      if (texts.length > MAX_ITEMS) break;
-      texts.push(...allTexts(item, depth - 1));
-    }
+/** What is constant in it, at any depth down to a few levels; so many texts at most. */
+export function allTexts(value: Value, limit = 64): string[] {
+  const texts: string[] = [];
+  let level: readonly Value[] = [value];
+  // Lists of lists of lists are cheap to write and dear to go through.
+  for (let depth = 0; depth < 4 && level.length > 0 && texts.length < limit; depth++) {
+    for (const one of level) texts.push(...one.texts);
+    level = level.flatMap((one) => (one.items ?? []).slice(0, limit / level.length + 1)).slice(0, limit);
   }
-  return texts;
+  return texts.slice(0, limit);
 }

@@ -2,6 +2,7 @@ import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
 import { createEvaluator, type Evaluator, elementOf, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
+import { marksOfResult } from "../reach.js";
 import type { RuleTable } from "../reach-rules.js";
 import {
   anyOf,
@@ -31,6 +32,7 @@ export interface JavaScriptEvaluator extends Evaluator {
 const MAX_NAME = 200;
 const MAX_TERMS = 512;
 const MAX_ARGUMENTS = 256;
+const UNMISTAKABLE = new Set(["eval", "Function", "require", "process", "module", "global", "globalThis"]);
 const MAX_RETURNS = 8;
 
 export function createJavaScriptEvaluator(
@@ -98,7 +100,14 @@ export function createJavaScriptEvaluator(
   function identifier(node: number): Value {
     const name = identifierOf(tree.source(node));
     const own = evaluator.lookUp(names.scopeOf(node), name);
-    if (own !== undefined) return own;
+    if (own === undefined) return free(name);
+    // `var require = require` and `if (0) eval = x` change nothing: at the top such a name may always be the builtin one.
+    const outermost = names.scopes.find(names.scopeOf(node), name)?.scope === 0;
+    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : own;
+  }
+
+  /** A name that the program does not give a value to. */
+  function free(name: string): Value {
     if (name === "__dirname" || name === "__filename") return text(".");
     return withEnvironment(global(name));
   }
@@ -283,8 +292,10 @@ export function createJavaScriptEvaluator(
     const rule = rules.find(name);
     // An answer is not what was sent.
     const taken = rule?.sends === true ? 0 : marksOf(args);
+    const own =
+      rule === undefined ? 0 : marksOfResult(rule, { args, keywords: new Map(), receiver: UNKNOWN });
     const result = name.length < MAX_NAME ? named(`${name}()`) : UNKNOWN;
-    return mark(result, (taken | (rule?.returns ?? 0)) & ~MARKS.built);
+    return mark(result, (taken | own) & ~MARKS.built);
   }
 
   /** The name of a parameter that is nothing but a name; "": it is more. */

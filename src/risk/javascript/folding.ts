@@ -156,11 +156,15 @@ function split(self: Value, [by]: readonly Value[]): Value {
   return list(one.split(separator, 1024).map((part) => text(part, self.marks)));
 }
 
+const MAX_REPLACED = 128 * 1024;
+
 function replaced(self: Value, [from, to]: readonly Value[]): Value {
   const what = from?.texts[0];
   const by = to?.texts[0] ?? HOLE;
   if (what === undefined || what === "" || by.length > 256) return { ...UNKNOWN, marks: self.marks };
-  return mapTexts(self, (one) => one.replaceAll(what, () => by), MARKS.built);
+  const change = (one: string) =>
+    one.length * by.length > MAX_REPLACED ? HOLE : one.replaceAll(what, () => by);
+  return mapTexts(self, change, MARKS.built);
 }
 
 function sliced(

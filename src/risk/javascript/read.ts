@@ -3,7 +3,7 @@ import type { FlatTree } from "../flat-tree.js";
 import { rankOf } from "../levels.js";
 import { createLoops, type Loops } from "../loops.js";
 import { assessPath } from "../path-rules.js";
-import { HUGE_ALLOCATION, reach } from "../reach.js";
+import { feed, HUGE_ALLOCATION, reach } from "../reach.js";
 import { createRuleTable, type ReachRule } from "../reach-rules.js";
 import { allTexts, HOLE, MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf, moduleNameOf } from "./bindings.js";
@@ -147,6 +147,8 @@ function readCall(reader: Reader, node: number): void {
     if (method === "repeat" && (args[0]?.numbers[0] ?? 0) >= 2 ** 29)
       report.add(HUGE_ALLOCATION, tree.start(node));
     const receiver = evaluator.evaluate(object);
+    const input = args[0]?.names.some((name) => /^child_process\.\w+\(\)\.stdin$/.test(name)) === true;
+    if (method === "pipe" && input) feed(receiver, tree.start(node), report);
     handOn(reader, node, [receiver, ...args]);
   } else handOn(reader, node, args);
   if (done.size === 0) readForeignPath(reader, node, args);
@@ -204,6 +206,7 @@ function readName({ tree, report }: Reader, name: string, node: number, args: re
     else if (key.texts.every((one) => one.includes(HOLE) && !/^\.{1,2}\//.test(one)))
       report.add(DYNAMIC_IMPORT, offset);
   }
+  if (/^child_process\.\w+\(\)\.stdin\.(?:write|end)$/.test(name)) feed(args[0] ?? UNKNOWN, offset, report);
   if (name === "Reflect.get") readHiddenName(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN, offset, report);
   if (name === "process.kill") {
     const foreign =
@@ -258,14 +261,19 @@ function readConstructor(args: readonly Value[], offset: number, report: Report)
     report.nest({ language: "javascript", text: one.replaceAll(HOLE, "unknown"), offset });
 }
 
+const MAX_HANDED = 16;
+
 /** A function that is handed to another one will be called with what goes along with it. */
-function handOn(reader: Reader, node: number, values: readonly Value[]): void {
+function handOn(reader: Reader, node: number, all: readonly Value[]): void {
+  const values = all.slice(0, MAX_HANDED);
   for (const value of values) {
     for (const name of value.names) {
       const rule = TABLE.find(name);
       if (rule === undefined || (rule.command ?? rule.code) === undefined || rule.codeIfText === true)
         continue;
-      const others = values.filter((one) => one !== value).flatMap((one) => [one, ...(one.items ?? [])]);
+      const others = values
+        .filter((one) => one !== value)
+        .flatMap((one) => [one, ...(one.items ?? []).slice(0, MAX_HANDED)]);
       for (const other of others) applyRule(reader, { ...rule, level: "safe" }, node, [other]);
     }
   }

@@ -2,6 +2,7 @@ import { variable } from "../environment.js";
 import { createEvaluator, type Evaluator, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { isWholeTree } from "../path-rules.js";
+import { marksOfResult } from "../reach.js";
 import type { RuleTable } from "../reach-rules.js";
 import {
   anyOf,
@@ -46,6 +47,16 @@ export interface PythonEvaluator extends Evaluator {
 const TRANSPARENT = new Set(["__dict__", "__call__", "__func__", "__wrapped__", "__self__"]);
 /** Attributes of any object that lead out of it. */
 const FRAMES = new Set(["f_globals", "f_builtins", "f_back", "f_locals", "gi_frame", "cr_frame", "tb_frame"]);
+const UNMISTAKABLE = new Set([
+  "exec",
+  "eval",
+  "compile",
+  "open",
+  "getattr",
+  "globals",
+  "__import__",
+  "__builtins__",
+]);
 const MAX_RETURNS = 8;
 const MAX_NAME = 200;
 const MAX_TERMS = 512;
@@ -129,7 +140,14 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
   function identifier(node: number): Value {
     const name = identifierOf(tree.source(node));
     const own = evaluator.lookUp(names.scopeOf(node), name);
-    if (own !== undefined) return own;
+    if (own === undefined) return free(name);
+    // `exec = exec` and `if 0: exec = print` change nothing: at the top such a name may always be the builtin one.
+    const outermost = names.scopes.find(names.scopeOf(node), name)?.scope === 0;
+    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : own;
+  }
+
+  /** A name that the program does not give a value to. */
+  function free(name: string): Value {
     if (name === "__builtins__") return named("builtins");
     if (name === "__file__") return text("./program.py");
     const candidates = names.stars.map((module) => `${module}.${name}`).filter((one) => rules.find(one));
@@ -323,6 +341,10 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
     args: readonly Value[],
     keywords: ReadonlyMap<string, Value>,
   ): Value | undefined {
+    if (name.endsWith(".__getattribute__") && name !== "builtins.object.__getattribute__") {
+      const owner = named(name.slice(0, -".__getattribute__".length));
+      return anyOf((args[0]?.texts ?? []).map((key) => marked(memberOf(owner, key))));
+    }
     if (name.startsWith("<def ")) return returned(Number(name.slice(5, -1)), args);
     switch (name) {
       case "builtins.getattr":
@@ -364,7 +386,10 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
     const rule = rules.find(name);
     // An answer is not what was sent.
     const taken = rule?.sends === true ? 0 : marksOf(args) | marksOf([...keywords.values()]);
-    const marks = taken | (rule?.returns ?? 0);
+    const callee = tree.child(node, "function");
+    const object = tree.kind(callee) === "attribute" ? tree.child(callee, "object") : -1;
+    const own = rule === undefined ? 0 : marksOfResult(rule, { args, keywords, receiver: evaluate(object) });
+    const marks = taken | own;
     const result = name.length < MAX_NAME ? named(`${name}()`) : UNKNOWN;
     return mark(result, marks & ~MARKS.built);
   }

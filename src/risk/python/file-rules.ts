@@ -6,6 +6,16 @@ export const PYTHON_FILE_RULES: readonly ReachRule[] = [
     rule: "file",
     level: "low",
     names: words(`
+      tarfile.TarInfo tarfile.open().extractall tarfile.TarFile.open().extractall zipfile.ZipFile().extractall
+    `),
+    paths: [[[0, "path"], "write"]],
+    called: true,
+    why: "Unpacks files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: words(`
       builtins.open io.open io.FileIO os.open codecs.open _io.open gzip.open bz2.open lzma.open posix.open
       builtins.file aiofiles.open fileinput.input linecache.getlines linecache.getline zipfile.ZipFile
       tarfile.open sqlite3.connect shelve.open dbm.open h5py.File PIL.Image.open numpy.memmap

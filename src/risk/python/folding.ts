@@ -1,12 +1,14 @@
 import { variable } from "../environment.js";
 import { elementOf } from "../evaluator.js";
 import {
+  anyOf,
   concat,
   HOLE,
   joined,
   joinedPath,
   list,
   MARKS,
+  MAX_TEXT,
   mapTexts,
   mark,
   named,
@@ -89,8 +91,8 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["os.getcwd", () => text(".")],
   ["tempfile.gettempdir", () => text("/tmp/*")],
   ["tempfile.mkdtemp", () => text("/tmp/*")],
-  ["os.getenv", ([name]) => variable(name?.texts[0])],
-  ["os.environ.get", ([name]) => variable(name?.texts[0])],
+  ["os.getenv", ([name, other]) => anyOf([variable(name?.texts[0]), other ?? UNKNOWN])],
+  ["os.environ.get", ([name, other]) => anyOf([variable(name?.texts[0]), other ?? UNKNOWN])],
   ["os.environ.pop", ([name]) => variable(name?.texts[0])],
   ["os.environ.copy", environment],
   ["os.environ.items", environment],
@@ -192,11 +194,15 @@ function joinItems(separator: Value, items: Value | undefined): Value {
   return joined(all, separator.texts[0] ?? HOLE, separator.marks | (items?.marks ?? 0));
 }
 
+const MAX_REPLACED = 128 * 1024;
+
 function replaced(self: Value, [from, to]: readonly Value[]): Value {
   const what = from?.texts[0];
   const by = to?.texts[0] ?? HOLE;
   if (what === undefined || what === "" || by.length > 256) return { ...UNKNOWN, marks: self.marks };
-  return mapTexts(self, (one) => one.replaceAll(what, () => by), MARKS.built);
+  const change = (one: string) =>
+    one.length * by.length > MAX_REPLACED ? HOLE : one.replaceAll(what, () => by);
+  return mapTexts(self, change, MARKS.built);
 }
 
 function split(self: Value, separator: Value | undefined): Value {
@@ -210,17 +216,21 @@ function split(self: Value, separator: Value | undefined): Value {
 
 /** Puts arguments where a format has places for them. */
 export function formatted(self: Value, args: readonly Value[], places: RegExp): Value {
-  let next = 0;
   const marks = args.reduce((all, value) => all | value.marks, self.marks | MARKS.built);
   return mapTexts(
     self,
-    (one) =>
-      one.replace(places, (place) => {
+    (one) => {
+      let next = 0;
+      let length = one.length;
+      return one.replace(places, (place) => {
         if (place === "%%") return "%";
         const index = /^\{(\d{1,4})/.exec(place)?.[1];
         const value = args[index === undefined ? next++ : Number(index)];
-        return value?.texts[0] ?? (value?.numbers[0] === undefined ? HOLE : String(value.numbers[0]));
-      }),
+        const known = value?.texts[0] ?? (value?.numbers[0] === undefined ? HOLE : String(value.numbers[0]));
+        length += known.length;
+        return length > MAX_TEXT ? HOLE : known;
+      });
+    },
     marks,
   );
 }

@@ -3,7 +3,7 @@ import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { rankOf } from "../levels.js";
 import { createLoops, type Loops } from "../loops.js";
 import { assessPath } from "../path-rules.js";
-import { HUGE_ALLOCATION, reach } from "../reach.js";
+import { feed, HUGE_ALLOCATION, reach } from "../reach.js";
 import { createRuleTable, type ReachRule } from "../reach-rules.js";
 import { HOLE, MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
@@ -165,6 +165,10 @@ function applyRule(reader: Reader, rule: ReachRule, node: number, { args, keywor
 /** Functions whose meaning lies in a name that they are given, or in one number. */
 function readName({ tree, report }: Reader, name: string, node: number, { args }: Arguments): void {
   const offset = tree.start(node);
+  const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
+  if (owner !== undefined) readHiddenName([owner], args[0] ?? UNKNOWN, offset, report);
+  if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
+    feed(args[0] ?? UNKNOWN, offset, report);
   switch (name) {
     case "builtins.getattr":
     case "builtins.object.__getattribute__":
@@ -239,15 +243,19 @@ const HIDDEN_NAME: Match = {
   why: "Reaches something by a name that cannot be read in the code.",
 };
 
+const MAX_HANDED = 16;
+
 /** A function that is handed to another one will be called with what goes along with it. */
 function handOn(reader: Reader, node: number, { args, keywords }: Arguments): void {
-  const all = [...args, ...keywords.values()];
+  const all = [...args, ...keywords.values()].slice(0, MAX_HANDED);
   for (const value of all) {
     for (const name of value.names) {
       const rule = TABLE.find(name);
       if (rule === undefined || (rule.command ?? rule.code ?? rule.words ?? rule.paths) === undefined)
         continue;
-      const others = all.filter((one) => one !== value).flatMap((one) => one.items ?? [one]);
+      const others = all
+        .filter((one) => one !== value)
+        .flatMap((one) => one.items?.slice(0, MAX_HANDED) ?? [one]);
       for (const other of others)
         applyRule(reader, { ...rule, level: "safe" }, node, { args: [other], keywords: NONE });
     }
