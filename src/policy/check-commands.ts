@@ -1,23 +1,14 @@
-import type { CodeLanguage, ShellCommand, ShellProgram } from "../syntax/index.js";
-import { HARMLESS_BUILTINS, matchesCommand, parseCommandPattern } from "./command-patterns.js";
+import { LOADER_VARIABLES, type ShellCommand, type ShellProgram } from "../syntax/index.js";
+import { visible } from "../visible.js";
+import { checkCommandPaths } from "./check-paths.js";
+import { commandPattern, HARMLESS_BUILTINS, isReachedThrough, matchCommand } from "./command-patterns.js";
 import type { Consideration, PolicyRequest } from "./decision.js";
 import { allowLists, denyItems, type Layers } from "./effective-settings.js";
-import { matchingPath, matchingPattern, resolvePath } from "./paths.js";
+import { languageName } from "./languages.js";
 import type { Items, RuleReference } from "./policy.js";
 
-const LANGUAGES: Readonly<Record<string, CodeLanguage>> = {
-  python: "python",
-  py: "python",
-  python3: "python",
-  javascript: "javascript",
-  js: "javascript",
-  node: "javascript",
-  typescript: "typescript",
-  ts: "typescript",
-  bash: "bash",
-  sh: "bash",
-  shell: "bash",
-};
+/** No program takes one: what comes behind it would be lost, or joined with what stands before it. */
+const NUL_BYTE: RuleReference = { path: "built in", source: "skerry", line: 1, column: 1 };
 
 /** True when any rule is about commands. */
 export function hasCommandRules(layers: Layers): boolean {
@@ -30,106 +21,103 @@ export function hasCommandRules(layers: Layers): boolean {
 
 /** What the rules say about every command that a call would run. Nothing is parsed when no rule asks. */
 export async function checkCommands(request: PolicyRequest, layers: Layers): Promise<Consideration[]> {
-  const denied = denyItems(layers, "denied_commands");
-  const asking = denyItems(layers, "confirm_commands");
-  const allowed = allowLists(layers, "allowed_commands");
-  const deniedPaths = denyItems(layers, "denied_paths");
-  const hasRules = hasCommandRules(layers);
-  if (!hasRules && deniedPaths.length === 0) return [];
-  const program = await commandsOf(request);
-  if (program === undefined) return [];
+  const { command, argv = [] } = request;
+  const hasNul = [command, ...argv].some((text) => text?.includes("\0") === true);
+  const found = hasNul ? [deny(NUL_BYTE, "a command cannot hold a NUL byte")] : [];
+  const rules: Rules = {
+    denied: denyItems(layers, "denied_commands"),
+    asking: denyItems(layers, "confirm_commands"),
+    allowed: allowLists(layers, "allowed_commands"),
+  };
   // Whatever is not understood falls under the first rule there is.
-  const first = (allowed[0] ?? denied[0] ?? asking[0] ?? deniedPaths[0])!.rule;
-  return [
-    ...(hasRules
-      ? program.problems.map((problem) =>
-          deny(first, `line ${problem.line} cannot be looked into: ${problem.what}`),
-        )
-      : []),
-    ...program.commands.flatMap((command) => [
-      ...(hasRules ? checkCommand(command, { denied, asking, allowed, first }) : []),
-      ...checkArguments(command, deniedPaths),
-    ]),
-  ];
+  const first = (rules.allowed[0] ?? rules.denied[0] ?? rules.asking[0])?.rule;
+  const deniedPaths = denyItems(layers, "denied_paths");
+  if (first === undefined && deniedPaths.length === 0) return found;
+  for (const { commands, problems } of await programsOf(request)) {
+    if (first !== undefined) {
+      for (const { line, what } of problems) {
+        found.push(deny(first, `line ${line} cannot be looked into: ${visible(what)}`));
+      }
+      found.push(...commands.flatMap((each) => checkCommand(each, rules, first)));
+    }
+    found.push(...checkCommandPaths(commands, deniedPaths));
+  }
+  return found;
 }
 
-async function commandsOf({
-  command,
-  argv,
-  code,
-  language,
-}: PolicyRequest): Promise<ShellProgram | undefined> {
+/** Everything that a request runs: it may name a command, words and code at once. */
+async function programsOf({ command, argv, code, language = "" }: PolicyRequest): Promise<ShellProgram[]> {
   const { findCommands, findCommandsOfArgv, findCommandsOfCode } = await import("../syntax/index.js");
-  if (command !== undefined) return findCommands(command);
-  if (argv !== undefined) return findCommandsOfArgv(argv);
-  if (code === undefined) return undefined;
-  const known = LANGUAGES[(language ?? "").toLowerCase()];
-  if (known === undefined) {
-    return {
-      commands: [],
-      problems: [{ line: 1, column: 1, what: `no parser for ${language ?? "this language"}` }],
-    };
-  }
-  return findCommandsOfCode(code, known);
+  const programs: ShellProgram[] = [];
+  if (command !== undefined) programs.push(await findCommands(command));
+  if (argv !== undefined) programs.push(await findCommandsOfArgv(argv));
+  if (code === undefined) return programs;
+  const known = languageName(language);
+  const what = `there is no parser for ${JSON.stringify(language.slice(0, 40))}`;
+  programs.push(
+    known === undefined
+      ? { commands: [], problems: [{ line: 1, column: 1, what }] }
+      : await findCommandsOfCode(code, known),
+  );
+  return programs;
 }
 
 interface Rules {
   readonly denied: Items;
   readonly asking: Items;
   readonly allowed: readonly { readonly value: Items; readonly rule: RuleReference }[];
-  readonly first: RuleReference;
 }
 
-function checkCommand(command: ShellCommand, { denied, asking, allowed, first }: Rules): Consideration[] {
-  const where = `line ${command.line}${command.via.length > 0 ? `, by ${command.via.join(", ")}` : ""}`;
+function checkCommand(
+  command: ShellCommand,
+  { denied, asking, allowed }: Rules,
+  first: RuleReference,
+): Consideration[] {
+  const where = `line ${command.line}${command.via.length > 0 ? `, by ${visible(command.via.join(", "))}` : ""}`;
   if (command.name === undefined)
     return [deny(first, `which command runs on ${where} is only known when it runs`)];
   const found: Consideration[] = [];
-  const refusing = denied.find(({ value }) => matchesCommand(parseCommandPattern(value), command, true));
-  if (refusing !== undefined) found.push(deny(refusing.rule, `${refusing.value} is not allowed (${where})`));
-  for (const list of allowed) {
-    const name = command.name;
-    const isListed = list.value.some(({ value }) =>
-      matchesCommand(parseCommandPattern(value), command, false),
-    );
-    const isHarmless = HARMLESS_BUILTINS.has(name) && command.path === name;
-    if (!isListed && !isHarmless)
-      found.push(deny(list.rule, `${name} is not in the list of allowed commands (${where})`));
+  for (const { value, rule } of denied) {
+    const pattern = commandPattern(value);
+    const match = matchCommand(pattern, command, "deny");
+    if (match === "yes" || isReachedThrough(pattern, command))
+      found.push(deny(rule, `${value} is not allowed (${where})`));
+    else if (match === "maybe")
+      found.push(deny(rule, `it may be ${value}, by an argument that is only known when it runs (${where})`));
   }
-  const asks = asking.find(({ value }) => matchesCommand(parseCommandPattern(value), command, true));
+  for (const list of allowed) {
+    const why = complaint(command, list.value);
+    if (why !== undefined) found.push(deny(list.rule, `${why} (${where})`));
+  }
+  const asks = asking.find(({ value }) => {
+    const pattern = commandPattern(value);
+    return matchCommand(pattern, command, "deny") !== "no" || isReachedThrough(pattern, command);
+  });
   if (asks !== undefined) {
-    found.push({
-      verdict: "confirm",
-      rule: asks.rule,
-      why: `${asks.value} needs a confirmation (${where})`,
-      reason: "command",
-    });
+    const why = `${asks.value} needs a confirmation (${where})`;
+    found.push({ verdict: "confirm", rule: asks.rule, why, reason: "command" });
   }
   return found;
 }
 
-/** Files that a command names. What it opens by itself is the sandbox's business. */
-function checkArguments(command: ShellCommand, deniedPaths: Items): Consideration[] {
-  if (deniedPaths.length === 0) return [];
-  const words = command.args.map((word, index) => ({ word, isPattern: command.patterns.includes(index) }));
-  const targets = command.redirects.map(({ target }) => ({ word: target, isPattern: false }));
-  return [...words, ...targets].flatMap(({ word, isPattern }) => {
-    if (word === undefined || word === "") return [];
-    const candidates = [word, word.slice(word.indexOf("=") + 1)];
-    for (const candidate of candidates) {
-      const rule = isPattern
-        ? matchingPattern(deniedPaths, candidate)
-        : matchingPath(deniedPaths, resolvePath(candidate));
-      if (rule === undefined) continue;
-      return [
-        {
-          ...deny(rule.rule, `${candidate} is a denied path (line ${command.line})`),
-          reason: "path" as const,
-        },
-      ];
-    }
-    return [];
-  });
+/** Why a list does not let a command through; undefined when it does. */
+function complaint(command: ShellCommand, list: Items): string | undefined {
+  const changed =
+    command.assignments.find(({ name }) => LOADER_VARIABLES.has(name))?.name ?? exported(command);
+  if (changed !== undefined) return `setting ${changed} changes which programs the allowed names mean`;
+  if (list.some(({ value }) => matchCommand(commandPattern(value), command, "allow") === "yes"))
+    return undefined;
+  const { name = "", path } = command;
+  if (HARMLESS_BUILTINS.has(name) && path === name) return undefined;
+  const shown = visible((path ?? name).slice(0, 80));
+  return `${shown} is not in the list of allowed commands`;
+}
+
+/** `export PATH=…`. */
+function exported({ name = "", args }: ShellCommand): string | undefined {
+  if (!["export", "declare", "typeset", "readonly", "local"].includes(name)) return undefined;
+  const set = args.map((arg) => /^([A-Za-z_]\w*)\+?=/.exec(arg ?? "")?.[1]);
+  return set.find((variable) => variable !== undefined && LOADER_VARIABLES.has(variable));
 }
 
 function deny(rule: RuleReference, why: string): Consideration {

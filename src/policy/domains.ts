@@ -1,9 +1,37 @@
 import type { Items, Setting } from "./policy.js";
 
-/** The first rule of a list that a name falls under. `*` stands for any characters, as in `*.example.com` and `10.*`. */
-export function matchingDomain(items: Items, name: string): Setting<string> | undefined {
+/**
+ * The first rule of a list that a name falls under. `*` stands for any characters, as in `*.example.com` and `10.*`.
+ * For denying, `*.example.com` also stands for `example.com`.
+ */
+export function matchingDomain(
+  items: Items,
+  name: string,
+  use: "allow" | "deny",
+): Setting<string> | undefined {
   const canonical = name.toLowerCase().replace(/\.$/, "");
-  return items.find(({ value }) => matches(value.toLowerCase().split("*"), canonical));
+  return items.find(({ value }) => {
+    const pattern = value.toLowerCase();
+    return (
+      matches(pattern.split("*"), canonical) ||
+      (use === "deny" && pattern.startsWith("*.") && matches(pattern.slice(2).split("*"), canonical))
+    );
+  });
+}
+
+/** True for what may be the name or address of a host. */
+export function isHost(name: string): boolean {
+  return name.length <= 255 && /^[\p{L}\p{N}._:[\]-]+$/u.test(name);
+}
+
+/** What both lists allow: of two patterns that overlap, the narrower. */
+export function intersectDomains(one: Items, other: Items): Items {
+  const within = (from: Items, list: Items) =>
+    from.filter(({ value }) =>
+      list.some((each) => matches(each.value.toLowerCase().split("*"), value.toLowerCase())),
+    );
+  const both = [...within(one, other), ...within(other, one)];
+  return both.filter(({ value }, index) => both.findIndex((each) => each.value === value) === index);
 }
 
 /** Takes the parts between the stars one after the other, each as early as it comes: nothing to backtrack. */

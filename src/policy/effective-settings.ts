@@ -1,5 +1,6 @@
 import type { LimitName, LimitRule, PolicyLimits } from "./decision.js";
-import type { Items, Policy, Role, Setting, Settings } from "./policy.js";
+import { intersectDomains } from "./domains.js";
+import type { Items, Policy, Role, RuleReference, Setting, Settings } from "./policy.js";
 
 /** The three places that may say something about a call, most general first. */
 export interface Layers {
@@ -21,20 +22,55 @@ const LIMIT_KEYS = {
   workspaceMb: "max_workspace",
 } as const satisfies Record<LimitName, keyof Settings>;
 
-/** What a role says, with what it inherits. Its own word replaces its parents'; of several parents the stricter counts. */
-export function roleSettings(role: Role, policy: Policy): Settings {
-  const parents = role.inherits.flatMap(({ value }) => policy.roles.get(value) ?? []);
-  const inherited = parents.map((parent) => roleSettings(parent, policy)).reduce(stricterSettings, {});
-  return { ...inherited, ...role.settings };
+/** What a role has, with what it inherits. */
+export interface EffectiveRole {
+  readonly settings: Settings;
+  readonly tools: Items;
 }
 
-/** The tools of a role: its own list, or those of the roles it inherits from. */
-export function roleTools(role: Role, policy: Policy): Items {
-  if (role.tools !== undefined) return role.tools;
-  return role.inherits.flatMap(({ value }) => {
-    const parent = policy.roles.get(value);
-    return parent === undefined ? [] : roleTools(parent, policy);
-  });
+/**
+ * What every role says, with what it inherits. Its own word replaces its parents', of several parents the stricter
+ * counts, and what any of them denies is denied. Each role is worked out once, however many ways lead to it.
+ */
+export function effectiveRoles({ roles }: Policy): ReadonlyMap<string, EffectiveRole> {
+  const done = new Map<string, EffectiveRole>();
+  const workOut = (role: Role): EffectiveRole => {
+    const known = done.get(role.name);
+    if (known !== undefined) return known;
+    const parents = role.inherits.flatMap(({ value }) => roles.get(value) ?? []).map(workOut);
+    const inherited = parents.map(({ settings }) => settings).reduce(stricterSettings, {});
+    const effective: EffectiveRole = {
+      settings: { ...inherited, ...role.settings, ...bothDeny(role.settings, inherited) },
+      tools: role.tools ?? unique(parents.flatMap(({ tools }) => tools)),
+    };
+    done.set(role.name, effective);
+    return effective;
+  };
+  for (const role of roles.values()) workOut(role);
+  return done;
+}
+
+function unique(items: Items): Items {
+  const seen = new Set<string>();
+  return items.filter(({ value }) => !seen.has(value) && seen.add(value));
+}
+
+const DENY_KEYS = ["denied_paths", "denied_commands", "denied_domains", "confirm_commands"] as const;
+
+function bothDeny(one: Settings, other: Settings): Settings {
+  const found: Partial<Record<keyof Settings, Setting<unknown>>> = {};
+  for (const key of DENY_KEYS) {
+    const lists = [one[key], other[key]].filter((each) => each !== undefined);
+    if (lists.length > 0)
+      found[key] = { value: uniqueRules(lists.flatMap(({ value }) => value)), rule: lists[0]!.rule };
+  }
+  return found as Settings;
+}
+
+/** Over several ways the same entry comes several times. */
+function uniqueRules(items: Items): Items {
+  const seen = new Set<string>();
+  return items.filter(({ rule }) => !seen.has(rule.path) && seen.add(rule.path));
 }
 
 /** Of a tool's and a role's own word the stricter one; without either, the default's. */
@@ -84,6 +120,19 @@ export function allowLists(
   return own.length > 0 ? own : [layers.base[key]].filter((each) => each !== undefined);
 }
 
+/** The hosts that every list lets through; without a list of tool, role or default, those of the network's block. */
+export function allowedDomains(
+  layers: Layers,
+  { network }: Policy,
+): { readonly items: Items; readonly rule: RuleReference } {
+  const [first, ...others] = allowLists(layers, "allowed_domains");
+  if (first === undefined) return { items: network.allowedDomains, rule: network.rule };
+  return {
+    items: others.reduce<Items>((both, { value }) => intersectDomains(both, value), first.value),
+    rule: first.rule,
+  };
+}
+
 /** Every entry of any list that refuses or asks. */
 export function denyItems(
   layers: Layers,
@@ -102,11 +151,7 @@ function stricterSettings(one: Settings, other: Settings): Settings {
   assign("requires_confirmation", strictest<boolean>(layers, "requires_confirmation", isTrue));
   assign("security_mode", strictest(layers, "security_mode", strictMode));
   assign("max_risk", strictest<string>(layers, "max_risk", lowerRisk));
-  for (const key of ["denied_paths", "denied_commands", "denied_domains", "confirm_commands"] as const) {
-    const items = denyItems(layers, key);
-    const rule = (one[key] ?? other[key])?.rule;
-    if (rule !== undefined) assign(key, { value: items, rule });
-  }
+  Object.assign(merged, bothDeny(one, other));
   for (const key of [
     "allowed_paths",
     "allowed_commands",
@@ -116,7 +161,11 @@ function stricterSettings(one: Settings, other: Settings): Settings {
     const [first, second] = [one[key], other[key]];
     if (first === undefined || second === undefined) continue;
     const names = new Set(second.value.map(({ value }) => value));
-    assign(key, { value: first.value.filter(({ value }) => names.has(value)), rule: first.rule });
+    const value =
+      key === "allowed_domains"
+        ? intersectDomains(first.value, second.value)
+        : first.value.filter((each) => names.has(each.value));
+    assign(key, { value, rule: first.rule });
   }
   return merged as Settings;
 

@@ -102,8 +102,8 @@ class Reader {
     const policy: Policy = {
       source: this.#source,
       default: this.#ruleBlock(sections.get("default"), "policies.default"),
-      toolsRule: tree.reference(sections.get("tools") ?? policies, "policies.tools"),
-      rolesRule: tree.reference(sections.get("agent_roles") ?? policies, "policies.agent_roles"),
+      toolsRule: this.#keyRule(policies, "tools"),
+      rolesRule: this.#keyRule(policies, "agent_roles"),
       tools: this.#readTools(sections.get("tools")),
       roles: this.#readRoles(sections.get("agent_roles")),
       network: this.#readNetwork(parts.get("network")),
@@ -113,6 +113,12 @@ class Reader {
       tree.problems.push({ line: rule.line, column: rule.column, path: rule.path, message, hint });
     }
     return policy;
+  }
+
+  /** Where a section of the policies begins; the policies themselves when it is not there. */
+  #keyRule(policies: unknown, name: string): RuleReference {
+    const entries = this.#tree.isMap(policies) ? this.#tree.entries(policies, "policies") : [];
+    return this.#tree.reference(entries.find(({ key }) => key === name)?.at ?? policies, `policies.${name}`);
   }
 
   #readCustomTools(node: unknown): void {

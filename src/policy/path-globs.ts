@@ -37,6 +37,17 @@ export function compilePathGlob(pattern: string): PathGlob {
   return { pattern, alternatives: expandBraces(pattern).map(readSegments) };
 }
 
+const compiled = new Map<string, PathGlob>();
+
+/** The same, remembered: a policy has few patterns and is asked often. */
+export function pathGlob(pattern: string): PathGlob {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  const glob = compilePathGlob(pattern);
+  if (compiled.size < 1000) compiled.set(pattern, glob);
+  return glob;
+}
+
 /** The absolute path inside the sandbox: relative ones are in the workspace, `.` and `..` are resolved. */
 export function resolveSandboxPath(path: string, from = WORKSPACE): string {
   const home = /^~(?=\/|$)/.test(path) ? WORKSPACE + path.slice(1) : path;

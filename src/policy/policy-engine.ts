@@ -1,22 +1,25 @@
 import { nearest } from "../config/nearest.js";
+import { visible } from "../visible.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
+import { checkPaths } from "./check-paths.js";
 import type { Consideration, Decision, PolicyRequest, ViolationReason } from "./decision.js";
-import { matchingDomain } from "./domains.js";
+import { isHost, matchingDomain } from "./domains.js";
 import {
+  allowedDomains,
   allowLists,
   denyItems,
+  type EffectiveRole,
   effectiveLimits,
+  effectiveRoles,
   isFalse,
   isTrue,
   type Layers,
   lowerRisk,
-  roleSettings,
-  roleTools,
   strictest,
   strictMode,
 } from "./effective-settings.js";
-import { isInWorkspace, matchingPath, resolvePath } from "./paths.js";
-import type { Items, Policy, Role, RuleReference, Settings } from "./policy.js";
+import { languageName } from "./languages.js";
+import type { Items, Policy, RuleReference } from "./policy.js";
 import { BUILT_IN_TOOLS, CUSTOM_TOOL, type Tier } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
@@ -24,21 +27,22 @@ const STRICTNESS = ["allow", "confirm", "deny"];
 /** Decides by one policy. Knows nothing of what ran before: the same request has the same answer. */
 export class PolicyEngine {
   readonly policy: Policy;
-  readonly #roles = new Map<string, Settings>();
+  readonly #roles: ReadonlyMap<string, EffectiveRole>;
 
   constructor(policy: Policy) {
     this.policy = policy;
-    for (const role of policy.roles.values()) this.#roles.set(role.name, roleSettings(role, policy));
+    this.#roles = effectiveRoles(policy);
   }
 
   /** What the policy says to a request. Never throws for one: what makes no sense is denied. */
   async decide(request: PolicyRequest): Promise<Decision> {
     const { policy } = this;
-    const role = request.role === undefined ? undefined : policy.roles.get(request.role);
+    if (!isWellFormed(request)) return this.#compose({ tool: "" }, NO_LAYERS, [MALFORMED]);
+    const role = request.role === undefined ? undefined : this.#roles.get(request.role);
     const layers: Layers = {
       base: policy.default.settings,
       tool: policy.tools.get(request.tool)?.settings ?? {},
-      role: role === undefined ? {} : (this.#roles.get(role.name) ?? {}),
+      role: role?.settings ?? {},
     };
     const considered = [
       this.#checkTool(request, role),
@@ -69,10 +73,7 @@ export class PolicyEngine {
       ...effectiveLimits(layers),
       network: {
         access: strictest<boolean>(layers, "network_access", isFalse)?.value ?? false,
-        allowedDomains: [
-          ...allowLists(layers, "allowed_domains").flatMap(({ value }) => valuesOf(value)),
-          ...valuesOf(network.allowedDomains),
-        ],
+        allowedDomains: valuesOf(allowedDomains(layers, this.policy).items),
         deniedDomains: [...valuesOf(denyItems(layers, "denied_domains")), ...valuesOf(network.deniedDomains)],
         allowedIps: valuesOf(network.allowedIps),
         deniedIps: valuesOf(network.deniedIps),
@@ -85,104 +86,65 @@ export class PolicyEngine {
   }
 
   /** May this role use this tool at all? */
-  #checkTool({ tool, role: name }: PolicyRequest, role: Role | undefined): Consideration {
+  #checkTool({ tool, role: name }: PolicyRequest, role: EffectiveRole | undefined): Consideration {
     const { policy } = this;
-    if (name !== undefined && role === undefined) {
-      return say(
-        "deny",
-        policy.rolesRule,
-        `there is no role named ${JSON.stringify(name)}${suggestion(name, policy.roles.keys())}`,
-        "role",
-      );
-    }
-    if (role === undefined) {
+    if (name === undefined) {
       const block = policy.tools.get(tool);
       if (block !== undefined)
         return say("allow", block.rule, `${tool} is one of the policy's tools`, "tool");
-      return say(
-        "deny",
-        policy.toolsRule,
-        `there is no tool named ${JSON.stringify(tool)}${suggestion(tool, policy.tools.keys())}`,
-        "tool",
-      );
+      const why = `there is no tool named ${quoted(tool)}${suggestion(tool, policy.tools.keys())}`;
+      return say("deny", policy.toolsRule, why, "tool");
     }
-    const tools = roleTools(role, policy);
-    const item = tools.find(({ value }) => value === tool);
-    if (item !== undefined) return say("allow", item.rule, `${role.name} has ${tool}`, "tool");
-    const has = tools.map(({ value }) => value).join(", ") || "none";
-    return say(
-      "deny",
-      role.rule,
-      `${role.name} does not have the tool ${JSON.stringify(tool)} (it has ${has})`,
-      "tool",
-    );
+    if (role === undefined) {
+      const why = `there is no role named ${quoted(name)}${suggestion(name, policy.roles.keys())}`;
+      return say("deny", policy.rolesRule, why, "role");
+    }
+    const item = role.tools.find(({ value }) => value === tool);
+    if (item !== undefined) return say("allow", item.rule, `${name} has ${tool}`, "tool");
+    const has = role.tools.map(({ value }) => value).join(", ") || "none";
+    const why = `${name} does not have the tool ${quoted(tool)} (it has ${has})`;
+    return say("deny", policy.roles.get(name)!.rule, why, "tool");
   }
 
   #checkLanguage({ language }: PolicyRequest, layers: Layers): Consideration[] {
     if (language === undefined) return [];
     return allowLists(layers, "supported_languages").map((list) => {
-      const item = list.value.find(({ value }) => sameLanguage(value, language));
-      if (item !== undefined) return say("allow", item.rule, `${language} is supported`, "language");
+      const name = languageName(language);
+      const item = list.value.find(({ value }) => name !== undefined && languageName(value) === name);
+      if (item !== undefined) return say("allow", item.rule, `${name} is supported`, "language");
       const known = list.value.map(({ value }) => value).join(", ") || "none";
-      return say("deny", list.rule, `${language} is not a supported language (${known})`, "language");
+      return say("deny", list.rule, `${quoted(language)} is not a supported language (${known})`, "language");
     });
   }
 }
 
-function checkPaths({ paths = [], tool }: PolicyRequest, layers: Layers): Consideration[] {
-  return paths.flatMap(({ path, access }) => {
-    const resolved = resolvePath(path);
-    const found: Consideration[] = [];
-    const denied = matchingPath(denyItems(layers, "denied_paths"), resolved);
-    if (denied !== undefined) found.push(say("deny", denied.rule, `${resolved} is denied`, "path"));
-    const lists = allowLists(layers, "allowed_paths");
-    for (const list of lists) {
-      const item = matchingPath(list.value, resolved);
-      if (item !== undefined) found.push(say("allow", item.rule, `${resolved} is allowed`, "path"));
-      // The lists of a tool that runs code are about what it opens by itself; its input files go into the workspace.
-      else if (access === "read" || !toolOf(tool).runsCode)
-        found.push(say("deny", list.rule, `${resolved} is not among the allowed paths`, "path"));
-    }
-    const rule = strictest(layers, "filesystem_access", (a) => a)?.rule ?? lists[0]?.rule;
-    if (!isInWorkspace(resolved) && lists.length === 0) {
-      found.push(say("deny", rule ?? NOWHERE, `${resolved} is outside the workspace`, "path"));
-    }
-    return found;
-  });
-}
-
-function checkDomains({ domains = [] }: PolicyRequest, layers: Layers, { network }: Policy): Consideration[] {
-  return domains.flatMap((domain) => {
-    const access = strictest<boolean>(layers, "network_access", isFalse);
+function checkDomains({ domains = [] }: PolicyRequest, layers: Layers, policy: Policy): Consideration[] {
+  const { network } = policy;
+  const access = strictest<boolean>(layers, "network_access", isFalse);
+  const denied = [...denyItems(layers, "denied_domains"), ...network.deniedDomains];
+  const allowed = allowedDomains(layers, policy);
+  return domains.map((domain) => {
+    const shown = quoted(domain);
     if (access?.value !== true) {
-      return [say("deny", access?.rule ?? network.rule, `there is no network access (${domain})`, "network")];
+      return say("deny", access?.rule ?? network.rule, `there is no network access (${shown})`, "network");
     }
-    const denied = matchingDomain([...denyItems(layers, "denied_domains"), ...network.deniedDomains], domain);
-    if (denied !== undefined) return [say("deny", denied.rule, `${domain} is denied`, "domain")];
-    const allowed = matchingDomain(
-      [...allowLists(layers, "allowed_domains").flatMap(({ value }) => value), ...network.allowedDomains],
-      domain,
-    );
-    if (allowed !== undefined) return [say("allow", allowed.rule, `${domain} is allowed`, "domain")];
-    return [say("deny", network.rule, `${domain} is not among the allowed domains`, "domain")];
+    if (!isHost(domain)) return say("deny", allowed.rule, `${shown} is not the name of a host`, "domain");
+    const refusing = matchingDomain(denied, domain, "deny");
+    if (refusing !== undefined) return say("deny", refusing.rule, `${shown} is denied`, "domain");
+    const letting = matchingDomain(allowed.items, domain, "allow");
+    if (letting !== undefined) return say("allow", letting.rule, `${shown} is allowed`, "domain");
+    return say("deny", allowed.rule, `${shown} is not among the allowed domains`, "domain");
   });
 }
 
 function checkConfirmation({ tool }: PolicyRequest, layers: Layers): Consideration[] {
   const found: Consideration[] = [];
-  for (const { requires_confirmation: asks } of [layers.tool, layers.role, layers.base]) {
-    if (asks?.value === true)
-      found.push(say("confirm", asks.rule, `${tool} needs a confirmation`, "confirmation"));
-  }
+  const asks = strictest<boolean>(layers, "requires_confirmation", isTrue);
+  if (asks?.value === true)
+    found.push(say("confirm", asks.rule, `${tool} needs a confirmation`, "confirmation"));
   if (tierOf(tool, layers) === "critical") {
-    found.push(
-      say(
-        "confirm",
-        layers.tool.risk_level?.rule ?? NOWHERE,
-        `${tool} is critical: a person decides`,
-        "confirmation",
-      ),
-    );
+    const rule = layers.tool.risk_level?.rule ?? NOWHERE;
+    found.push(say("confirm", rule, `${tool} is critical: a person decides`, "confirmation"));
   }
   return found;
 }
@@ -195,26 +157,32 @@ function toolOf(name: string) {
   return BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL;
 }
 
-const ALIASES: Readonly<Record<string, string>> = {
-  py: "python",
-  python3: "python",
-  js: "javascript",
-  node: "javascript",
-  ts: "typescript",
-  sh: "bash",
-  shell: "bash",
-};
-
-function sameLanguage(one: string, other: string): boolean {
-  const canonical = (name: string) => {
-    const lower = name.toLowerCase();
-    return Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower;
-  };
-  return canonical(one) === canonical(other);
-}
-
 /** Rules that hold without being written down. */
 const NOWHERE: RuleReference = { path: "built in", source: "skerry", line: 1, column: 1 };
+
+const NO_LAYERS: Layers = { base: {}, tool: {}, role: {} };
+const MALFORMED = say(
+  "deny",
+  NOWHERE,
+  "a request names a tool, and its parts are texts and lists of texts",
+  "tool",
+);
+
+/** Requests come from agents: their types are not to be trusted. */
+function isWellFormed(request: PolicyRequest): boolean {
+  if (typeof request !== "object" || request === null || typeof request.tool !== "string") return false;
+  const { role, language, code, command, argv, domains, paths } = request;
+  const isText = (each: unknown) => each === undefined || typeof each === "string";
+  const isTexts = (each: unknown) =>
+    each === undefined || (Array.isArray(each) && each.every((text) => typeof text === "string"));
+  const isFile = (each: { path: unknown; access: unknown } | null) =>
+    typeof each?.path === "string" && (each.access === "read" || each.access === "write");
+  return (
+    [role, language, code, command].every(isText) &&
+    [argv, domains].every(isTexts) &&
+    (paths === undefined || (Array.isArray(paths) && paths.every(isFile)))
+  );
+}
 
 function say(
   verdict: Consideration["verdict"],
@@ -222,7 +190,12 @@ function say(
   why: string,
   reason: ViolationReason,
 ): Consideration {
-  return { verdict, rule, why, reason };
+  return { verdict, rule, why: visible(why), reason };
+}
+
+/** What an agent wrote, short. */
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
 }
 
 function suggestion(name: string, known: Iterable<string>): string {

@@ -89,6 +89,10 @@ export class YamlTree {
     return undefined;
   }
 
+  isMap(node: unknown): boolean {
+    return this.#yaml.isMap(node);
+  }
+
   isList(node: unknown): boolean {
     return this.#yaml.isSeq(node);
   }
