@@ -102,8 +102,7 @@ function checkCommand(
 
 /** Why a list does not let a command through; undefined when it does. */
 function complaint(command: ShellCommand, list: Items): string | undefined {
-  const changed =
-    command.assignments.find(({ name }) => LOADER_VARIABLES.has(name))?.name ?? exported(command);
+  const changed = command.assignments.find(({ name }) => LOADER_VARIABLES.has(name))?.name;
   if (changed !== undefined) return `setting ${changed} changes which programs the allowed names mean`;
   if (list.some(({ value }) => matchCommand(commandPattern(value), command, "allow") === "yes"))
     return undefined;
@@ -111,13 +110,6 @@ function complaint(command: ShellCommand, list: Items): string | undefined {
   if (HARMLESS_BUILTINS.has(name) && path === name) return undefined;
   const shown = visible((path ?? name).slice(0, 80));
   return `${shown} is not in the list of allowed commands`;
-}
-
-/** `export PATH=…`. */
-function exported({ name = "", args }: ShellCommand): string | undefined {
-  if (!["export", "declare", "typeset", "readonly", "local"].includes(name)) return undefined;
-  const set = args.map((arg) => /^([A-Za-z_]\w*)\+?=/.exec(arg ?? "")?.[1]);
-  return set.find((variable) => variable !== undefined && LOADER_VARIABLES.has(variable));
 }
 
 function deny(rule: RuleReference, why: string): Consideration {

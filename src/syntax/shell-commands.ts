@@ -12,7 +12,7 @@ export interface ShellRedirect {
   readonly target: string | undefined;
 }
 
-/** One assignment in front of a command: `LD_PRELOAD=x ls`. */
+/** One assignment in front of a command, `LD_PRELOAD=x ls`, or by it: `export LD_PRELOAD=x`. */
 export interface ShellAssignment {
   readonly name: string;
   readonly value: string | undefined;

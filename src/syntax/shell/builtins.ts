@@ -1,3 +1,4 @@
+import type { ShellAssignment } from "../shell-commands.js";
 import { Environment } from "./environment.js";
 import { type Field, isKnown, known, plain, UNKNOWN } from "./fields.js";
 import { has, optionValue, readOptions } from "./options.js";
@@ -91,7 +92,10 @@ function runTrap(walker: Walker, call: Call, args: readonly Field[]): Handled {
 
 /** `export`, `declare`, `local` …: arguments are assignments. */
 function declare(walker: Walker, call: Call, args: readonly Field[]): Handled {
-  walker.emit(call);
+  walker.emit({
+    ...call,
+    assignments: [...call.assignments, ...args.flatMap(({ text }) => asAssigned(text))],
+  });
   const { environment } = call;
   const flags = args.filter((field) => /^[-+]/.test(field.text)).map((field) => field.text);
   const odd = flags.some((flag) => /[nilucaA]/.test(flag));
@@ -113,6 +117,12 @@ function declare(walker: Walker, call: Call, args: readonly Field[]): Handled {
     }
   }
   return SILENT;
+}
+
+/** `PATH=x`, also when the value is known only when it runs. */
+function asAssigned(text: string): ShellAssignment[] {
+  const [, name, value] = /^([A-Za-z_]\w*)\+?=([\s\S]*)$/.exec(text) ?? [];
+  return name === undefined ? [] : [{ name, value: known(value ?? "") }];
 }
 
 /** Builtins that put something into the variables they name. */
