@@ -8,6 +8,7 @@ import { execPythonPandas } from "./exec-python-pandas.js";
 import { humanevalFresh } from "./humaneval-fresh.js";
 import { idle200 } from "./idle-200.js";
 import { output1Gib } from "./output-1gib.js";
+import { riskCorpus } from "./risk-corpus.js";
 
 /** Every figure we claim, in the order of the report. A new one is a file beside this and a line here. */
 export const ENTRIES: readonly Benchmark[] = [
@@ -20,4 +21,5 @@ export const ENTRIES: readonly Benchmark[] = [
   idle200,
   decideOverhead,
   audit100k,
+  riskCorpus,
 ];

@@ -34,9 +34,11 @@ export function createEvaluator(
   fold: (node: number) => Value,
   ofFunction: (node: number) => Value,
 ): Evaluator {
-  const known = new Map<number, Value>();
+  const known = new Array<Value | undefined>(size);
   const names = new Map<string, Value>();
-  const busy = new Set<number | string>();
+  const busyNodes = new Uint8Array(size);
+  const busyNames = new Set<string>();
+  let busy = 0;
   const overrides: { name: string; value: Value }[] = [];
   let depth = 0;
   let characters = 0;
@@ -64,21 +66,46 @@ export function createEvaluator(
     if (before !== undefined) return before;
     const circlesBefore = circles;
     const found = find();
-    if (circles === circlesBefore || busy.size === 0) map.set(key, found);
+    if (circles === circlesBefore || busy === 0) map.set(key, found);
     return found;
   };
 
-  const once = <K extends number | string>(map: Map<K, Value>, key: K, find: () => Value): Value => {
-    if (overrides.length === 0 && map.has(key)) return map.get(key)!;
-    if (busy.has(key)) {
+  /** Finds a value out once; one that depends on itself is unknown while it is being found out. */
+  const evaluate = (node: number): Value => {
+    const plain = overrides.length === 0;
+    const before = plain ? known[node] : undefined;
+    if (before !== undefined) return before;
+    if (busyNodes[node] === 1) {
       circles++;
       return UNKNOWN;
     }
-    busy.add(key);
+    busyNodes[node] = 1;
+    busy++;
     const circlesBefore = circles;
-    const found = find();
-    busy.delete(key);
-    if (overrides.length === 0 && (circles === circlesBefore || busy.size === 0)) map.set(key, found);
+    const found = compute(node);
+    busyNodes[node] = 0;
+    busy--;
+    if (plain && (circles === circlesBefore || busy === 0)) known[node] = found;
+    return found;
+  };
+
+  const resolve = (key: string, bindings: readonly Binding[]): Value => {
+    const before = overrides.length === 0 ? names.get(key) : undefined;
+    if (before !== undefined) return before;
+    if (busyNames.has(key)) {
+      circles++;
+      return UNKNOWN;
+    }
+    busyNames.add(key);
+    busy++;
+    const circlesBefore = circles;
+    const whole = anyOf(bindings.filter(({ how }) => how !== "append").map(valueOfBinding));
+    const pieces = bindings.filter(({ how }) => how === "append");
+    const grown = () => pieces.reduce((sum, piece) => concat(sum, valueOfBinding(piece)), whole);
+    const found = pieces.length === 0 ? whole : anyOf([grown(), whole]);
+    busyNames.delete(key);
+    busy--;
+    if (overrides.length === 0 && (circles === circlesBefore || busy === 0)) names.set(key, found);
     return found;
   };
 
@@ -89,37 +116,31 @@ export function createEvaluator(
       case "function":
         return ofFunction(binding.node);
       case "element":
-        return elementOf(evaluator.evaluate(binding.node));
+        return elementOf(evaluate(binding.node));
       case "mark": {
-        const { marks } = evaluator.evaluate(binding.node);
+        const { marks } = evaluate(binding.node);
         return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
       }
       default: {
-        const value = evaluator.evaluate(binding.node);
+        const value = evaluate(binding.node);
         return binding.name === undefined ? value : memberOf(value, binding.name);
       }
     }
   };
 
   const evaluator: Evaluator = {
-    evaluate: (node) => once(known, node, () => compute(node)),
+    evaluate,
     lookUp(scope, name) {
       for (let at = overrides.length - 1; at >= 0; at--) {
         if (overrides[at]!.name === name) return overrides[at]!.value;
       }
       const found = scopes.find(scope, name);
-      return found === undefined ? undefined : evaluator.resolve(`${found.scope} ${name}`, found.bindings);
+      return found === undefined ? undefined : resolve(`${found.scope} ${name}`, found.bindings);
     },
-    resolve: (key, bindings) =>
-      once(names, key, () => {
-        const whole = anyOf(bindings.filter(({ how }) => how !== "append").map(valueOfBinding));
-        const pieces = bindings.filter(({ how }) => how === "append");
-        if (pieces.length === 0) return whole;
-        return anyOf([pieces.reduce((sum, piece) => concat(sum, valueOfBinding(piece)), whole), whole]);
-      }),
+    resolve,
     evaluateWith(node, name, value) {
       overrides.push({ name, value });
-      const result = evaluator.evaluate(node);
+      const result = evaluate(node);
       overrides.pop();
       return result;
     },
