@@ -33,8 +33,6 @@ export interface ReachRule extends Match {
   readonly mode?: Place;
   /** What it is given leaves this machine. */
   readonly sends?: true;
-  /** The name of a module to load. */
-  readonly loads?: Place;
   /** How bad it is in a loop without an end. */
   readonly endless?: RiskLevel;
   /** How bad from this amount on. */

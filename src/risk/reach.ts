@@ -1,5 +1,4 @@
 import type { Match, Report } from "./findings.js";
-import { type RiskLevel, rankOf } from "./levels.js";
 import { type Access, assessPath, isSecretPath } from "./path-rules.js";
 import { type Place, type ReachRule, SELF } from "./reach-rules.js";
 import { assessText } from "./text-rules.js";
@@ -212,8 +211,3 @@ export const HUGE_ALLOCATION: Match = {
   level: "high",
   why: "Takes more memory than a sandbox should have.",
 };
-
-/** The worse of a rule's level and another. */
-export function atLeast(match: Match, level: RiskLevel): Match {
-  return rankOf(match.level) >= rankOf(level) ? match : { ...match, level };
-}

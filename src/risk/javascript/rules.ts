@@ -50,7 +50,6 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     names: words(`
       require import module.require module.createRequire() require.main.require process.getBuiltinModule
     `),
-    loads: 0,
     why: "Loads a module.",
   },
   {

@@ -36,7 +36,6 @@ export const PYTHON_RULES: readonly ReachRule[] = [
     rule: "dynamic-import",
     level: "low",
     names: ["builtins.__import__", "importlib.import_module", "importlib.__import__"],
-    loads: [0, "name"],
     why: "Imports a module by a name that is made while the program runs.",
   },
   {

@@ -42,14 +42,14 @@ export const INTERPRETERS: readonly string[] = [
   "batch",
 ];
 const NETCAT = words("nc ncat netcat nc.traditional nc.openbsd");
-const MEMBERS = /^-[a-zA-Z]*[ec](?:$|=)|^--(?:sh-)?exec(?:=|$)|^--lua-exec/;
+const EXECUTES = /^-[a-zA-Z]*[ec](?:$|=)|^--(?:sh-)?exec(?:=|$)|^--lua-exec/;
 
 export const COMMAND_RULES: readonly CommandRule[] = [
   {
     rule: "reverse-shell",
     level: "critical",
     commands: NETCAT,
-    word: MEMBERS,
+    word: EXECUTES,
     why: "Gives a shell to whoever is at the other end.",
   },
   {
@@ -401,7 +401,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
       nmap masscan zmap hydra medusa sqlmap nikto john hashcat msfconsole msfvenom aircrack-ng tcpdump
       tshark ettercap responder bettercap mimikatz linpeas.sh linpeas pspy pspy64 gobuster ffuf dirb
       wpscan crackmapexec hping3 arpspoof proxychains tor slowloris xmrig minerd cpuminer ethminer t-rex
-      xmr-stak insmod_rootkit
+      xmr-stak
     `),
     why: "A tool of attackers.",
   },
