@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
 import {
+  parseAll,
+  parseChainPoint,
+  parseCount,
   parseCpus,
   parseEnv,
   parseInput,
@@ -75,4 +78,32 @@ describe("--input and --output", () => {
     expect(() => parseInput(value)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
     expect(() => parseOutput(value)).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
   });
+});
+
+describe("the audit log's options", () => {
+  it("are read", () => {
+    expect(parseAll("b", parseAll("a"))).toEqual(["a", "b"]);
+    expect([parseCount("--lines", "0", 0), parseCount("--limit", "100", 1)]).toEqual([0, 100]);
+    const hash = "0123456789abcdef".repeat(4);
+    expect(parseChainPoint(`12:${hash}`)).toEqual({ seq: 12, hash });
+  });
+
+  it.each(["-1", "1.5", "many", "", "9999999999"])("refuse %j as a number of records", (value) => {
+    expect(() => parseCount("--lines", value, 0)).toThrow(
+      wrong(`--lines: ${JSON.stringify(value)} is not a number of records`),
+    );
+  });
+
+  it("refuse none where at least one is needed", () => {
+    expect(() => parseCount("--limit", "0", 1)).toThrow(wrong('--limit: "0" is not a number of records'));
+  });
+
+  it.each(["12", "12:abc", `x:${"a".repeat(64)}`, `12:${"A".repeat(64)}`, ""])(
+    "refuse %j as a head of the chain",
+    (value) => {
+      expect(() => parseChainPoint(value)).toThrow(
+        wrong(`--expect: ${JSON.stringify(value)} is not a head of the chain`),
+      );
+    },
+  );
 });

@@ -108,3 +108,27 @@ export function parseOutput(value: string, previous: readonly Transfer[] = []): 
   }
   return [...previous, { hostPath, path }];
 }
+
+/** Collects the values of an option that may be repeated. */
+export function parseAll(value: string, previous: readonly string[] = []): string[] {
+  return [...previous, value];
+}
+
+export function parseCount(option: string, value: string, least: 0 | 1): number {
+  const count = /^\d{1,9}$/.test(value) ? Number(value) : -1;
+  if (count >= least) return count;
+  throw wrong(
+    `${option}: ${JSON.stringify(value.slice(0, 40))} is not a number of records`,
+    "Write a whole number such as 100.",
+  );
+}
+
+/** `seq:hash`, as `audit verify` prints it. */
+export function parseChainPoint(value: string): { seq: number; hash: string } {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(value) ?? [];
+  if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
+  throw wrong(
+    `--expect: ${JSON.stringify(value.slice(0, 100))} is not a head of the chain`,
+    "Write what skerry audit verify printed as the head: a number, a colon, and 64 hexadecimal digits.",
+  );
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { rename, rm, stat } from "node:fs/promises";
+import { readFile, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SandboxError, systemCode } from "../errors.js";
@@ -18,10 +18,43 @@ export async function putFile(sandbox: Sandbox, { hostPath, path }: Transfer): P
 }
 
 /** Copies a file of the workspace to this machine: whole or not at all. A directory gets it under its own name. */
-export async function fetchFile(sandbox: Sandbox, { path, hostPath }: Transfer): Promise<void> {
+export async function fetchFile(sandbox: Sandbox, transfer: Transfer): Promise<void> {
+  await writeWhole(transfer, await sandbox.files.readStream(transfer.path));
+}
+
+/** Writes what came out of a workspace to this machine, in the same way. */
+export async function writeHostFile(transfer: Transfer, content: Buffer): Promise<void> {
+  await writeWhole(transfer, [content]);
+}
+
+/** The bytes of a file of this machine. */
+export async function readHostFile(hostPath: string): Promise<Buffer> {
+  return readFile(hostPath).catch((cause: unknown) => {
+    throw hostError(hostPath, cause);
+  });
+}
+
+/** Refuses what cannot be put into a workspace before anything starts. */
+export async function requireFile({ hostPath }: Transfer): Promise<void> {
+  const found = await stat(hostPath).catch((cause: unknown) => {
+    throw new SandboxError(
+      "FILE_NOT_FOUND",
+      `--input: ${hostPath} cannot be found (${systemCode(cause) ?? "?"})`,
+      { cause },
+    );
+  });
+  if (found.isFile()) return;
+  throw new SandboxError("FILE_TYPE", `--input: ${hostPath} is not a file`, {
+    hint: "Give files one by one.",
+  });
+}
+
+async function writeWhole(
+  { path, hostPath }: Transfer,
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<void> {
   const found = await stat(hostPath).catch(() => undefined);
   const target = found?.isDirectory() ? join(hostPath, basename(path)) : hostPath;
-  const source = await sandbox.files.readStream(path);
   // A device or a pipe is written to; only a file can be replaced.
   if (found !== undefined && !found.isFile() && !found.isDirectory()) {
     await pipeline(source, createWriteStream(target));

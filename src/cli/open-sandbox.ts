@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
+import type { Limits } from "../backends/backend.js";
 import type { Config } from "../config/index.js";
 import { SandboxError } from "../errors.js";
-import type { SandboxManager } from "../manager/index.js";
+import type { SandboxManager, SandboxManagerOptions } from "../manager/index.js";
 import type { Sandbox } from "../sandbox/index.js";
-import type { GlobalOptions, SandboxOptions } from "./program.js";
+import type { GlobalOptions, SandboxOptions } from "./options.js";
 
 /** Reads the configuration that the command line names. */
 export async function readConfig(options: GlobalOptions): Promise<Config> {
@@ -13,16 +14,32 @@ export async function readConfig(options: GlobalOptions): Promise<Config> {
 
 /** A manager as configured. The caller disposes of it. */
 export async function openManager(options: GlobalOptions & { backend?: string }): Promise<SandboxManager> {
-  const [config, { SandboxManager }] = await Promise.all([
-    readConfig(options),
-    import("../manager/index.js"),
-  ]);
-  // Ours cancel first, so that a result can still be shown.
+  return createManager(await readConfig(options), options);
+}
+
+/** A manager with this configuration and, where given, more. The caller disposes of it. */
+export async function createManager(
+  config: Config,
+  options: { readonly backend?: string },
+  more: Omit<SandboxManagerOptions, "config" | "handleSignals" | "backend"> = {},
+): Promise<SandboxManager> {
+  const { SandboxManager } = await import("../manager/index.js");
   return new SandboxManager({
+    ...more,
     config,
+    // Ours cancel first, so that a result can still be shown.
     handleSignals: false,
     ...(options.backend !== undefined && { backend: options.backend }),
   });
+}
+
+/** The limits that the command line asks for. */
+export function limitsOf({ memory, cpus, pids }: SandboxOptions): Limits {
+  return {
+    ...(memory !== undefined && { memoryMb: memory }),
+    ...(cpus !== undefined && { cpus }),
+    ...(pids !== undefined && { pids }),
+  };
 }
 
 /** The session's sandbox, or without a session one that is thrown away. */
@@ -30,13 +47,9 @@ export function openSandbox(
   manager: SandboxManager,
   options: SandboxOptions,
   signal: AbortSignal,
+  limits: Limits = limitsOf(options),
 ): Promise<Sandbox> {
-  const { session, memory, cpus, pids } = options;
-  const limits = {
-    ...(memory !== undefined && { memoryMb: memory }),
-    ...(cpus !== undefined && { cpus }),
-    ...(pids !== undefined && { pids }),
-  };
+  const { session } = options;
   return manager.getSandbox(session ?? `cli-${randomBytes(8).toString("hex")}`, {
     ephemeral: session === undefined,
     limits,

@@ -38,7 +38,7 @@ describe("the program", () => {
   });
 
   it.each<[string, string[], string, string]>([
-    ["nothing", [], "INVALID_ARGUMENT", "there is nothing to run"],
+    ["nothing", [], "INVALID_ARGUMENT", "there is no program"],
     ["a missing file", ["/nowhere/x.py"], "FILE_NOT_FOUND", "/nowhere/x.py: there is no such file"],
     ["a directory", ["/tmp"], "FILE_TYPE", "/tmp is a directory"],
     ["an endless file", ["/dev/zero"], "FILE_TOO_LARGE", "/dev/zero is larger than 16 MiB"],

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
+import { findLanguage, type Language, languageForFile, languageNames } from "../sandbox/languages.js";
 
 /** More than any program; a mistake such as `run /dev/zero` ends here. */
 const MAX_CODE_BYTES = 16 * 1024 * 1024;
@@ -24,7 +25,7 @@ export async function readProgramSource(
   if (code !== undefined) return { code, args: words, fromStdin: false };
   const [file, ...args] = words;
   if (file === undefined) {
-    throw new SandboxError("INVALID_ARGUMENT", "there is nothing to run", {
+    throw new SandboxError("INVALID_ARGUMENT", "there is no program", {
       hint: "Give a file, --code TEXT, or - to read the program from standard input.",
     });
   }
@@ -33,6 +34,43 @@ export async function readProgramSource(
   }
   const text = await readText(createReadStream(file), file);
   return { code: text, filename: basename(file), args, fromStdin: false };
+}
+
+export interface Program extends ProgramSource {
+  readonly language: Language;
+}
+
+/** The program and its language: the one that was named, or the one of its file's name. */
+export async function readProgram(
+  words: readonly string[],
+  { language, code }: { readonly language?: string; readonly code?: string },
+): Promise<Program> {
+  const named = language === undefined ? undefined : findLanguage(language);
+  const source = await readProgramSource(words, code);
+  return { ...source, language: named ?? guessLanguage(source.filename) };
+}
+
+function guessLanguage(filename: string | undefined): Language {
+  const language = filename === undefined ? undefined : languageForFile(filename);
+  if (language !== undefined) return language;
+  const what =
+    filename === undefined ? "the program has no file name" : `the name ${filename} does not say it`;
+  throw new SandboxError("LANGUAGE_UNKNOWN", `which language? ${what}`, {
+    hint: `Add --language with one of: ${languageNames.join(", ")}.`,
+  });
+}
+
+/** For commands that only look at a program: it has no arguments, and comes from one place. */
+export async function readOnlyProgram(
+  words: readonly string[],
+  options: { readonly language?: string; readonly code?: string },
+): Promise<Program> {
+  if (options.code !== undefined && words.length > 0) {
+    throw new SandboxError("INVALID_ARGUMENT", "there are two programs: --code and a file", {
+      hint: "Give one of them.",
+    });
+  }
+  return readProgram(words, options);
 }
 
 async function readText(stream: Readable, name: string): Promise<string> {

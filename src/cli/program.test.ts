@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ExecuteOptions } from "./program.js";
+import type { ExecuteOptions } from "./options.js";
 
 const calls = vi.hoisted(() => ({ list: [] as unknown[][], status: 0, failure: undefined as unknown }));
 const record =
@@ -20,6 +20,14 @@ vi.mock("./commands/files.js", () => ({
   remove: record("files rm"),
 }));
 vi.mock("./commands/sessions.js", () => ({ list: record("sessions ls"), remove: record("sessions rm") }));
+vi.mock("./commands/policy.js", () => ({ init: record("policy init"), check: record("policy check") }));
+vi.mock("./commands/policy-explain.js", () => ({ explainCall: record("policy explain") }));
+vi.mock("./commands/risk.js", () => ({ assessProgram: record("risk assess") }));
+vi.mock("./commands/audit.js", () => ({
+  tail: record("audit tail"),
+  query: record("audit query"),
+  verify: record("audit verify"),
+}));
 vi.mock("./commands/doctor.js", () => ({ doctor: record("doctor") }));
 vi.mock("./commands/bench.js", () => ({ bench: record("bench") }));
 
@@ -56,32 +64,32 @@ describe("a command line", () => {
   it.each<[string[], unknown[]]>([
     [
       ["run", "a.py"],
-      ["run", ["a.py"], { color: true }],
+      ["run", ["a.py"], { color: true, audit: true }],
     ],
     [
       ["run", "a.py", "--json", "--", "--json", "-x"],
-      ["run", ["a.py", "--json", "-x"], { color: true, json: true }],
+      ["run", ["a.py", "--json", "-x"], { color: true, audit: true, json: true }],
     ],
     [
       ["run", "-l", "python", "-c", "1", "--", "x"],
-      ["run", ["x"], { color: true, language: "python", code: "1" }],
+      ["run", ["x"], { color: true, audit: true, language: "python", code: "1" }],
     ],
     [
       ["run", "--language", "python", "-"],
-      ["run", ["-"], { color: true, language: "python" }],
+      ["run", ["-"], { color: true, audit: true, language: "python" }],
     ],
     [
       ["exec", "--", "ls", "-la", "--json"],
-      ["exec", ["ls", "-la", "--json"], { color: true }],
+      ["exec", ["ls", "-la", "--json"], { color: true, audit: true }],
     ],
     [
       ["exec", "-s", "w", "ls", "-la", "--json"],
-      ["exec", ["ls", "-la", "--json"], { color: true, session: "w" }],
+      ["exec", ["ls", "-la", "--json"], { color: true, audit: true, session: "w" }],
     ],
-    [["shell"], ["shell", [], { color: true }]],
+    [["shell"], ["shell", [], { color: true, audit: true }]],
     [
       ["shell", "--session", "w", "python3", "-i"],
-      ["shell", ["python3", "-i"], { color: true, session: "w" }],
+      ["shell", ["python3", "-i"], { color: true, audit: true, session: "w" }],
     ],
     [
       ["files", "ls", "--session", "w"],
@@ -103,6 +111,34 @@ describe("a command line", () => {
     [
       ["sessions", "rm", "a", "b"],
       ["sessions rm", ["a", "b"], { color: true }],
+    ],
+    [
+      ["policy", "init", "-o", "p.yaml", "--force"],
+      ["policy init", { color: true, output: "p.yaml", force: true }],
+    ],
+    [
+      ["policy", "check", "a", "b", "--json"],
+      ["policy check", ["a", "b"], { color: true, json: true }],
+    ],
+    [
+      ["policy", "explain", "--policy", "p", "--tool", "t", "--path", "a", "--path", "b", "x.py"],
+      ["policy explain", ["x.py"], { color: true, policy: "p", tool: "t", path: ["a", "b"] }],
+    ],
+    [
+      ["risk", "assess", "--fail-on", "high", "x.py"],
+      ["risk assess", ["x.py"], { color: true, failOn: "high" }],
+    ],
+    [
+      ["audit", "tail", "-n", "0", "-f"],
+      ["audit tail", { color: true, lines: 0, follow: true }],
+    ],
+    [
+      ["audit", "query", "--session", "s", "--since", "2026-02-07T12:00:00Z", "--limit", "5"],
+      ["audit query", { color: true, session: "s", since: new Date("2026-02-07T12:00:00Z"), limit: 5 }],
+    ],
+    [
+      ["audit", "verify", "--expect", `7:${"a".repeat(64)}`],
+      ["audit verify", { color: true, expect: { seq: 7, hash: "a".repeat(64) } }],
     ],
     [
       ["doctor", "--fix"],
@@ -132,6 +168,7 @@ describe("a command line", () => {
     await skerry(...words.split(" "), "--backend", "bubblewrap");
     expect(calls.list[0]![2] as ExecuteOptions).toEqual({
       color: true,
+      audit: true,
       timeout: 300_000,
       memory: 1024,
       cpus: 2,
@@ -142,6 +179,26 @@ describe("a command line", () => {
       cwd: "d",
       backend: "bubblewrap",
     });
+  });
+
+  it("has its guards read", async () => {
+    const words =
+      "exec --policy p --role r --security-mode strict --agent a --org o --confirm reject --no-audit ls";
+    await skerry(...words.split(" "));
+    await skerry("run", "--dangerously-approve-all", "a.py");
+    expect(calls.list.map((call) => call[2])).toEqual([
+      {
+        color: true,
+        policy: "p",
+        role: "r",
+        securityMode: "strict",
+        agent: "a",
+        org: "o",
+        confirm: "reject",
+        audit: false,
+      },
+      { color: true, audit: true, dangerouslyApproveAll: true },
+    ]);
   });
 
   it("does not remember the one before", async () => {
@@ -190,12 +247,23 @@ describe("what goes wrong", () => {
     [["exec"], "skerry: missing required argument 'command'\nhint: Run: skerry exec --help\n"],
     [
       ["files", "ls"],
-      "skerry: required option '-s, --session <name>' not specified\nhint: Run: skerry files --help\n",
+      "skerry: required option '-s, --session <name>' not specified\nhint: Run: skerry files ls --help\n",
     ],
     [
       ["run", "a.py", "--timeout", "0"],
       'skerry: --timeout: "0" is not a duration: it must be longer than zero\n' +
         "hint: Write seconds as a number, or a number with a unit: 250ms, 30s, 5m, 2h, 1d.\n",
+    ],
+    [
+      ["run", "a.py", "--security-mode", "paranoid"],
+      "skerry: option '--security-mode <mode>' argument 'paranoid' is invalid. Allowed choices are permissive, strict.\n" +
+        "hint: Run: skerry run --help\n",
+    ],
+    // Saying yes to everything has one name, which says what it is.
+    [
+      ["run", "a.py", "--confirm", "approve"],
+      "skerry: option '--confirm <who>' argument 'approve' is invalid. Allowed choices are ask, reject.\n" +
+        "hint: Run: skerry run --help\n",
     ],
   ])("is a usage error for %j", async (argv, message) => {
     expect(await skerry(...argv)).toBe(64);
@@ -215,20 +283,31 @@ describe("what goes wrong", () => {
   });
 });
 
-describe("help", () => {
-  it.each([[], ["run"], ["exec"], ["shell"], ["files"], ["sessions"], ["doctor"], ["bench"]])(
-    "has examples: %s --help",
-    async (...words) => {
-      expect(await skerry(...words, "--help")).toBe(0);
-      expect(printed.out).toMatch(/\nExamples:\n {2}\S/);
-      expect(printed.err).toBe("");
-    },
-  );
+const ALL_WITH_HELP = [
+  [],
+  ...["run", "exec", "shell", "files", "sessions", "policy", "risk", "audit", "doctor", "bench"].map(
+    (name) => [name],
+  ),
+  ["policy", "init"],
+  ["policy", "check"],
+  ["policy", "explain"],
+  ["risk", "assess"],
+  ["audit", "tail"],
+  ["audit", "query"],
+  ["audit", "verify"],
+];
 
-  it("stands on standard error when no command was given", async () => {
-    expect(await skerry()).toBe(64);
+describe("help", () => {
+  it.each(ALL_WITH_HELP)("has examples: %j --help", async (...words: string[]) => {
+    expect(await skerry(...words, "--help")).toBe(0);
+    expect(printed.out).toMatch(/\nExamples:\n {2}\S/);
+    expect(printed.err).toBe("");
+  });
+
+  it.each([[[]], [["audit"]], [["policy"]]])("stands on standard error for %j alone", async (words) => {
+    expect(await skerry(...words)).toBe(64);
     expect(printed.out).toBe("");
-    expect(printed.err).toContain("Usage: skerry");
+    expect(printed.err).toContain(`Usage: ${["skerry", ...words].join(" ")}`);
   });
 
   it("has the package's version", async () => {

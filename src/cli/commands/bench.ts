@@ -5,7 +5,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../config/package-root.js";
 import { SandboxError } from "../../errors.js";
-import type { GlobalOptions } from "../program.js";
+import type { GlobalOptions } from "../options.js";
 
 /** `skerry bench`: hands over to the benchmark, which is not part of the published package. */
 export async function bench(

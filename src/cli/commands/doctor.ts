@@ -3,8 +3,8 @@ import { type Diagnosis, diagnose } from "../../manager/doctor.js";
 import { visible } from "../../visible.js";
 import { type Paint, paintFor } from "../colour.js";
 import { readConfig } from "../open-sandbox.js";
+import type { GlobalOptions } from "../options.js";
 import { stderr, stdout } from "../output.js";
-import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
 
 /** The exit status when this host cannot run code in isolation. */
@@ -73,6 +73,11 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
       ]),
     ),
   );
+
+  parts.push(title("Before agents are let in"));
+  for (const { what, ok, detail } of diagnosis.checklist) {
+    parts.push(`  ${mark(ok)} ${visible(what)}\n      ${visible(detail)}\n`);
+  }
 
   if (diagnosis.fixes.length > 0) {
     parts.push(title("To get what is missing, run skerry doctor --fix, or:"));

@@ -5,8 +5,8 @@ import type { Entry } from "../../workspace/index.js";
 import { fetchFile, putFile } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";
 import { openManager, openSandbox, requireSession } from "../open-sandbox.js";
+import type { SandboxOptions } from "../options.js";
 import { stdout } from "../output.js";
-import type { SandboxOptions } from "../program.js";
 import { formatTable } from "../table.js";
 
 export interface FilesOptions extends SandboxOptions {

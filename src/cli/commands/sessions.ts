@@ -2,8 +2,8 @@ import { SandboxError } from "../../errors.js";
 import { visible } from "../../visible.js";
 import { paintFor } from "../colour.js";
 import { openManager } from "../open-sandbox.js";
+import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
-import type { GlobalOptions } from "../program.js";
 import { formatTable } from "../table.js";
 
 /** `skerry sessions ls`. */

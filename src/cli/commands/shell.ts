@@ -1,12 +1,16 @@
-import { pipeline } from "node:stream/promises";
-import { SandboxError, systemCode } from "../../errors.js";
+import { SandboxError } from "../../errors.js";
 import { exitStatusOf } from "../../sandbox/result.js";
+import { attachTerminal, sizeOf } from "../attach-terminal.js";
 import { Interrupt } from "../interrupt.js";
-import { openManager, openSandbox } from "../open-sandbox.js";
-import type { SandboxOptions } from "../program.js";
+import { callerOf, openGuards } from "../open-guards.js";
+import { createManager, limitsOf, openSandbox, readConfig } from "../open-sandbox.js";
+import type { ShellOptions } from "../options.js";
+import { stderr } from "../output.js";
+import { admitTerminal, terminalLimits, terminalText } from "../terminal-guard.js";
+import { beginTerminal } from "../terminal-record.js";
 
 /** `skerry shell`: our terminal becomes one inside. It is given back as it was, however this ends. */
-export async function shell(argv: readonly string[], options: SandboxOptions): Promise<number> {
+export async function shell(argv: readonly string[], options: ShellOptions): Promise<number> {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY) {
     throw new SandboxError("INVALID_ARGUMENT", "shell needs a terminal for its input and output", {
@@ -14,49 +18,32 @@ export async function shell(argv: readonly string[], options: SandboxOptions): P
     });
   }
   using interrupt = new Interrupt();
-  await using manager = await openManager(options);
-  const sandbox = await openSandbox(manager, options, interrupt.signal);
-  const terminal = await sandbox.terminal({
-    ...sizeOf(stdout),
-    env: { TERM: process.env.TERM ?? "xterm", ...options.env },
-    ...(argv.length > 0 && { argv: [...argv] }),
-    ...(options.cwd !== undefined && { cwd: options.cwd }),
-  });
-
-  const restore = () => {
-    stdin.setRawMode(false);
-    stdin.pause();
-  };
-  const resize = () => {
-    const { rows, columns } = sizeOf(stdout);
-    terminal.resize(rows, columns);
-  };
-  const kill = () => terminal.kill();
-  process.once("exit", restore);
-  stdout.on("resize", resize);
-  interrupt.signal.addEventListener("abort", kill, { once: true });
-  if (interrupt.signal.aborted) kill();
+  const { signal } = interrupt;
+  const config = await readConfig(options);
+  const guards = await openGuards(config, options);
+  await using _audit = guards.audit;
+  const who = { ...callerOf(config, options), sessionId: options.session };
+  const record = beginTerminal(guards.audit, who, terminalText(argv));
   try {
-    // From here on Ctrl-C is a byte for the program inside.
-    stdin.setRawMode(true);
-    stdin.pipe(terminal.input);
-    terminal.input.on("error", ignoreClosed);
-    await pipeline(terminal.output, stdout, { end: false });
-    return interrupt.status ?? exitStatusOf(await terminal.exit);
-  } finally {
-    stdin.unpipe(terminal.input);
-    stdout.off("resize", resize);
-    process.off("exit", restore);
-    restore();
+    const request = { ...who, argv, backend: options.backend, signal };
+    const policyLimits = await admitTerminal(config, guards, request, record);
+    await using manager = await createManager(config, options);
+    const limits = terminalLimits(limitsOf(options), policyLimits, config);
+    const sandbox = await openSandbox(manager, options, signal, limits);
+    const terminal = await sandbox.terminal({
+      ...sizeOf(stdout),
+      env: { TERM: process.env.TERM ?? "xterm", ...options.env },
+      ...(argv.length > 0 && { argv: [...argv] }),
+      ...(options.cwd !== undefined && { cwd: options.cwd }),
+    });
+    const result = await attachTerminal(terminal, policyLimits, signal);
+    await record.end(signal.aborted ? { ...result, success: false, reason: "cancelled" } : result);
+    if (result.reason === "timeout" || result.reason === "output-limit") {
+      await stderr.write(`skerry: ${result.error}\n`);
+    }
+    return interrupt.status ?? exitStatusOf(result);
+  } catch (error) {
+    await record.fail(error);
+    throw error;
   }
-}
-
-/** Keys typed while the program ends have nowhere to go. */
-function ignoreClosed(error: Error): void {
-  if (systemCode(error) !== "EPIPE" && systemCode(error) !== "ERR_STREAM_DESTROYED") throw error;
-}
-
-/** A terminal that does not know its size says zero. */
-function sizeOf(stream: NodeJS.WriteStream): { rows: number; columns: number } {
-  return { rows: stream.rows || 24, columns: stream.columns || 80 };
 }

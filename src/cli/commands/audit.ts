@@ -1,0 +1,212 @@
+import {
+  type AuditQuery,
+  type AuditRecord,
+  type ChainPoint,
+  queryAudit,
+  tailAudit,
+  type Verification,
+  verifyAudit,
+} from "../../audit/index.js";
+import { SandboxError, toSandboxError } from "../../errors.js";
+import { visible } from "../../visible.js";
+import { auditHeader, auditRow } from "../audit-row.js";
+import { type Paint, paintFor } from "../colour.js";
+import { Interrupt } from "../interrupt.js";
+import { auditDirectory } from "../open-audit.js";
+import { readConfig } from "../open-sandbox.js";
+import type { GlobalOptions } from "../options.js";
+import { stderr, stdout } from "../output.js";
+
+const DEFAULT_LINES = 20;
+/** A check that takes longer than this shows how far it is. */
+const PROGRESS_AFTER_MS = 500;
+const PROGRESS_EVERY_MS = 100;
+
+interface LogOptions extends GlobalOptions {
+  readonly directory?: string;
+  readonly json?: boolean;
+}
+
+export interface TailOptions extends LogOptions {
+  readonly lines?: number;
+  readonly follow?: boolean;
+}
+
+export interface QueryOptions extends LogOptions {
+  readonly session?: string;
+  readonly agent?: string;
+  readonly org?: string;
+  readonly tool?: string;
+  readonly result?: NonNullable<AuditQuery["result"]>;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly limit?: number;
+}
+
+export interface VerifyOptions extends LogOptions {
+  readonly expect?: ChainPoint;
+}
+
+/** `skerry audit tail`: the last records, and with --follow those to come. */
+export function tail(options: TailOptions): Promise<number> {
+  return withLog(options, async (directory, signal) => {
+    const paint = paintFor(stdout, options.color);
+    const { lines = DEFAULT_LINES, follow = false } = options;
+    if (!options.json && stdout.isTerminal) await stdout.write(auditHeader(paint));
+    for await (const record of tailAudit(directory, { lines, follow, signal })) {
+      await stdout.write(options.json ? `${JSON.stringify(record)}\n` : auditRow(record, paint), signal);
+      if (signal.aborted) break;
+    }
+    return 0;
+  });
+}
+
+/** `skerry audit query`: the records that fit, in the order of the log. */
+export function query(options: QueryOptions): Promise<number> {
+  return withLog(options, async (directory, signal) => {
+    const { session, agent, org, tool, result, since, until } = options;
+    const wanted: AuditQuery = {
+      ...(session !== undefined && { session }),
+      ...(agent !== undefined && { agent }),
+      ...(org !== undefined && { org }),
+      ...(tool !== undefined && { tool }),
+      ...(result !== undefined && { result }),
+      ...(since !== undefined && { since }),
+      ...(until !== undefined && { until }),
+      signal,
+    };
+    const records = latest(directory, wanted, options.limit);
+    if (options.json) await writeArray(records, signal);
+    else await writeTable(records, paintFor(stdout, options.color), signal);
+    return 0;
+  });
+}
+
+/** `skerry audit verify`: the chain is whole, or the first record that is not right. */
+export function verify(options: VerifyOptions): Promise<number> {
+  return withLog(options, async (directory, signal) => {
+    const progress = createProgress();
+    const verification = await verifyAudit(directory, {
+      signal,
+      ...(options.expect !== undefined && { expect: options.expect }),
+      onProgress: ({ bytes, totalBytes }) => progress.show(bytes / totalBytes),
+    }).finally(() => progress.clear());
+    await stdout.write(
+      options.json
+        ? `${JSON.stringify(verification)}\n`
+        : describeVerification(verification, paintFor(stdout, options.color)),
+    );
+    return verification.ok ? 0 : BROKEN;
+  });
+}
+
+const BROKEN = new SandboxError("AUDIT_BROKEN", "").exitStatus;
+
+/** What came of a check, for a person. */
+export function describeVerification(verification: Verification, paint: Paint): string {
+  if (!verification.ok) {
+    const { file, line, problem, records } = verification;
+    const where = file === "" ? "" : `${visible(file)}:${line}: `;
+    const before =
+      records === 0 ? "" : `${count(records, "record")} before it ${records === 1 ? "is" : "are"} right\n`;
+    return `${paint("red", "broken")}: ${where}${visible(problem)}\n${before}`;
+  }
+  const { records, files, firstSeq, head, notes } = verification;
+  const lines = [`${paint("green", "whole")}: ${count(records, "record")} in ${count(files, "file")}`];
+  if (head !== null) lines.push(`head ${head.seq}:${head.hash}`);
+  if (firstSeq !== null && firstSeq > 1) {
+    lines.push(`note: records 1 to ${firstSeq - 1} were retired with their files`);
+  }
+  for (const { file, note } of notes) lines.push(`note: ${visible(file)}: ${visible(note)}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
+async function withLog(
+  options: LogOptions,
+  use: (directory: string, signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  using interrupt = new Interrupt();
+  const directory = options.directory ?? auditDirectory(await readConfig(options));
+  try {
+    const status = await use(directory, interrupt.signal);
+    return interrupt.status ?? status;
+  } catch (error) {
+    if (interrupt.status !== undefined) return interrupt.status;
+    throw noLog(error, options);
+  }
+}
+
+/** The room's own hint is for a programmer. */
+function noLog(error: unknown, { directory }: LogOptions): SandboxError {
+  const failure = toSandboxError(error);
+  if (failure.code !== "FILE_NOT_FOUND") return failure;
+  return directory === undefined
+    ? new SandboxError("FILE_NOT_FOUND", "there is no audit log yet", {
+        hint: "It begins with the first skerry run or exec. --directory reads another one.",
+        cause: error,
+      })
+    : new SandboxError("FILE_NOT_FOUND", `--directory: there is no audit log in ${directory}`, {
+        hint: "Give the directory with the audit-….jsonl files.",
+        cause: error,
+      });
+}
+
+/** The records that fit; with a limit the last of them, still the oldest first. */
+async function* latest(
+  directory: string,
+  wanted: AuditQuery,
+  limit: number | undefined,
+): AsyncGenerator<AuditRecord> {
+  if (limit === undefined) {
+    yield* queryAudit(directory, wanted);
+    return;
+  }
+  const found: AuditRecord[] = [];
+  for await (const record of queryAudit(directory, { ...wanted, limit, reverse: true })) found.push(record);
+  yield* found.reverse();
+}
+
+/** One JSON array. Nothing is written before the first record is there, so that an error stands alone. */
+async function writeArray(records: AsyncIterable<AuditRecord>, signal: AbortSignal): Promise<void> {
+  let opened = false;
+  for await (const record of records) {
+    await stdout.write(`${opened ? ",\n" : "[\n"}${JSON.stringify(record)}`, signal);
+    opened = true;
+  }
+  await stdout.write(opened ? "\n]\n" : "[]\n");
+}
+
+async function writeTable(
+  records: AsyncIterable<AuditRecord>,
+  paint: Paint,
+  signal: AbortSignal,
+): Promise<void> {
+  let found = false;
+  for await (const record of records) {
+    if (!found && stdout.isTerminal) await stdout.write(auditHeader(paint));
+    found = true;
+    await stdout.write(auditRow(record, paint), signal);
+  }
+  if (!found && stdout.isTerminal) await stdout.write("no records\n");
+}
+
+/** How far a long check is, on a terminal. */
+function createProgress(): { show(part: number): void; clear(): void } {
+  let dueAt = performance.now() + PROGRESS_AFTER_MS;
+  let shown = false;
+  return {
+    show(part) {
+      if (performance.now() < dueAt || !stderr.isTerminal) return;
+      dueAt = performance.now() + PROGRESS_EVERY_MS;
+      shown = true;
+      void stderr.write(`\rchecking the chain: ${Math.floor(100 * part)} %`);
+    },
+    clear() {
+      if (shown) void stderr.write("\r\x1b[K");
+    },
+  };
+}

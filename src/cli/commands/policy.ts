@@ -1,0 +1,91 @@
+import { writeFile } from "node:fs/promises";
+import { SandboxError, systemCode } from "../../errors.js";
+import {
+  checkPolicy,
+  POLICY_TEMPLATE,
+  type PolicyProblem,
+  parsePolicy,
+  readPolicyText,
+} from "../../policy/index.js";
+import { visible } from "../../visible.js";
+import { type Paint, paintFor } from "../colour.js";
+import type { GlobalOptions } from "../options.js";
+import { stdout } from "../output.js";
+
+export interface InitOptions extends GlobalOptions {
+  readonly output?: string;
+  readonly force?: boolean;
+}
+
+/** `skerry policy init`: a commented policy, printed or written to a file. */
+export async function init({ output, force = false }: InitOptions): Promise<number> {
+  if (output === undefined) await stdout.write(POLICY_TEMPLATE);
+  else await writeTemplate(output, force);
+  return 0;
+}
+
+async function writeTemplate(file: string, force: boolean): Promise<void> {
+  try {
+    await writeFile(file, POLICY_TEMPLATE, { flag: force ? "w" : "wx" });
+  } catch (cause) {
+    const code = systemCode(cause);
+    if (code === "EEXIST") {
+      throw new SandboxError("FILE_EXISTS", `${file} exists already`, {
+        hint: "Choose another name, or write over it with --force.",
+        cause,
+      });
+    }
+    throw new SandboxError("FILE_FAILED", `${file} cannot be written (${code ?? String(cause)})`, { cause });
+  }
+}
+
+/** What is known of one file after it was checked. */
+interface Checked {
+  readonly file: string;
+  readonly valid: boolean;
+  readonly problems: readonly PolicyProblem[];
+  readonly tools?: number;
+  readonly roles?: number;
+}
+
+/** `skerry policy check`: every problem of every file. */
+export async function check(
+  files: readonly string[],
+  options: GlobalOptions & { readonly json?: boolean },
+): Promise<number> {
+  const checked: Checked[] = [];
+  for (const file of files) checked.push(checkText(await readPolicyText(file), file));
+  const paint = paintFor(stdout, options.color);
+  await stdout.write(
+    options.json
+      ? `${JSON.stringify(checked)}\n`
+      : checked.map((each) => describeChecked(each, paint)).join(""),
+  );
+  return checked.every(({ valid }) => valid) ? 0 : INVALID;
+}
+
+const INVALID = new SandboxError("POLICY_INVALID", "").exitStatus;
+
+function checkText(text: string, file: string): Checked {
+  const problems = checkPolicy(text, file);
+  if (problems.length > 0) return { file, valid: false, problems };
+  const { tools, roles } = parsePolicy(text, file);
+  return { file, valid: true, problems, tools: tools.size, roles: roles.size };
+}
+
+function describeChecked({ file, problems, tools = 0, roles = 0 }: Checked, paint: Paint): string {
+  if (problems.length === 0) {
+    return `${visible(file)}: ${paint("green", "valid")}: ${count(tools, "tool")}, ${count(roles, "role")}\n`;
+  }
+  return problems
+    .map(({ line, column, path, message, hint }) => {
+      const where = `${visible(file)}:${line}:${column}: `;
+      const what = path === "" ? visible(message) : `${visible(path)}: ${visible(message)}`;
+      return `${where}${paint("red", what)}\n${hint === undefined ? "" : `  hint: ${visible(hint)}\n`}`;
+    })
+    .join("");
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

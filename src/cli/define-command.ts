@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+
+/** What a command does; resolves to its exit status. */
+export type Action = (command: Command) => Promise<number>;
+
+/** What a command leaves for whoever runs the program; kept on the root command. */
+export interface Outcome {
+  status: number;
+  /** Whether errors are JSON too. */
+  json: boolean;
+}
+export const OUTCOME = "outcome";
+
+/** The options that every command has. */
+export function globals(command: Command): Command {
+  return command
+    .option("--config <file>", "configuration instead of ~/.skerry/config.json or .yaml")
+    .option("--no-color", "no colours; NO_COLOR does the same");
+}
+
+/** A command that does something: has the global options, and its status becomes ours. */
+export function leaf(command: Command, action: Action): Command {
+  return globals(command).action(async () => {
+    let root = command;
+    while (root.parent !== null) {
+      // An option before the command counts as much as one after it.
+      for (const name of ["config", "color"]) {
+        const { parent } = root;
+        if (command.getOptionValueSource(name) !== "cli" && parent.getOptionValueSource(name) === "cli") {
+          command.setOptionValueWithSource(name, parent.getOptionValue(name), "cli");
+        }
+      }
+      root = root.parent;
+    }
+    const outcome = root.getOptionValue(OUTCOME) as Outcome;
+    outcome.json = command.getOptionValue("json") === true;
+    outcome.status = await action(command);
+  });
+}
+
+/** Puts examples below a command's help: lines of `command` and, apart from it, what it does. */
+export function examples(command: Command, text: string): Command {
+  return command.addHelpText("after", `\nExamples:${text}`);
+}

@@ -1,0 +1,32 @@
+import { join, resolve } from "node:path";
+import type { AuditLogger } from "../audit/index.js";
+import { type Config, expandHome } from "../config/index.js";
+import { MIB } from "../config/units.js";
+import { defaultStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
+
+/** Where the configuration says that the log is. */
+export function auditDirectory({ sandbox }: Config): string {
+  const { directory } = sandbox.audit;
+  if (directory !== undefined) return resolve(expandHome(directory));
+  return join(stateDirectory({ sandbox }), "audit");
+}
+
+function stateDirectory({ sandbox }: Config): string {
+  return expandHome(sandbox.stateDir ?? defaultStateDirectory());
+}
+
+/** The log as configured, or undefined where it is switched off. The caller closes it. */
+export async function openAudit(config: Config): Promise<AuditLogger | undefined> {
+  const { enabled, fsync, includeCode, maxFileMb, keepFiles } = config.sandbox.audit;
+  if (!enabled) return undefined;
+  // The log closes what it makes to others; sandboxes must be able to pass through the state directory.
+  ensureStateDirectory(stateDirectory(config));
+  const { AuditLogger } = await import("../audit/audit-logger.js");
+  return new AuditLogger({
+    directory: auditDirectory(config),
+    fsync,
+    includeCode,
+    maxFileBytes: Math.floor(maxFileMb * MIB),
+    ...(keepFiles !== undefined && { keepFiles }),
+  });
+}

@@ -1,0 +1,116 @@
+import { resolve } from "node:path";
+import type { AuditLogger } from "../audit/index.js";
+import { type Config, expandHome } from "../config/index.js";
+import type { ConfirmationService } from "../confirmation/index.js";
+import { SandboxError } from "../errors.js";
+import type { SandboxManager } from "../manager/index.js";
+import type { Policy } from "../policy/index.js";
+import type { SecurityMode } from "../risk/required-sandbox.js";
+import { openAudit } from "./open-audit.js";
+import { createManager, limitsOf } from "./open-sandbox.js";
+import type { ExecuteOptions, GuardOptions } from "./options.js";
+
+/** What a call passes through, as the command line and the configuration say; what is left out has no say. */
+export interface OpenGuards {
+  readonly policy?: Policy;
+  readonly securityMode?: SecurityMode;
+  readonly confirmation?: ConfirmationService;
+  /** Whoever opened it closes it. */
+  readonly audit?: AuditLogger;
+}
+
+/** A manager behind its guards, to be closed together. */
+export interface GuardedManager extends AsyncDisposable {
+  readonly manager: SandboxManager;
+}
+
+/** A manager whose calls are decided about and remembered as the command line and the configuration say. */
+export async function openGuardedManager(config: Config, options: ExecuteOptions): Promise<GuardedManager> {
+  const guards = await openGuards(config, options);
+  const manager = await createManager(config, options, { ...guards, limits: limitsOf(options) });
+  return {
+    manager,
+    async [Symbol.asyncDispose]() {
+      // The disk and the sandbox's end need not wait for each other: every record is written by now.
+      const closed = await Promise.allSettled([manager.close(), guards.audit?.close()]);
+      for (const each of closed) if (each.status === "rejected") throw each.reason;
+    },
+  };
+}
+
+/** In whose name a call is made. */
+export interface Caller {
+  readonly role?: string;
+  readonly agentId?: string;
+  readonly orgId?: string;
+}
+
+/** Loads only the rooms that are needed: most runs have no policy and ask nobody. */
+export async function openGuards(config: Config, options: GuardOptions): Promise<OpenGuards> {
+  checkGuardOptions(config, options);
+  const { sandbox } = config;
+  const file = policyFileOf(config, options.policy);
+  const securityMode = options.securityMode ?? sandbox.securityMode;
+  const guarded = file !== undefined || securityMode !== undefined || options.confirm !== undefined;
+  const [policy, confirmation, audit] = await Promise.all([
+    file === undefined ? undefined : loadPolicyFile(file),
+    guarded ? openConfirmation(options) : undefined,
+    options.audit ? openAudit(config) : undefined,
+  ]);
+  return {
+    ...(policy !== undefined && { policy }),
+    ...(securityMode !== undefined && { securityMode }),
+    ...(confirmation !== undefined && { confirmation }),
+    ...(audit !== undefined && { audit }),
+  };
+}
+
+/** The names that the policy decides by and the audit log keeps. */
+export function callerOf({ sandbox }: Config, options: GuardOptions): Caller {
+  const role = options.role ?? sandbox.policy.role;
+  return {
+    ...(role !== undefined && { role }),
+    ...(options.agent !== undefined && { agentId: options.agent }),
+    ...(options.org !== undefined && { orgId: options.org }),
+  };
+}
+
+/** The policy file that is named, or the configuration's. */
+export function policyFileOf({ sandbox }: Config, named: string | undefined): string | undefined {
+  if (named !== undefined) return named;
+  return sandbox.policy.file === undefined ? undefined : resolve(expandHome(sandbox.policy.file));
+}
+
+export async function loadPolicyFile(file: string): Promise<Policy> {
+  const { loadPolicy } = await import("../policy/index.js");
+  return loadPolicy(file);
+}
+
+/** Refuses options that would be ignored. */
+function checkGuardOptions(config: Config, { role, policy, confirm, dangerouslyApproveAll }: GuardOptions) {
+  if (role !== undefined && policyFileOf(config, policy) === undefined) {
+    throw new SandboxError("INVALID_ARGUMENT", "--role means nothing without a policy", {
+      hint: "Add --policy FILE, or set sandbox.policy.file.",
+    });
+  }
+  if (confirm !== undefined && dangerouslyApproveAll) {
+    throw new SandboxError(
+      "INVALID_ARGUMENT",
+      `--confirm ${confirm} and --dangerously-approve-all exclude each other`,
+      {
+        hint: "Give one of them.",
+      },
+    );
+  }
+}
+
+async function openConfirmation(options: GuardOptions): Promise<ConfirmationService> {
+  const services = await import("../confirmation/index.js");
+  if (options.dangerouslyApproveAll) return new services.AutoApproveConfirmationService();
+  if (options.confirm === "reject") {
+    return new services.AutoRejectConfirmationService(
+      "This needs a confirmation, and --confirm reject was given",
+    );
+  }
+  return new services.TerminalConfirmationService();
+}
