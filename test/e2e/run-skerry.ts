@@ -1,0 +1,56 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const LAUNCHER = join(ROOT, "skerry");
+
+export interface RunOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+export interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A user with a home and a state directory of their own, who runs the command line. */
+export interface User {
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Runs the launcher to its end, in the user's home and without a terminal. */
+  skerry(args: readonly string[], options?: RunOptions): Ended;
+  remove(): void;
+}
+
+export function createUser(): User {
+  const home = mkdtempSync(join(tmpdir(), "skerry-e2e-"));
+  // The sandbox's own user must be able to pass through.
+  chmodSync(home, 0o711);
+  const environment = {
+    PATH: process.env.PATH ?? "/usr/bin:/bin",
+    HOME: home,
+    SKERRY_STATE_DIR: join(home, "state"),
+  };
+  return {
+    home,
+    environment,
+    skerry(args, { input = "", env = {}, cwd = home } = {}) {
+      // In a session of its own: whoever runs the tests may have a terminal, and would be asked.
+      const { status, stdout, stderr } = spawnSync("setsid", ["--wait", LAUNCHER, ...args], {
+        input,
+        cwd,
+        env: { ...environment, ...env },
+        encoding: "utf8",
+        maxBuffer: 256 * 1024 * 1024,
+      });
+      return { status, stdout, stderr };
+    },
+    remove: () => rmSync(home, { recursive: true, force: true }),
+  };
+}
