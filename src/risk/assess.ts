@@ -27,8 +27,8 @@ export interface RiskAssessment {
   readonly detectedPatterns: readonly string[];
 }
 
-/** More code than this is not looked into. */
-export const MAX_CODE_LENGTH = 1024 * 1024;
+/** More code than this is not looked into: a hostile text of this length takes the parser half a second. */
+export const MAX_CODE_LENGTH = 256 * 1024;
 const MAX_NESTED = 256;
 const MAX_NESTING = 5;
 const MAX_NESTED_CHARACTERS = 512 * 1024;
