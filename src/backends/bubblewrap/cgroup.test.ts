@@ -52,19 +52,20 @@ describe("findCgroupBase", () => {
     });
   });
 
-  it("makes a parent of its own in version 2 and asks for the controllers there are", () => {
-    const base = join(directory, "unified/skerry");
-    mkdirSync(base, { recursive: true });
-    writeFileSync(join(base, "cgroup.controllers"), "cpuset cpu io memory pids\n");
-    const found = findCgroupBase(
-      fakeHost(`cgroup2 ${directory}/unified cgroup2 rw 0 0\n`, "0::/user.slice\n"),
-    );
+  it("takes the controllers that version 2 shares, and changes nothing while it looks", () => {
+    const above = join(directory, "unified");
+    mkdirSync(above);
+    writeFileSync(join(above, "cgroup.subtree_control"), "cpuset cpu io memory pids\n");
+    const found = findCgroupBase(fakeHost(`cgroup2 ${above} cgroup2 rw 0 0\n`, "0::/user.slice\n"));
+    const base = join(above, "skerry");
     expect(found?.version).toBe(2);
     expect([...(found?.directories ?? [])]).toEqual([
       ["memory", base],
       ["cpu", base],
       ["pids", base],
     ]);
+    expect(readdirSync(above)).toEqual(["cgroup.subtree_control"]);
+    SandboxCgroup.create(found!, "x", { memoryMb: 64 });
     expect(readFileSync(join(base, "cgroup.subtree_control"), "utf8")).toBe("+pids");
   });
 

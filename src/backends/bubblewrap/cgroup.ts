@@ -28,7 +28,7 @@ export interface CgroupBase {
 export type Controller = "memory" | "cpu" | "cpuacct" | "pids";
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
 
-/** Finds where this process may make groups; undefined when nowhere. Changes nothing but version 2's own parent. */
+/** Finds where this process may make groups; undefined when nowhere. Changes nothing. */
 export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
   const mounts = readMounts(proc);
   const own = readOwnGroups(proc);
@@ -48,24 +48,27 @@ export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
   return unified === undefined ? undefined : findUnifiedBase(unified.path, own.get("") ?? "/");
 }
 
-/** Version 2 wants processes only in leaves: our groups live in a parent beside our own, or below the root. */
+/**
+ * Version 2 wants processes only in leaves: our groups live in a parent beside our own, or below the root. What that
+ * parent would be given is what the group above it shares; it is made with the first sandbox.
+ */
 function findUnifiedBase(mount: string, own: string): CgroupBase | undefined {
   for (const parent of [mount, join(mount, own, "..")]) {
+    const shared = readText(join(parent, "cgroup.subtree_control")).split(/\s+/);
+    const usable = CONTROLLERS.filter((controller) => shared.includes(controller));
+    if (usable.length === 0 || !canMakeGroups(parent)) continue;
     const base = join(parent, "skerry");
-    try {
-      mkdirSync(base, { recursive: true });
-      const offered = readFileSync(join(base, "cgroup.controllers"), "utf8").split(/\s+/);
-      const usable = CONTROLLERS.filter((controller) => offered.includes(controller));
-      for (const controller of usable) writeFileSync(join(base, "cgroup.subtree_control"), `+${controller}`);
-      if (usable.length > 0 && canMakeGroups(base)) {
-        return { version: 2, directories: new Map(usable.map((controller) => [controller, base])) };
-      }
-      rmdirSync(base);
-    } catch {
-      // Not ours to write: the next place, or none.
-    }
+    return { version: 2, directories: new Map(usable.map((controller) => [controller, base])) };
   }
   return undefined;
+}
+
+/** Makes version 2's parent, and has it share its controllers with the groups below. */
+function makeUnifiedParent({ directories }: CgroupBase): void {
+  for (const [controller, base] of directories) {
+    mkdirSync(base, { recursive: true });
+    writeFileSync(join(base, "cgroup.subtree_control"), `+${controller}`);
+  }
 }
 
 function canMakeGroups(directory: string): boolean {
@@ -138,6 +141,7 @@ export class SandboxCgroup {
     );
     const group = new SandboxCgroup(base, directories, limits);
     try {
+      if (base.version === 2) makeUnifiedParent(base);
       for (const directory of group.#unique()) mkdirSync(directory);
       group.#setLimits(limits);
     } catch (error) {
