@@ -55,6 +55,16 @@ export interface LimitRule {
   readonly instead?: { readonly rule: RuleReference; readonly value: number };
 }
 
+/** Settings that are no limits. */
+export type RuledSetting = "sandbox_enabled" | "network_access" | "security_mode" | "max_risk";
+
+/** Such a setting's value and origin, and what it was stricter than. */
+export interface SettingRule {
+  readonly value: boolean | string;
+  readonly rule: RuleReference;
+  readonly instead?: { readonly rule: RuleReference; readonly value: boolean | string };
+}
+
 /** What the policy says, by which rule, and within which limits. */
 export interface Decision {
   readonly verdict: Verdict;
@@ -71,6 +81,7 @@ export interface Decision {
   readonly sandbox: boolean;
   readonly limits: PolicyLimits;
   readonly limitRules: Readonly<Partial<Record<LimitName, LimitRule>>>;
+  readonly settingRules: Readonly<Partial<Record<RuledSetting, SettingRule>>>;
   readonly network: {
     readonly access: boolean;
     readonly allowedDomains: readonly string[];
@@ -81,5 +92,9 @@ export interface Decision {
   };
   readonly securityMode?: "strict" | "permissive";
   readonly maxRisk?: "safe" | "low" | "medium" | "high" | "critical";
+  /** Patterns of what file calls may not touch. */
+  readonly deniedPaths: readonly string[];
+  /** Patterns of which one in each list has to match; undefined: no list narrows it. */
+  readonly allowedPaths: readonly (readonly string[])[] | undefined;
   readonly hasCommandRules: boolean;
 }

@@ -1,4 +1,4 @@
-import type { LimitName, LimitRule, PolicyLimits } from "./decision.js";
+import type { LimitName, LimitRule, PolicyLimits, RuledSetting, SettingRule } from "./decision.js";
 import { intersectDomains } from "./domains.js";
 import type { Items, Policy, Role, RuleReference, Setting, Settings } from "./policy.js";
 
@@ -109,6 +109,22 @@ export function effectiveLimits(layers: Layers): {
     limitRules[limit] = { rule: chosen.rule, ...(isOpposed && { instead: other }) };
   }
   return { limits, limitRules };
+}
+
+/** The settings of a call that are no limits, and where each comes from. */
+export function effectiveSettingRules(layers: Layers): Partial<Record<RuledSetting, SettingRule>> {
+  const found: Partial<Record<RuledSetting, SettingRule>> = {};
+  const note = (key: RuledSetting, chosen: Setting<boolean | string> | undefined) => {
+    if (chosen === undefined) return;
+    const other = [layers.tool[key], layers.role[key]].find((each) => each !== undefined && each !== chosen);
+    const isOpposed = other !== undefined && other.value !== chosen.value;
+    found[key] = { ...chosen, ...(isOpposed && { instead: other }) };
+  };
+  note("sandbox_enabled", strictest<boolean>(layers, "sandbox_enabled", isTrue));
+  note("network_access", strictest<boolean>(layers, "network_access", isFalse));
+  note("security_mode", strictest(layers, "security_mode", strictMode));
+  note("max_risk", strictest<string>(layers, "max_risk", lowerRisk));
+  return found;
 }
 
 /** Every list that must let something through: the tool's and the role's, or without either the default's. */

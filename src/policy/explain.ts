@@ -1,5 +1,5 @@
 import { visible } from "../visible.js";
-import type { Decision, LimitName } from "./decision.js";
+import type { Decision, LimitName, SettingRule } from "./decision.js";
 import type { RuleReference } from "./policy.js";
 
 const MIB = 1024 * 1024;
@@ -38,8 +38,30 @@ export function explainDecision(decision: Decision): string {
       lines.push(`    stricter than ${show(instead.value)} by ${place(instead.rule)}`);
   }
   if (Object.keys(decision.limitRules).length === 0) lines.push("  none of its own");
-  lines.push(`  network ${decision.network.access ? describeNetwork(decision) : "none"}`);
+  lines.push(...settingLines(decision));
   return lines.map(visible).join("\n");
+}
+
+/** What is decided besides limits: the network always, the rest where a rule says so. */
+function settingLines(decision: Decision): string[] {
+  const { network_access: network, ...others } = decision.settingRules;
+  const access = decision.network.access ? describeNetwork(decision) : "none";
+  const lines = [
+    `  network ${access}${network === undefined ? "" : ` by ${place(network.rule)}`}`,
+    ...opposed("network", network),
+  ];
+  for (const [key, setting] of Object.entries(others)) {
+    const name = key.replace("_enabled", "").replace("_", " ");
+    lines.push(`  ${name} ${setting.value} by ${place(setting.rule)}`, ...opposed(name, setting));
+  }
+  return lines;
+}
+
+function opposed(name: string, setting: SettingRule | undefined): string[] {
+  const instead = setting?.instead;
+  return instead === undefined
+    ? []
+    : [`    stricter than ${name} ${instead.value} by ${place(instead.rule)}`];
 }
 
 function describeNetwork({ network }: Decision): string {

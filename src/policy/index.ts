@@ -6,6 +6,8 @@ export type {
   LimitRule,
   PolicyLimits,
   PolicyRequest,
+  RuledSetting,
+  SettingRule,
   Verdict,
   ViolationReason,
 } from "./decision.js";

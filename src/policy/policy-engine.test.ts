@@ -388,6 +388,14 @@ policies:
     expect(await verdict("file_list", path)).toBe(expected);
   });
 
+  it("what is denied and allowed is handed on as patterns", async () => {
+    expect(await policy.decide({ tool: "shell_exec" })).toMatchObject({
+      deniedPaths: ["/workspace/.env", "/workspace/**/*.key", "secrets/**"],
+      allowedPaths: undefined,
+    });
+    expect((await policy.decide({ tool: "file_list" })).allowedPaths).toEqual([["/workspace/{src,docs}/**"]]);
+  });
+
   it("outside of the workspace is denied without any list", async () => {
     expect(await verdict("file_delete", "/etc/hosts")).toBe("deny");
     expect(await verdict("file_delete", "a")).toBe("allow");

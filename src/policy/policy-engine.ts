@@ -11,6 +11,7 @@ import {
   type EffectiveRole,
   effectiveLimits,
   effectiveRoles,
+  effectiveSettingRules,
   isFalse,
   isTrue,
   type Layers,
@@ -59,6 +60,7 @@ export class PolicyEngine {
     const { network } = this.policy;
     const strictestSay = considered[0]!;
     const valuesOf = (items: Items) => items.map(({ value }) => value);
+    const allowed = allowLists(layers, "allowed_paths");
     const securityMode = strictest<"strict" | "permissive">(layers, "security_mode", strictMode)?.value;
     const maxRisk = strictest<NonNullable<Decision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
     return {
@@ -71,6 +73,7 @@ export class PolicyEngine {
         toolOf(request.tool).runsCode ||
         (strictest<boolean>(layers, "sandbox_enabled", isTrue)?.value ?? true),
       ...effectiveLimits(layers),
+      settingRules: effectiveSettingRules(layers),
       network: {
         access: strictest<boolean>(layers, "network_access", isFalse)?.value ?? false,
         allowedDomains: valuesOf(allowedDomains(layers, this.policy).items),
@@ -79,6 +82,8 @@ export class PolicyEngine {
         deniedIps: valuesOf(network.deniedIps),
         deniedPorts: network.deniedPorts.map(({ value }) => value),
       },
+      deniedPaths: valuesOf(denyItems(layers, "denied_paths")),
+      allowedPaths: allowed.length === 0 ? undefined : allowed.map(({ value }) => valuesOf(value)),
       hasCommandRules: hasCommandRules(layers),
       ...(securityMode !== undefined && { securityMode }),
       ...(maxRisk !== undefined && { maxRisk }),
