@@ -220,6 +220,11 @@ describe("what cannot be read is a problem", () => {
     );
   });
 
+  it("very many programs in other languages", async () => {
+    const { problems } = await findCommandsOfCode("exec('x');".repeat(1_000), "python");
+    expect(problems[0]?.what).toBe("more than 100 programs in other languages");
+  });
+
   it("functions that multiply", async () => {
     const lines = Array.from({ length: 40 }, (_, index) => `f${index}() { f${index + 1}; f${index + 1}; }`);
     const { problems } = await findCommands([...lines.reverse(), "f0"].join("\n"));
@@ -246,6 +251,8 @@ describe("bombs are cheap", () => {
     ["many quotes", `echo ${"'a'".repeat(50_000)}`],
     ["many backslashes", `echo ${"\\a".repeat(50_000)}`],
     ["many loops", `${"for i in 1 2 3 4 5 6 7 8; do ".repeat(12)}ls${"; done".repeat(12)}`],
+    ["a megabyte of braces", `echo ${"{a,b}".repeat(200_000)}`],
+    ["a megabyte of commands", "a;".repeat(500_000)],
     ["many open braces", `echo ${"{".repeat(50_000)}`],
     ["printf without end", `printf '${"%s".repeat(500)}' ${"a ".repeat(5_000)} | sh`],
   ])("%s", async (_, text) => {

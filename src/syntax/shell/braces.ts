@@ -2,12 +2,15 @@
 export type Atom<T> = string | { readonly item: T };
 
 const MAX_WORDS = 512;
+/** Longer words with braces are nobody's. */
+const MAX_ATOMS = 4096;
 const NUMBERS = /^(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?$/;
 const LETTERS = /^([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?$/;
 
 /** `a{b,c}` and `{1..3}` as a shell writes them out; undefined when that makes too many words. */
 export function expandBraces<T>(atoms: readonly Atom<T>[]): readonly (readonly Atom<T>[])[] | undefined {
   if (!atoms.includes("{")) return [atoms];
+  if (atoms.length > MAX_ATOMS) return undefined;
   const budget = { left: MAX_WORDS * 8 };
   const words = expand(atoms, budget);
   return words !== undefined && words.length <= MAX_WORDS ? words : undefined;
@@ -43,7 +46,7 @@ interface Group<T> {
 /** The first braces that a shell writes out: with a comma of their own, or a sequence. */
 function findGroup<T>(atoms: readonly Atom<T>[]): Group<T> | undefined {
   const open: { start: number; commas: number[] }[] = [];
-  let best: Group<T> | undefined;
+  let best: { start: number; commas: readonly number[]; end: number } | undefined;
   for (let index = 0; index < atoms.length; index++) {
     const atom = atoms[index];
     if (atom === "{") open.push({ start: index, commas: [] });
@@ -51,30 +54,26 @@ function findGroup<T>(atoms: readonly Atom<T>[]): Group<T> | undefined {
     else if (atom === "}") {
       const top = open.pop();
       if (top === undefined) continue;
-      const choices = choicesOf(atoms, top.start, top.commas, index);
+      const counts = top.commas.length > 0 || sequenceIn(atoms, top.start, index) !== undefined;
       // An outer group comes before the ones inside of it.
-      if (choices !== undefined && (best === undefined || top.start < best.start)) {
-        best = { start: top.start, end: index, choices };
-      }
-      if (open.length === 0 && best !== undefined) return best;
+      if (counts && (best === undefined || top.start < best.start)) best = { ...top, end: index };
+      if (open.length === 0 && best !== undefined) break;
     }
   }
-  return best;
+  if (best === undefined) return undefined;
+  const { start, commas, end } = best;
+  const cuts = [start, ...commas, end];
+  const choices =
+    commas.length > 0
+      ? cuts.slice(1).map((cut, index) => atoms.slice(cuts[index]! + 1, cut))
+      : sequenceIn(atoms, start, end)!.map((word): Atom<T>[] => [...word]);
+  return { start, end, choices };
 }
 
-function choicesOf<T>(
-  atoms: readonly Atom<T>[],
-  start: number,
-  commas: readonly number[],
-  end: number,
-): readonly (readonly Atom<T>[])[] | undefined {
-  if (commas.length > 0) {
-    const cuts = [start, ...commas, end];
-    return cuts.slice(1).map((cut, index) => atoms.slice(cuts[index]! + 1, cut));
-  }
+function sequenceIn<T>(atoms: readonly Atom<T>[], start: number, end: number): string[] | undefined {
+  if (end - start > 32) return undefined;
   const inner = atoms.slice(start + 1, end);
-  if (inner.length > 32 || inner.some((atom) => typeof atom !== "string")) return undefined;
-  return sequence(inner.join(""))?.map((word) => [...word]);
+  return inner.some((atom) => typeof atom !== "string") ? undefined : sequence(inner.join(""));
 }
 
 function sequence(text: string): string[] | undefined {

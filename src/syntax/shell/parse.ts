@@ -180,6 +180,10 @@ export function takeKeyword(scanner: Scanner): void {
 
 /** One command with its redirections. */
 export function readCommand(scanner: Scanner): Command {
+  if (!scanner.countCommand()) {
+    scanner.at = scanner.text.length;
+    throw scanner.fail("more commands than are looked into");
+  }
   scanner.skipBlanks();
   const keyword = peekKeyword(scanner);
   if (CLOSERS.has(keyword)) throw scanner.fail(`"${keyword}" stands where a command was expected`);

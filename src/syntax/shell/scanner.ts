@@ -3,6 +3,9 @@ import { type Redirect, type Script, ShellSyntaxError } from "./tree.js";
 /** Deeper than any person writes; the stack holds many times as much. */
 const MAX_NESTING = 80;
 
+/** More commands than this are not read: the walk would not follow them either. */
+const MAX_COMMANDS = 40_000;
+
 export type Locate = (at: number) => number;
 
 /** A here-document whose body comes after the next line end. */
@@ -28,6 +31,14 @@ export class Scanner {
     readonly posix: boolean,
     private depth = 0,
   ) {}
+
+  private commands = 0;
+
+  /** False: there have been so many commands that reading on is of no use. */
+  countCommand(): boolean {
+    this.commands += 1;
+    return this.commands <= MAX_COMMANDS;
+  }
 
   get char(): string {
     return this.text.charAt(this.at);

@@ -25,6 +25,8 @@ const MAX_DEPTH = 12;
 /** Commands that are walked, counting each time that a function or a loop's body is. */
 const MAX_STEPS = 20_000;
 const MAX_FOR_VALUES = 16;
+/** Each is parsed on its own. */
+const MAX_PROGRAMS = 100;
 /** Of the commands before it in a pipeline, a command remembers this many. */
 const MAX_READS = 64;
 
@@ -41,6 +43,8 @@ export class ShellWalk extends Findings implements Walker {
   /** Programs in other languages that were found on the way. */
   readonly code: InlineCode[] = [];
   private steps = 0;
+  private exhausted = false;
+  private programs = 0;
   private readonly running: string[] = [];
   private readonly expandingAliases = new Set<string>();
   private readonly uncalled = new Map<Command, { name: string; context: Context }>();
@@ -129,6 +133,12 @@ export class ShellWalk extends Findings implements Walker {
   }
 
   runCode(call: Call, language: InlineLanguage, code: string, ...via: readonly string[]): void {
+    this.programs += 1;
+    if (this.programs > MAX_PROGRAMS) {
+      if (this.programs === MAX_PROGRAMS + 1)
+        this.problem(call.place, `more than ${MAX_PROGRAMS} programs in other languages`);
+      return;
+    }
     this.code.push({
       language,
       code,
@@ -182,7 +192,8 @@ export class ShellWalk extends Findings implements Walker {
   private runCommand(command: Command, outer: Context): string | undefined {
     this.steps += 1 + outer.environment.functions.size / 64;
     if (this.steps > MAX_STEPS) {
-      this.problem(command.place, `more than ${MAX_STEPS} commands`);
+      if (!this.exhausted) this.problem(command.place, `more than ${MAX_STEPS} commands`);
+      this.exhausted = true;
       return undefined;
     }
     if (command.kind === "simple") return this.runSimple(command, outer);
