@@ -17,11 +17,16 @@ import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { ENTRIES } from "../bench/entries/index.js";
+import { createBody } from "../src/audit/compose-record.js";
+import { AUDIT_RESULTS } from "../src/audit/index.js";
 import { createProgram } from "../src/cli/program.js";
 import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../src/config/index.js";
 import { configSchema } from "../src/config/schema.js";
 import { shapeOf } from "../src/config/shape.js";
 import { ERROR_CODES } from "../src/errors.js";
+import { checkPolicy } from "../src/policy/index.js";
+import { SETTING_KINDS } from "../src/policy/setting-kinds.js";
+import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../src/risk/index.js";
 import { LANGUAGES, REASONS } from "../src/sandbox/index.js";
 import { FromGuest, ToGuest } from "../src/wire/frames.js";
 import { requires } from "./setup/requires.js";
@@ -34,6 +39,9 @@ const DOCUMENTS = [
   "CHANGELOG.md",
   "docs/configuration.md",
   "docs/errors.md",
+  "docs/policy.md",
+  "docs/risk.md",
+  "docs/audit.md",
   "examples/README.md",
 ] as const;
 const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
@@ -261,6 +269,35 @@ describe("the tables in docs/", () => {
     });
   });
 
+  it("have every key of a policy, and examples of policies that load", () => {
+    const keys = tableRows(read("docs/policy.md"), "key").flatMap(([cell]) => cell!.split(", ").map(code));
+    expect(keys).toEqual(Object.keys(SETTING_KINDS));
+    for (const { text, where } of blocksOf("docs/policy.md", "yaml")) {
+      expect(checkPolicy(text, where)).toEqual([]);
+    }
+  });
+
+  it("have every key of an audit record, and every result", () => {
+    const rows = tableRows(read("docs/audit.md"), "key");
+    const keys = rows.flatMap(([cell]) => cell!.split(", ").map(code));
+    expect(keys.sort()).toEqual([...Object.keys(createBody("id", new Date())), "hash"].sort());
+    const results = rows.find(([cell]) => cell!.startsWith("`result`"))![1]!.match(/`[a-z-]+`/g);
+    expect(results).toEqual(AUDIT_RESULTS.map(quote));
+  });
+
+  it("have every level and security mode of the risk assessment", () => {
+    const text = read("docs/risk.md");
+    expect(tableRows(text, "level").map(([level]) => code(level))).toEqual([...RISK_LEVELS]);
+    expect(tableRows(text, "mode").map(([mode]) => code(mode))).toEqual([...SECURITY_MODES]);
+    for (const [mode, ...cells] of tableRows(text, "mode")) {
+      // "high" and "critical" share a cell.
+      const walls = RISK_LEVELS.slice(0, 4).map((level) =>
+        getRequiredSandbox(level, code(mode) as SecurityMode),
+      );
+      expect(cells.map((cell) => (cell.startsWith("behind walls") ? "process" : "none"))).toEqual(walls);
+    }
+  });
+
   it("and the block of defaults in README are the same", async () => {
     const [block] = blocksOf("README.md", "yaml");
     const { sandbox } = await parseConfig(parse(block!.text));
@@ -382,7 +419,8 @@ const limited = requires("cgroups");
 
 /** Runs one line as a reader would, and compares what is shown. */
 function check({ line, output }: CommandLine): void {
-  const { status, stdout } = spawnSync("bash", ["-c", `exec 2>&1\n${line}`], {
+  // In a session of its own: whoever runs the tests may have a terminal, and would be asked on it.
+  const { status, stdout } = spawnSync("setsid", ["--wait", "bash", "-c", `exec 2>&1\n${line}`], {
     cwd: directory,
     env: environment,
     stdio: ["ignore", "pipe", "inherit"],
@@ -413,10 +451,14 @@ sandboxed.describe("the commands of the documents do what they say", { timeout: 
         encoding: "utf8",
       },
     );
-    const [shown, real] = [JSON.parse(block!.text), JSON.parse(stdout)];
-    expect(Object.keys(shown)).toEqual(Object.keys(real));
-    const changing = ["executionTimeMs", "cpuTimeMs", "memoryUsedMb", "sandboxId", "sessionId"];
-    const stable = (result: object) => Object.entries(result).filter(([key]) => !changing.includes(key));
+    // What was read is left out where the host could not look in time.
+    const [shown, real] = [JSON.parse(block!.text), { filesRead: [], ...JSON.parse(stdout) }];
+    expect(Object.keys(shown).sort()).toEqual(Object.keys(real).sort());
+    const changing = ["executionTimeMs", "cpuTimeMs", "memoryUsedMb", "sandboxId", "sessionId", "auditId"];
+    const stable = (result: object) =>
+      Object.entries(result)
+        .filter(([key]) => !changing.includes(key))
+        .sort();
     expect(stable(shown)).toEqual(stable(real));
   });
 });
