@@ -54,7 +54,7 @@ export interface ShellProgram {
 export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
 
 /** The longest text that is looked into. */
-export const MAX_TEXT_LENGTH = 1024 * 1024;
+export const MAX_TEXT_LENGTH = 256 * 1024;
 
 /** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
 export async function findCommands(text: string): Promise<ShellProgram> {
@@ -75,7 +75,7 @@ export async function findCommandsOfCode(code: string, language: CodeLanguage): 
 }
 
 async function look(text: string, start: (walk: ShellWalk, clean: string) => void): Promise<ShellProgram> {
-  if (text.length > MAX_TEXT_LENGTH) return unread("longer than 1 MiB, which is not looked into");
+  if (text.length > MAX_TEXT_LENGTH) return unread("longer than 256 KiB, which is not looked into");
   const walk = new ShellWalk(positionsOf(text));
   // Shells leave NUL bytes out, so what they split is looked at in one piece.
   if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");
