@@ -34,6 +34,7 @@ CONTROL = 3
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+PAUSE = 3  # milliseconds after a job's end in which its news travels; what can wait does
 WALL = 0x40000000  # waits for children that end without a signal, too
 MAX_JOB = 1 << 20
 ModuleType = type(sys)
@@ -774,6 +775,7 @@ class Zygote:
         self.standbys = {}  # pid -> (channel, release), oldest first; closing `release` lets its memory go
         self.wanted = 2  # one for the next job, one for the job after it while the first is replaced
         self.jobs = {}  # pid -> release
+        self.releases = []  # of jobs that ended: closed as soon as nobody waits for the news
         self.signals = -1
         self.buffer = bytearray(MAX_JOB)
 
@@ -797,7 +799,8 @@ class Zygote:
         if pid == 0:
             for other in (here, self.control, *(channel for channel, _ in self.standbys.values())):
                 other.close()
-            for fd in (self.signals, release, *self.jobs.values(), *(fd for _, fd in self.standbys.values())):
+            held_here = (*self.jobs.values(), *self.releases, *(fd for _, fd in self.standbys.values()))
+            for fd in (self.signals, release, *held_here):
                 os.close(fd)
             # Before the session and the domain are the program's own: those do not reach the keeper.
             there.send(b"%d" % native.keep_memory(held))
@@ -871,7 +874,7 @@ class Zygote:
             release = self.jobs.pop(pid)
             micros = (pid, status, usage.ru_utime * 1e6, usage.ru_stime * 1e6, usage.ru_maxrss)
             self.say("X%d %d %d %d %d" % micros)
-            os.close(release)
+            self.releases.append(release)
         elif pid in self.standbys:
             channel, release = self.standbys.pop(pid)
             channel.close()
@@ -891,8 +894,15 @@ class Zygote:
             wait = 1000 if self.jobs else None
             if len(self.standbys) < self.wanted:
                 # A short job finishes first: forking beside it would take its memory bandwidth.
-                wait = 15 if self.jobs and self.standbys else 0
+                wait = 15 if self.jobs else PAUSE
+                if not self.standbys:
+                    wait = 0
+            elif self.releases:
+                wait = PAUSE
             ready = [fd for fd, _ in poller.poll(wait)]
+            if not ready:
+                while self.releases:
+                    os.close(self.releases.pop())
             if not ready and len(self.standbys) < self.wanted:
                 try:
                     self.fork_standby()

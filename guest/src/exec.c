@@ -259,6 +259,7 @@ void exec_exited(struct channel *c, int status, const struct rusage *usage) {
   c->status = status;
   c->usage = *usage;
   close_fd(&c->input);
+  keeper_leave(c->keeper);
 }
 
 /* Collects every child that has ended: commands, warm interpreters, and orphans handed to us. */
@@ -292,7 +293,7 @@ static void tell_exit(struct channel *c) {
   channel_close(c);
 }
 
-static uint64_t now_ms(void) {
+uint64_t now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
@@ -308,7 +309,7 @@ int exec_progress(void) {
   bool waiting = false;
   for (struct channel *c = channels; c != NULL; c = c->next)
     if (!c->closed && c->kind == CH_EXEC && c->state == X_EXITED) waiting = true;
-  if (waiting || keepers_dying) {
+  if (waiting || keepers_due()) {
     bool gave_up = false;
     if (kill_strays() > 0) {
       exec_reap();
@@ -330,5 +331,5 @@ int exec_progress(void) {
         if (!channel_read_output(c, which)) close_fd(&c->output[which]);
     if (c->output[0] < 0 && c->output[1] < 0) tell_exit(c);
   }
-  return -1;
+  return keepers_on_leave() ? KEEPER_LEAVE_MS : -1;
 }

@@ -189,8 +189,12 @@ void socket_accept(struct channel *listener);
 
 /* stray.c */
 /* Kills every process that no running command owns; returns how many there were. */
-/* A keeper was killed and may not be dead yet: look for strays once more when it is. */
-extern bool keepers_dying;
+#define KEEPER_LEAVE_MS 20
+/* A command's keeper may outlive it for a moment; when one is due, strays are looked for once more. */
+void keeper_leave(pid_t pid);
+bool keepers_due(void);
+bool keepers_on_leave(void);
+uint64_t now_ms(void);
 int kill_strays(void);
 
 /* launch.c */

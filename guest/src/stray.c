@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool keepers_dying;
-
 static bool owned(pid_t pid) {
   for (struct channel *c = channels; c != NULL; c = c->next) {
     if (c->closed || c->pid != pid) continue;
@@ -21,19 +19,40 @@ static bool owned(pid_t pid) {
   return false;
 }
 
-static bool keeps_memory(pid_t pid) {
-  for (struct channel *c = channels; c != NULL; c = c->next)
-    if (!c->closed && c->kind == CH_EXEC && c->keeper == pid) return true;
+/* Keepers of commands that have ended, and until when they are left alone. */
+static struct keeper {
+  pid_t pid;
+  uint64_t until_ms;
+} keepers[16];
+
+/* Nobody waits for a keeper to die. It goes by itself, when its interpreter lets go of it, or later with the strays. */
+void keeper_leave(pid_t pid) {
+  static size_t next;
+  if (pid > 1) keepers[next++ % (sizeof keepers / sizeof *keepers)] = (struct keeper){pid, now_ms() + KEEPER_LEAVE_MS};
+}
+
+bool keepers_due(void) {
+  for (size_t i = 0; i < sizeof keepers / sizeof *keepers; i++)
+    if (keepers[i].pid > 1 && now_ms() >= keepers[i].until_ms) return true;
+  return false;
+}
+
+bool keepers_on_leave(void) {
+  for (size_t i = 0; i < sizeof keepers / sizeof *keepers; i++)
+    if (keepers[i].pid > 1) return true;
+  return false;
+}
+
+static bool is_on_leave(pid_t pid) {
+  for (size_t i = 0; i < sizeof keepers / sizeof *keepers; i++)
+    if (keepers[i].pid == pid) return now_ms() < keepers[i].until_ms;
   return false;
 }
 
 static int kill_unless_owned(pid_t pid) {
-  if (pid <= 1 || owned(pid)) return 0;
+  if (pid <= 1 || owned(pid) || is_on_leave(pid)) return 0;
   kill(pid, SIGKILL);
-  if (!keeps_memory(pid)) return 1;
-  /* Nobody waits for it to die. But a program may have put another process in its place, whose children come to us. */
-  keepers_dying = true;
-  return 0;
+  return 1;
 }
 
 static pid_t parent_of(const char *pid) {
@@ -93,6 +112,9 @@ static int kill_unowned_children(pid_t parent) {
  * a child of a warm interpreter that it did not fork itself: the filter refuses CLONE_PARENT.
  */
 int kill_strays(void) {
-  keepers_dying = false;
-  return kill_unowned_children(getpid());
+  int found = kill_unowned_children(getpid());
+  /* Looked at now, and killed if they were still there: a program may have put another process in a keeper's place. */
+  for (size_t i = 0; i < sizeof keepers / sizeof *keepers; i++)
+    if (now_ms() >= keepers[i].until_ms) keepers[i].pid = 0;
+  return found;
 }
