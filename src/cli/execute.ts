@@ -6,6 +6,7 @@ import { exitStatusOf } from "../sandbox/result.js";
 import type { Transfer } from "./arguments.js";
 import { readHostFile, requireFile } from "./host-files.js";
 import { Interrupt } from "./interrupt.js";
+import { jsonText } from "./json-text.js";
 import { callerOf, openGuardedManager } from "./open-guards.js";
 import { readConfig } from "./open-sandbox.js";
 import type { ExecuteOptions } from "./options.js";
@@ -43,7 +44,7 @@ export async function execute(
   });
   const result = json ? await execution : await show(execution, interrupt.signal);
   const fetched = await fetchOutputs(output, result, manager, options.session);
-  if (json) await stdout.write(`${JSON.stringify(resultJson(result))}\n`);
+  if (json) await stdout.write(`${jsonText(resultJson(result))}\n`);
   else if (result.reason !== "exited" && !stdout.closed) await stderr.write(`skerry: ${endLine(result)}\n`);
   const status = interrupt.status ?? exitStatusOf(result);
   // The program's own failure says more than that its output is missing.

@@ -1,12 +1,13 @@
 import { SandboxError, toSandboxError } from "../errors.js";
 import { visibleLines } from "../visible.js";
+import { jsonText } from "./json-text.js";
 import { stderr, stdout } from "./output.js";
 
 /** Tells the user what went wrong, for a person or as the one JSON object; resolves to the exit status. */
 export async function reportError(error: unknown, json: boolean): Promise<number> {
   const known = toSandboxError(error);
   if (json) {
-    await stdout.write(`${JSON.stringify({ error: known.toJSON() })}\n`);
+    await stdout.write(`${jsonText({ error: known.toJSON() })}\n`);
     return known.exitStatus;
   }
   const lines = [`skerry: ${known.message}`];

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AuditLogger, type AuditRecord } from "../../src/audit/index.js";
 import { localTime } from "../../src/cli/local-time.js";
+import { requires } from "../setup/requires.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
 
 const START = Date.parse("2026-02-07T12:00:00Z");
@@ -18,7 +19,8 @@ let records: AuditRecord[];
 
 beforeAll(async () => {
   user = createUser();
-  // Where the command line looks by itself.
+  // Where the command line looks by itself, in a state directory as it makes it.
+  mkdirSync(join(user.home, "state"), { mode: 0o711 });
   directory = join(user.home, "state/audit");
   records = await writeLog(directory);
 });
@@ -37,7 +39,7 @@ async function writeLog(where: string): Promise<AuditRecord[]> {
       tool: "shell_exec",
       command: "ls",
     });
-    const error = RESULTS[index] === "success" ? null : "\x1b[2Jno";
+    const error = RESULTS[index] === "success" ? null : "\x1b[2Jno\u009b\u202e";
     written.push(await attempt.end({ result: RESULTS[index]!, error }));
     now += 60_000;
   }
@@ -55,8 +57,8 @@ describe("skerry audit query", () => {
       status: 0,
       stdout:
         `      1  ${time(0)}  success       shell_exec   one                   ls\n` +
-        `      2  ${time(1)}  denied        shell_exec   two                   ls · \\x1b[2Jno\n` +
-        `      3  ${time(2)}  timeout       shell_exec   one                   ls · \\x1b[2Jno\n`,
+        `      2  ${time(1)}  denied        shell_exec   two                   ls · \\x1b[2Jno\\x9b\\u{202e}\n` +
+        `      3  ${time(2)}  timeout       shell_exec   one                   ls · \\x1b[2Jno\\x9b\\u{202e}\n`,
       stderr: "",
     });
   });
@@ -65,6 +67,8 @@ describe("skerry audit query", () => {
     const { status, stdout, stderr } = user.skerry(["audit", "query", "--json"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(JSON.parse(stdout)).toEqual(records);
+    // Shown on a terminal, JSON acts no more than the table does.
+    expect(stdout).toContain('"error":"\\u001b[2Jno\\u009b\\u202e"');
   });
 
   it.each<[string[], number[]]>([
@@ -236,5 +240,42 @@ describe("where there is no log", () => {
     expect(user.skerry(["audit", "verify", "--config", config], { env: elsewhere }).stdout).toContain(
       "whole: 3 records",
     );
+  });
+});
+
+const real = requires("linux", "bubblewrap");
+
+real.describe("what runs", () => {
+  it("does not, when it cannot be remembered", () => {
+    const env = { SKERRY_SANDBOX__AUDIT__DIRECTORY: "/proc/nowhere" };
+    const { status, stdout, stderr } = user.skerry(["exec", "--", "echo", "ran"], { env });
+    expect({ status, stdout }).toEqual({ status: 74, stdout: "" });
+    expect(stderr).toMatch(/^skerry: The audit log cannot be written .*\nhint: /);
+    expect(user.skerry(["exec", "--no-audit", "--", "echo", "ran"], { env })).toEqual({
+      status: 0,
+      stdout: "ran\n",
+      stderr: "",
+    });
+  });
+
+  it("has its record also when the command line was killed meanwhile", async () => {
+    const where = join(user.home, "killed");
+    const env = { ...user.environment, SKERRY_SANDBOX__AUDIT__DIRECTORY: where };
+    const child = spawn(LAUNCHER, ["exec", "--agent", "a", "--", "sh", "-c", "echo on; sleep 1000"], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+    // The next one finds what is owed.
+    expect(user.skerry(["exec", "--", "true"], { env }).status).toBe(0);
+    const { stdout } = user.skerry(["audit", "query", "--json", "--directory", where]);
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({ result: "interrupted", agent_id: "a", tool: "shell_exec" }),
+      expect.objectContaining({ result: "success", command: "true" }),
+    ]);
+    expect(user.skerry(["audit", "verify", "--directory", where]).status).toBe(0);
   });
 });

@@ -12,6 +12,7 @@ import { visible } from "../../visible.js";
 import { auditHeader, auditRow } from "../audit-row.js";
 import { type Paint, paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
+import { jsonText } from "../json-text.js";
 import { auditDirectory } from "../open-audit.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
@@ -54,7 +55,7 @@ export function tail(options: TailOptions): Promise<number> {
     const { lines = DEFAULT_LINES, follow = false } = options;
     if (!options.json && stdout.isTerminal) await stdout.write(auditHeader(paint));
     for await (const record of tailAudit(directory, { lines, follow, signal })) {
-      await stdout.write(options.json ? `${JSON.stringify(record)}\n` : auditRow(record, paint), signal);
+      await stdout.write(options.json ? `${jsonText(record)}\n` : auditRow(record, paint), signal);
       if (signal.aborted) break;
     }
     return 0;
@@ -93,7 +94,7 @@ export function verify(options: VerifyOptions): Promise<number> {
     }).finally(() => progress.clear());
     await stdout.write(
       options.json
-        ? `${JSON.stringify(verification)}\n`
+        ? `${jsonText(verification)}\n`
         : describeVerification(verification, paintFor(stdout, options.color)),
     );
     return verification.ok ? 0 : BROKEN;
@@ -174,7 +175,7 @@ async function* latest(
 async function writeArray(records: AsyncIterable<AuditRecord>, signal: AbortSignal): Promise<void> {
   let opened = false;
   for await (const record of records) {
-    await stdout.write(`${opened ? ",\n" : "[\n"}${JSON.stringify(record)}`, signal);
+    await stdout.write(`${opened ? ",\n" : "[\n"}${jsonText(record)}`, signal);
     opened = true;
   }
   await stdout.write(opened ? "\n]\n" : "[]\n");

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { type Diagnosis, diagnose } from "../../manager/doctor.js";
 import { visible } from "../../visible.js";
 import { type Paint, paintFor } from "../colour.js";
+import { jsonText } from "../json-text.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stderr, stdout } from "../output.js";
@@ -25,7 +26,7 @@ export async function doctor(options: DoctorOptions): Promise<number> {
   }
   await stdout.write(
     options.json
-      ? `${JSON.stringify(diagnosis)}\n`
+      ? `${jsonText(diagnosis)}\n`
       : describeDiagnosis(
           diagnosis,
           paintFor(stdout, options.color),

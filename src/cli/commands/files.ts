@@ -4,6 +4,7 @@ import { visible } from "../../visible.js";
 import type { Entry } from "../../workspace/index.js";
 import { fetchFile, putFile } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";
+import { jsonText } from "../json-text.js";
 import { openManager, openSandbox, requireSession } from "../open-sandbox.js";
 import type { SandboxOptions } from "../options.js";
 import { stdout } from "../output.js";
@@ -22,7 +23,7 @@ export function list(paths: readonly string[], options: FilesOptions): Promise<n
     for (const path of paths.length === 0 ? ["."] : paths) {
       entries.push(...(await files.list(path, { recursive: options.recursive ?? false })));
     }
-    await stdout.write(options.json ? `${JSON.stringify(entries.map(toJson))}\n` : describe(entries));
+    await stdout.write(options.json ? `${jsonText(entries.map(toJson))}\n` : describe(entries));
   });
 }
 

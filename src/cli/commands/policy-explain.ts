@@ -2,6 +2,7 @@ import { SandboxError } from "../../errors.js";
 import { type Decision, explainDecision, PolicyEngine, type PolicyRequest } from "../../policy/index.js";
 import { visibleLines } from "../../visible.js";
 import { type Paint, paintFor, type Style } from "../colour.js";
+import { jsonText } from "../json-text.js";
 import { loadPolicyFile, policyFileOf } from "../open-guards.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
@@ -38,9 +39,7 @@ export async function explainCall(words: readonly string[], options: ExplainOpti
   const request = await requestOf(words, { ...options, role: options.role ?? config.sandbox.policy.role });
   const decision = await new PolicyEngine(await loadPolicyFile(file)).decide(request);
   await stdout.write(
-    options.json
-      ? `${JSON.stringify(decision)}\n`
-      : describeExplanation(decision, paintFor(stdout, options.color)),
+    options.json ? `${jsonText(decision)}\n` : describeExplanation(decision, paintFor(stdout, options.color)),
   );
   return decision.verdict === "deny" ? DENIED : 0;
 }

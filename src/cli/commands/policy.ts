@@ -9,6 +9,7 @@ import {
 } from "../../policy/index.js";
 import { visible } from "../../visible.js";
 import { type Paint, paintFor } from "../colour.js";
+import { jsonText } from "../json-text.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
 
@@ -57,9 +58,7 @@ export async function check(
   for (const file of files) checked.push(checkText(await readPolicyText(file), file));
   const paint = paintFor(stdout, options.color);
   await stdout.write(
-    options.json
-      ? `${JSON.stringify(checked)}\n`
-      : checked.map((each) => describeChecked(each, paint)).join(""),
+    options.json ? `${jsonText(checked)}\n` : checked.map((each) => describeChecked(each, paint)).join(""),
   );
   return checked.every(({ valid }) => valid) ? 0 : INVALID;
 }

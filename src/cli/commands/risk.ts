@@ -2,6 +2,7 @@ import type { RiskAssessment } from "../../risk/assess.js";
 import { type RiskLevel, rankOf } from "../../risk/levels.js";
 import { visible } from "../../visible.js";
 import { type Paint, paintFor, type Style } from "../colour.js";
+import { jsonText } from "../json-text.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
 import { readOnlyProgram } from "../program-source.js";
@@ -28,7 +29,7 @@ export async function assessProgram(words: readonly string[], options: AssessOpt
   const assessment = await assess(code, language.name);
   await stdout.write(
     options.json
-      ? `${JSON.stringify(assessment)}\n`
+      ? `${jsonText(assessment)}\n`
       : describeAssessment(assessment, words[0], paintFor(stdout, options.color)),
   );
   return options.failOn !== undefined && rankOf(assessment.level) >= rankOf(options.failOn) ? 1 : 0;

@@ -1,6 +1,7 @@
 import { SandboxError } from "../../errors.js";
 import { visible } from "../../visible.js";
 import { paintFor } from "../colour.js";
+import { jsonText } from "../json-text.js";
 import { openManager } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
@@ -19,7 +20,7 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
       lastUsedAt,
       running,
     }));
-    await stdout.write(`${JSON.stringify(plain)}\n`);
+    await stdout.write(`${jsonText(plain)}\n`);
   } else if (stdout.isTerminal) {
     const paint = paintFor(stdout, options.color);
     const header = ["NAME", "CREATED", "LAST USED", "STATE"].map((title) => paint("bold", title));
