@@ -59,9 +59,10 @@ function refuseRules(decision: Decision): void {
   if (decision.verdict === "deny") {
     throw denied(refusalLine(decision), "skerry policy explain says which rules had a say.");
   }
-  if (decision.hasCommandRules) {
+  const about = decision.hasCommandRules ? "commands" : decision.deniedPaths.length > 0 ? "paths" : undefined;
+  if (about !== undefined) {
     throw denied(
-      `denied by ${source}: it has rules about commands, and nothing could hold a terminal to them`,
+      `denied by ${source}: it has rules about ${about}, and nothing could hold a terminal to them`,
       "Run single commands instead: skerry exec -- COMMAND",
     );
   }

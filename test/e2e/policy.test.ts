@@ -42,6 +42,8 @@ beforeAll(() => {
   write("policy.yaml", POLICY);
   write("bad.yaml", "policies:\n  default:\n    max_memroy: 1GB\n  tools:\n    shel_exec: {}\n");
   write("open.yaml", "policies:\n  tools:\n    shell_exec:\n      max_file_size: 2MB\n");
+  write("paths.yaml", "policies:\n  tools:\n    shell_exec:\n      denied_paths: [.env]\n");
+  write("risk.yaml", "policies:\n  tools:\n    shell_exec:\n      max_risk: low\n");
   write("short.yaml", "policies:\n  tools:\n    shell_exec:\n      max_execution_time: 1s\n");
   write("asking.yaml", "policies:\n  tools:\n    shell_exec:\n      requires_confirmation: true\n");
   write("wild.sh", "echo start\necho hello > /etc/passwd\n");
@@ -349,6 +351,29 @@ real.describe("skerry run and exec with a policy", () => {
     expect(lastRecord().seq).toBe(before);
   });
 
+  it("load parsers only when there is something to parse", () => {
+    write(
+      "loaded.cjs",
+      `const Module = require("node:module");
+      const load = Module._load;
+      const names = new Set();
+      Module._load = function (name, parent, ...rest) {
+        const file = Module.isBuiltin(name) ? name : Module._resolveFilename(name, parent);
+        const [, library] = /node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(file) ?? [];
+        if (library !== undefined) names.add(library);
+        return load.call(this, name, parent, ...rest);
+      };
+      process.once("exit", () => require("node:fs").writeFileSync("loaded.txt", [...names].join(" ")));`,
+    );
+    const env = { NODE_OPTIONS: `--require ${join(user.home, "loaded.cjs")}` };
+    const loaded = (...args: string[]) => {
+      expect(user.skerry(["exec", ...args, "--", "true"], { env }).status).toBe(0);
+      return readFileSync(join(user.home, "loaded.txt"), "utf8");
+    };
+    expect(loaded()).toBe("");
+    expect(loaded("--policy", "policy.yaml", "--role", "coder")).toMatch(/^yaml/);
+  });
+
   it("refuse a backend without walls for code that is not safe", () => {
     const args = ["--security-mode", "strict", "--backend", "subprocess", "-l", "bash", "-c", "touch x"];
     expect(user.skerry(["run", ...args])).toMatchObject({
@@ -398,14 +423,27 @@ real.describe("at a terminal", () => {
     });
   });
 
-  it("a terminal inside is refused by a policy with rules about commands, which says why", async () => {
-    const { lines, status } = await run(["shell", ...guarded], []);
-    expect({ status, line: lines[0] }).toEqual({
-      status: 77,
-      line: "skerry: denied by policy.yaml: it has rules about commands, and nothing could hold a terminal to them",
-    });
-    expect(lastRecord()).toMatchObject({ result: "denied", tool: "shell_exec", details: { terminal: true } });
-  });
+  it.each([
+    [
+      "commands",
+      "policy.yaml",
+      ["--role", "coder"],
+      "it has rules about commands, and nothing could hold a terminal to them",
+    ],
+    ["paths", "paths.yaml", [], "it has rules about paths, and nothing could hold a terminal to them"],
+    ["risk", "risk.yaml", [], "it allows low risk at most, and nobody knows what will be typed"],
+  ])(
+    "a terminal inside is refused by a policy with rules about %s, which says why",
+    async (_, file, role, why) => {
+      const { lines, status } = await run(["shell", "--policy", file, ...role], []);
+      expect({ status, line: lines[0] }).toEqual({ status: 77, line: `skerry: denied by ${file}: ${why}` });
+      expect(lastRecord()).toMatchObject({
+        result: "denied",
+        tool: "shell_exec",
+        details: { terminal: true },
+      });
+    },
+  );
 
   it("a terminal inside has the limits of the policy, and leaves one record", async () => {
     const shell = ["shell", "--policy", "open.yaml", "--agent", "a", "--", "bash", "-c", "ulimit -f; exit 3"];
