@@ -226,7 +226,9 @@ export class ConfirmationQueue implements PendingConfirmations {
     const { request, mayRemember } = entry;
     const isForSession = answer.decision === "approve" && answer.scope === "session";
     // A service may answer when its time is up and nobody listens.
-    if (isForSession && mayRemember && this.#entries.has(request.id)) this.#approvals.add(request, answer.by);
+    // Without a session there is nobody to remember it for.
+    const isKept = isForSession && mayRemember && request.sessionId !== "";
+    if (isKept && this.#entries.has(request.id)) this.#approvals.add(request, answer.by);
     entry.settle(outcomeOf(answer, request.code));
   }
 

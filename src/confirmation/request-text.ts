@@ -21,6 +21,7 @@ export function* requestText(request: ConfirmationRequest, layout: Layout): Gene
   yield "";
   yield paint("bold", "An agent wants to run this code:");
   yield* codeRows(request, layout);
+  yield* surroundingRows(request, layout);
   yield paint("bold", "That was all of it.");
   yield "";
   yield* findingRows(request, layout);
@@ -52,10 +53,25 @@ export function* summaryText(request: ConfirmationRequest, layout: Layout, now: 
   yield* field("Time", `${seconds} s to answer, then it is rejected`, layout);
 }
 
-function* codeRows({ code, findings }: ConfirmationRequest, { columns, paint }: Layout): Generator<string> {
-  const lines = code.split("\n");
+/** What comes along with the code, whole, and marked like the code. */
+function* surroundingRows({ surroundings = {} }: ConfirmationRequest, layout: Layout): Generator<string> {
+  for (const [name, text] of Object.entries(surroundings)) {
+    yield* field("With", name, layout);
+    yield* numberedRows(text, new Set(), layout);
+  }
+}
+
+function codeRows({ code, findings }: ConfirmationRequest, layout: Layout): Generator<string> {
+  return numberedRows(code, new Set(findings.map(({ line }) => line)), layout);
+}
+
+function* numberedRows(
+  text: string,
+  found: ReadonlySet<number>,
+  { columns, paint }: Layout,
+): Generator<string> {
+  const lines = text.split("\n");
   const digits = String(lines.length).length;
-  const found = new Set(findings.map(({ line }) => line));
   // The bar may be wide as well.
   const width = Math.max(16, columns - digits - 7);
   for (const [index, line] of lines.entries()) {

@@ -25,6 +25,8 @@ export interface ConfirmationDetails {
   /** The names of all rules that matched, when `findings` leaves some out. */
   readonly findingRules?: readonly string[] | undefined;
   readonly rule?: AskingRule | undefined;
+  /** What comes along with the code, by name: directory, variables, input, files. */
+  readonly surroundings?: Readonly<Record<string, string>> | undefined;
   /** What the execution may use, by name. */
   readonly limits: Readonly<Record<string, unknown>>;
   readonly backend?: string | undefined;
@@ -85,6 +87,7 @@ export function copyDetails(details: ConfirmationDetails): ConfirmationDetails {
     findings: Object.freeze(details.findings.map((finding) => Object.freeze({ ...finding }))),
     ...(details.findingRules !== undefined && { findingRules: Object.freeze([...details.findingRules]) }),
     ...(details.rule !== undefined && { rule: Object.freeze({ ...details.rule }) }),
+    ...(details.surroundings !== undefined && { surroundings: Object.freeze({ ...details.surroundings }) }),
     limits: Object.freeze({ ...details.limits }),
   });
 }

@@ -1,17 +1,32 @@
-import type { AuditLogger, AuditOutcome, PendingAttempt } from "../audit/index.js";
-import type { SandboxError } from "../errors.js";
+import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../audit/index.js";
+import type { ErrorCode, SandboxError } from "../errors.js";
 import type { Metrics } from "../metrics/index.js";
 import type { Decision } from "../policy/index.js";
 import type { RiskAssessment } from "../risk/index.js";
+import type { ExecutionResult } from "../sandbox/result.js";
+import { surroundingsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool-call.js";
 
-/** What is known of an attempt before it ran, or instead of running. */
+/** What is known of an attempt by now. */
 export interface Findings {
   readonly decision?: Decision | undefined;
   readonly risk?: RiskAssessment | undefined;
   readonly confirmation?: string | undefined;
   readonly decidedBy?: string | undefined;
+  /** Where it runs, once it does. */
+  readonly sandbox?: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
+  /** What came of the program, also when something after it failed. */
+  readonly ended?: ExecutionResult;
 }
+
+/** Errors that say no rather than that something broke, and what the metrics call them. */
+const REFUSALS: Partial<Record<ErrorCode, string>> = {
+  POLICY_DENIED: "tool",
+  POLICY_UNENFORCEABLE: "unenforceable",
+  LIMIT_UNENFORCEABLE: "limit",
+  BACKEND_TOO_WEAK: "backend",
+  SANDBOX_DISABLED: "backend",
+};
 
 /** One attempt, owed one audit record and one set of metrics whatever comes of it. */
 export class Attempt {
@@ -30,8 +45,9 @@ export class Attempt {
 
   /** Written down before anything can happen. Throws AUDIT_FAILED: what cannot be remembered does not run. */
   static begin(call: CheckedCall, audit: AuditLogger | undefined, metrics: Metrics | undefined): Attempt {
-    const pending = audit?.begin({ ...namesOf(call), ...textFieldsOf(call) });
-    return new Attempt(call, pending, metrics);
+    const { sessionId, agentId, orgId, role, tool, language } = call;
+    const names = { sessionId, agentId, orgId, role, tool, language };
+    return new Attempt(call, audit?.begin({ ...names, ...textFieldsOf(call) }), metrics);
   }
 
   /** What was found out so far; a person may have changed the code as well. */
@@ -43,54 +59,50 @@ export class Attempt {
   /** Ends it with a result; also one of a call that was not allowed to run. */
   async end(result: ToolResult): Promise<ToolResult> {
     const { decision, risk } = this.#findings;
-    const whole: ToolResult = {
+    await this.#close(auditResultOf(result), result.error);
+    return {
       ...result,
       ...(decision !== undefined && { decision }),
       ...(risk !== undefined && { risk }),
       ...(this.#pending !== undefined && { auditId: this.#pending.id }),
     };
-    const ran = result.sandboxId !== "";
-    await this.#close({
-      result: auditResultOf(result),
-      sessionId: result.sessionId || null,
-      ...(ran && {
-        sandboxId: result.sandboxId,
-        backend: result.sandboxType,
-        executionTimeMs: result.executionTimeMs,
-        exitCode: result.exitCode,
-        memoryUsedMb: result.memoryUsedMb,
-        cpuTimeMs: result.cpuTimeMs,
-        networkBytesSent: 0,
-        networkBytesRecv: 0,
-        filesRead: result.filesRead ?? null,
-        filesWritten: result.filesWritten,
-        filesDeleted: result.filesDeleted,
-      }),
-      error: result.error ?? null,
-    });
-    return whole;
   }
 
   /** Ends it with a failure to run. The error is the caller's to hear, unless the log cannot take it. */
   async fail(error: SandboxError): Promise<void> {
     if (this.#ended) return;
-    const result = error.code === "CANCELLED" ? "cancelled" : REFUSALS.has(error.code) ? "denied" : "error";
-    await this.#close({ result, error: `${error.code}: ${error.message}` });
+    const refusal = REFUSALS[error.code];
+    if (refusal !== undefined) this.violated(refusal);
+    const result = error.code === "CANCELLED" ? "cancelled" : refusal === undefined ? "error" : "denied";
+    await this.#close(result, `${error.code}: ${error.message}`);
   }
 
-  /** Counts a rule that was broken, for the metrics. */
+  /** Counts a rule that was broken. */
   violated(reason: string): void {
-    this.#metrics?.recordViolation({ tool: this.#call.tool, reason });
+    this.#count((metrics) => metrics.recordViolation({ tool: this.#call.tool, reason }));
   }
 
-  async #close(outcome: AuditOutcome): Promise<void> {
+  async #close(result: AuditResult, error: string | undefined): Promise<void> {
     this.#ended = true;
     const { tool, language } = this.#call;
-    const durationMs = outcome.executionTimeMs ?? performance.now() - this.#startedAt;
-    const status = outcome.result === "failure" ? "error" : outcome.result;
-    this.#metrics?.recordExecution({ tool, language, status, durationMs });
-    const { decision, risk, confirmation, decidedBy } = this.#findings;
-    await this.#pending?.end({
+    const durationMs = performance.now() - this.#startedAt;
+    try {
+      await this.#pending?.end(this.#outcome(result, error));
+    } finally {
+      const status = result === "failure" ? "error" : result;
+      this.#count((metrics) => metrics.recordExecution({ tool, language, status, durationMs }));
+    }
+  }
+
+  #outcome(result: AuditResult, error: string | undefined): AuditOutcome {
+    const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
+    const details = {
+      ...surroundingsOf(this.#call),
+      ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
+    };
+    return {
+      result,
+      error: error ?? null,
       // The code may have been edited since the attempt began.
       ...textFieldsOf(this.#call),
       riskLevel: risk?.level ?? null,
@@ -98,22 +110,37 @@ export class Attempt {
       policyRule: decision === undefined ? null : `${decision.rule.path} (line ${decision.rule.line})`,
       confirmation: confirmation ?? null,
       decidedBy: decidedBy ?? (decision === undefined ? null : "policy"),
-      ...outcome,
-    });
+      ...(Object.keys(details).length > 0 && { details }),
+      ...(sandbox !== undefined && {
+        sandboxId: sandbox.id,
+        backend: sandbox.backend,
+        // Where there is a network, nobody has counted yet.
+        networkBytesSent: sandbox.hasNetwork ? null : 0,
+        networkBytesRecv: sandbox.hasNetwork ? null : 0,
+      }),
+      ...(ended !== undefined && {
+        // A call without a session has the name of the sandbox that was thrown away after it.
+        ...(this.#call.sessionId === undefined && { sessionId: ended.sessionId }),
+        executionTimeMs: ended.executionTimeMs,
+        exitCode: ended.exitCode,
+        memoryUsedMb: ended.memoryUsedMb,
+        cpuTimeMs: ended.cpuTimeMs,
+        filesRead: ended.filesRead ?? null,
+        filesWritten: ended.filesWritten,
+        filesDeleted: ended.filesDeleted,
+      }),
+    };
   }
-}
 
-/** Errors that say no rather than that something broke. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  "POLICY_DENIED",
-  "POLICY_UNENFORCEABLE",
-  "LIMIT_UNENFORCEABLE",
-  "BACKEND_TOO_WEAK",
-  "SANDBOX_DISABLED",
-]);
-
-function namesOf({ sessionId, agentId, orgId, role, tool, language }: CheckedCall) {
-  return { sessionId, agentId, orgId, role, tool, language };
+  /** Whoever counts must not be able to undo what is remembered. */
+  #count(action: (metrics: Metrics) => void): void {
+    if (this.#metrics === undefined) return;
+    try {
+      action(this.#metrics);
+    } catch (error) {
+      process.emitWarning(`A metric could not be counted: ${String(error)}`);
+    }
+  }
 }
 
 function textFieldsOf(call: CheckedCall) {

@@ -1,8 +1,10 @@
 import type { ConfirmationOutcome } from "../confirmation/index.js";
-import type { Decision, PolicyLimits } from "../policy/index.js";
+import type { Decision, PolicyLimits, PolicyRequest } from "../policy/index.js";
 import type { RiskAssessment, SecurityMode } from "../risk/index.js";
 import { RISK_LEVELS, type RiskLevel } from "../risk/levels.js";
+import { visible } from "../visible.js";
 import type { Attempt } from "./attempt.js";
+import { type CallPart, describeSurroundings, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";
 import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
 
@@ -34,10 +36,20 @@ export async function decideOnCall(
   attempt: Attempt,
   signal: AbortSignal,
 ): Promise<Decided> {
+  const roles = guards.policy?.policy.roles;
+  if (given.role === undefined && roles !== undefined && roles.size > 0) {
+    // Leaving the role out must not be a way around the rules of every role.
+    attempt.violated("role");
+    const names = [...roles.keys()].slice(0, 20).join(", ");
+    return refuse(
+      notRun(given, "denied", visible(`denied: the policy has roles, and the call names none (${names})`)),
+    );
+  }
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const decision = await guards.policy?.decide(requestOf(call));
+    const parts = partsOf(call);
+    const decision = await guards.policy?.decide(requestOf(call, parts));
     attempt.note({ decision }, call);
     if (decision?.verdict === "deny") {
       attempt.violated(decision.reason);
@@ -46,7 +58,7 @@ export async function decideOnCall(
     }
 
     const securityMode = stricterMode(guards.securityMode, decision?.securityMode);
-    const risk = securityMode === undefined ? undefined : await assessCall(call);
+    const risk = securityMode === undefined ? undefined : await assessParts(parts);
     attempt.note({ risk });
     if (risk !== undefined && decision?.maxRisk !== undefined && isAbove(risk.level, decision.maxRisk)) {
       attempt.violated("risk");
@@ -63,7 +75,7 @@ export async function decideOnCall(
     const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
     if (!asks) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
 
-    const outcome = await ask(call, plan, guards, call.signal ?? signal);
+    const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
     if (!outcome.approved) {
       attempt.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
       if (outcome.cause !== "cancelled") attempt.violated("confirmation");
@@ -78,15 +90,31 @@ export async function decideOnCall(
       decidedBy: outcome.by ?? "somebody",
     });
     if (!outcome.edited) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
-    if (edits === MAX_EDITS) return refuse(notRun(call, "rejected", `It was edited ${MAX_EDITS} times`));
+    if (edits === MAX_EDITS - 1) {
+      const confirmation = { approved: false, edited: true };
+      return refuse({ ...notRun(call, "rejected", `It was edited ${MAX_EDITS} times`), confirmation });
+    }
     call = withText(call, outcome.code);
   }
 }
 
-/** The parsers are loaded when there is something to parse. */
-async function assessCall(call: CheckedCall): Promise<RiskAssessment> {
+/** The worst of all parts. The parsers are loaded when there is something to parse. */
+async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
   const { assess } = await import("../risk/index.js");
-  return assess(textOf(call), languageOf(call));
+  const [main, ...others] = await Promise.all(
+    parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),
+  );
+  const risks = [main!.risk, ...others.map(({ risk }) => risk)];
+  const named = others.flatMap(({ name, risk }) =>
+    risk.findings.map((each) => ({ ...each, excerpt: `${visible(name)}: ${each.excerpt}` })),
+  );
+  return {
+    ...main!.risk,
+    level: risks.map(({ level }) => level).reduce((worst, each) => (isAbove(each, worst) ? each : worst)),
+    findings: [...main!.risk.findings, ...named],
+    parsed: risks.every(({ parsed }) => parsed),
+    detectedPatterns: [...new Set(risks.flatMap(({ detectedPatterns }) => detectedPatterns))].sort(),
+  };
 }
 
 function refuse(result: ToolResult): Decided {
@@ -100,16 +128,19 @@ function confirmationOf(
   return { approved: true, edited: agreed.edited, ...(agreed.by !== undefined && { by: agreed.by }) };
 }
 
-function requestOf(call: CheckedCall) {
+function requestOf(call: CheckedCall, [main, ...scripts]: readonly CallPart[]): PolicyRequest {
+  const paths = [
+    ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
+    ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
+  ];
+  const isCommand = call.code === undefined;
   return {
     tool: call.tool,
     role: call.role,
     language: call.language,
-    code: call.code,
-    command: call.command,
-    argv: call.argv,
-    paths: Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
-    timeoutMs: call.timeoutMs,
+    ...(isCommand ? { command: main!.text } : { code: main!.text }),
+    scripts: scripts.map(({ text, language }) => ({ code: text, language })),
+    paths,
   };
 }
 
@@ -142,6 +173,7 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
         },
       }),
       limits: { ...plan.limits },
+      surroundings: describeSurroundings(call),
       backend: call.backend,
     },
     { signal },
@@ -158,4 +190,10 @@ function stricterMode(
 ): SecurityMode | undefined {
   if (one === "strict" || other === "strict") return "strict";
   return one ?? other;
+}
+
+/** Aborts with the first of two; older Nodes watch the caller's own only. */
+function eitherSignal(own: AbortSignal | undefined, sink: AbortSignal): AbortSignal {
+  if (own === undefined) return sink;
+  return typeof AbortSignal.any === "function" ? AbortSignal.any([own, sink]) : own;
 }

@@ -15,6 +15,8 @@ export interface Guards {
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
   readonly sandboxes: LiveSandboxes;
+  /** Throws when sandboxes are switched off, or the manager is closed. */
+  readonly assertUsable: () => void;
   /** The session that a key stands for, by the manager's mode. */
   readonly nameOf: (sessionId: string) => string;
   /** Of this call, from the caller of the library. */

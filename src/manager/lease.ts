@@ -9,12 +9,13 @@ import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { Plan } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
-import { strictestLimits } from "./limits.js";
+import { checkLimits, strictestLimits } from "./limits.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** A sandbox that a call may use until it lets it go. */
 export interface Lease {
   readonly sandbox: Sandbox;
+  readonly about: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
   release(): Promise<void>;
 }
 
@@ -22,9 +23,10 @@ export interface Lease {
 export async function acquireSandbox(
   call: CheckedCall,
   plan: Plan,
-  { backend }: ChosenBackend,
+  { backend, probe }: ChosenBackend,
   { sandboxes, nameOf, limits: own }: Pick<Guards, "sandboxes" | "nameOf" | "limits">,
 ): Promise<Lease> {
+  if (own !== undefined) checkLimits(own);
   const limits = sandboxLimits(plan.limits, { ...sandboxes.requestedLimits, ...own }, own);
   const options = {
     limits,
@@ -32,12 +34,18 @@ export async function acquireSandbox(
     ...(call.backend !== undefined && { backend: backend.name }),
   };
   try {
+    const hasNetwork = probe.capabilities.network !== "none";
+    const lease = (sandbox: Sandbox, release: () => Promise<void>): Lease => ({
+      sandbox,
+      about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
+      release,
+    });
     if (call.sessionId !== undefined) {
-      const sandbox = await sandboxes.getExactly(nameOf(call.sessionId), options);
-      return { sandbox, release: async () => undefined };
+      const { sandbox, release } = await sandboxes.lease(nameOf(call.sessionId), options);
+      return lease(sandbox, async () => release());
     }
     const sandbox = await sandboxes.start(`once-${randomBytes(4).toString("hex")}`, options);
-    return { sandbox, release: () => sandboxes.retire(sandbox) };
+    return lease(sandbox, () => sandboxes.retire(sandbox));
   } catch (error) {
     throw asPolicyError(error, plan);
   }

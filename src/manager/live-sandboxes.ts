@@ -41,6 +41,12 @@ interface Entry {
   readonly limits: Limits;
   readonly backend: string;
   readonly sandbox: Promise<Sandbox>;
+  /** Once it has started. */
+  running?: Sandbox;
+  /** Tool calls that use it now. */
+  leases: number;
+  /** It makes way for another one; resolves when it is gone. */
+  leaving?: Promise<void>;
 }
 
 const MAX_RETIRING = 4;
@@ -59,6 +65,8 @@ export class LiveSandboxes {
   /** Sandboxes whose empty directory the next one may have. */
   readonly #recycled = new WeakSet<Sandbox>();
   readonly #chosen = new Map<string, Promise<ChosenBackend>>();
+  /** What "auto" and other names turned out to be. */
+  readonly #names = new Map<string, string>();
   #reaping: Promise<void> | undefined;
   #expiry: NodeJS.Timeout | undefined;
   #forgetSignals: (() => void) | undefined;
@@ -81,7 +89,10 @@ export class LiveSandboxes {
       this.#options.assertUsable();
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
       checkSameLimits(entry.limits, options.limits);
-      if (options.backend !== undefined && options.backend !== entry.backend) throw otherBackend(entry);
+      if (entry.leaving !== undefined) {
+        await entry.leaving;
+        continue;
+      }
       // One caller's signal lets that caller go; the start is everybody's.
       const sandbox = await unlessAborted(entry.sandbox, options.signal);
       sandbox.touch();
@@ -92,17 +103,53 @@ export class LiveSandboxes {
     }
   }
 
-  /** The same, but an idle sandbox with other limits or of another backend makes way for a new one. */
-  async getExactly(name: string, options: StartOptions): Promise<Sandbox> {
-    const entry = this.#entries.get(name);
-    const backend = options.backend ?? this.#options.backend;
-    if (entry !== undefined && !(entry.backend === backend && sameLimits(entry.limits, options.limits))) {
-      const sandbox = await entry.sandbox.catch(() => undefined);
-      if (sandbox !== undefined && sandbox.activeExecutions > 0) throw busy();
-      await sandbox?.stop();
-      this.#forget(entry);
+  /**
+   * The same until it is released. An idle sandbox with other limits or of another backend makes way for a new one;
+   * one that somebody has leased, or that runs something, does not.
+   */
+  async lease(name: string, options: StartOptions): Promise<{ sandbox: Sandbox; release: () => void }> {
+    for (;;) {
+      this.#options.assertUsable();
+      const known = this.#entries.get(name);
+      if (known?.leaving !== undefined) await known.leaving;
+      else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
+      else {
+        // From here to the end of the lease nobody else can send it away.
+        const entry = known ?? this.#startEntry(name, options);
+        entry.leases++;
+        const release = () => {
+          entry.leases--;
+        };
+        try {
+          const sandbox = await unlessAborted(entry.sandbox, options.signal);
+          sandbox.touch();
+          if (sandbox.isRunning) return { sandbox, release };
+          await sandbox.stop();
+          this.#forget(entry);
+        } catch (error) {
+          release();
+          throw error;
+        }
+        release();
+      }
     }
-    return this.get(name, options);
+  }
+
+  #fits(entry: Entry, { limits, backend = this.#options.backend }: StartOptions): boolean {
+    const nameOf = (each: string) => this.#names.get(each) ?? each;
+    return nameOf(entry.backend) === nameOf(backend) && sameLimits(entry.limits, limits);
+  }
+
+  /** Stops an idle sandbox. Those who ask for the session meanwhile wait for that. */
+  async #makeWay(entry: Entry): Promise<void> {
+    if (entry.leases > 0 || (entry.running?.activeExecutions ?? 0) > 0) throw busy();
+    entry.leaving = entry.sandbox
+      .then(
+        (sandbox) => sandbox.stop(),
+        () => undefined,
+      )
+      .finally(() => this.#forget(entry));
+    await entry.leaving;
   }
 
   /** A sandbox of its own whose files go with it. */
@@ -123,7 +170,7 @@ export class LiveSandboxes {
     this.#recycled.add(sandbox);
     const retired = sandbox.stop();
     this.#retiring.add(retired);
-    // One that fails stays, for `cleanupAll` to report.
+    // One that fails stays, for the next `cleanupAll` to report.
     retired.then(
       () => this.#retiring.delete(retired),
       () => undefined,
@@ -164,6 +211,7 @@ export class LiveSandboxes {
       ...this.#retiring,
       this.#reaping,
     ]);
+    this.#retiring.clear();
     const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
     for (const entry of entries) {
       this.#forget(entry);
@@ -190,7 +238,10 @@ export class LiveSandboxes {
     if (known !== undefined) return known;
     const chosen = chooseBackend(name, this.#options.stateDir, this.#config);
     this.#chosen.set(name, chosen);
-    chosen.catch(() => this.#chosen.delete(name));
+    chosen.then(
+      ({ backend }) => this.#names.set(name, backend.name),
+      () => this.#chosen.delete(name),
+    );
     return chosen;
   }
 
@@ -206,7 +257,21 @@ export class LiveSandboxes {
 
   #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>): Entry {
     const backend = options.backend ?? this.#options.backend;
-    return { key, startedAt: Date.now(), limits: options.limits ?? {}, backend, sandbox };
+    const entry: Entry = {
+      key,
+      startedAt: Date.now(),
+      limits: options.limits ?? {},
+      backend,
+      sandbox,
+      leases: 0,
+    };
+    sandbox.then(
+      (running) => {
+        entry.running = running;
+      },
+      () => undefined,
+    );
+    return entry;
   }
 
   #startEntry(key: string, options: StartOptions): Entry {
@@ -288,12 +353,6 @@ export class LiveSandboxes {
         .catch(() => undefined);
     }
   }
-}
-
-function otherBackend({ backend }: Entry): SandboxError {
-  return new SandboxError("INVALID_ARGUMENT", `This session's sandbox runs on the backend ${backend}`, {
-    hint: "cleanupSession stops it; the next getSandbox may start it on another one.",
-  });
 }
 
 function busy(): SandboxError {

@@ -15,8 +15,11 @@ export async function routeCall(
   const chosen = await sandboxes.backend(call.backend);
   const { name } = chosen.backend;
   const { capabilities } = chosen.probe;
-  const required = requiredIsolation(plan);
   const isolation = isolationOf(capabilities);
+  // A call may ask for stronger walls than the manager's, never for weaker ones.
+  const own = isolationOf((await sandboxes.backend()).probe.capabilities);
+  const required =
+    call.backend === undefined ? requiredIsolation(plan) : stronger(requiredIsolation(plan), own);
   if (!isAtLeast(isolation, required)) {
     const level = plan.risk?.level;
     throw new SandboxError(
@@ -29,10 +32,13 @@ export async function routeCall(
   return chosen;
 }
 
-function requiredIsolation({ risk, securityMode, decision }: Plan): Isolation {
-  // Without a look at it, only what the policy calls inert may run outside walls.
-  if (risk === undefined || securityMode === undefined) return decision === undefined ? "none" : "process";
-  return getRequiredSandbox(risk, securityMode);
+/** What the code asks for; where nobody looked at it, whatever the manager has. */
+function requiredIsolation({ risk, securityMode }: Plan): Isolation {
+  return risk === undefined || securityMode === undefined ? "none" : getRequiredSandbox(risk, securityMode);
+}
+
+function stronger(one: Isolation, other: Isolation): Isolation {
+  return isAtLeast(one, other) ? one : other;
 }
 
 /** How strong a backend's walls are. One that only says that it isolates counts as the weakest that does. */

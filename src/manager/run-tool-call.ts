@@ -16,7 +16,9 @@ export async function runToolCall(
   // 1. The request, written down before anything can happen.
   const attempt = Attempt.begin(nameCall(request), guards.audit, guards.metrics);
   try {
+    guards.assertUsable();
     const given = checkToolCall(request);
+    attempt.note({}, given);
 
     // 2. May this role do this? What would the code reach for? Does a person agree?
     const decided = await decideOnCall(given, guards, attempt, sink.signal);
@@ -24,14 +26,16 @@ export async function runToolCall(
     const { call, plan } = decided;
 
     // 3. A sandbox that is strong enough and enforces every limit: an idle one of the session, or a new one.
-    const backend = await routeCall(call, plan, guards);
-    const lease = await acquireSandbox(call, plan, backend, guards);
+    const chosen = await routeCall(call, plan, guards);
+    const lease = await acquireSandbox(call, plan, chosen, guards);
+    attempt.note({ sandbox: lease.about });
     try {
       // 4. The workspace.
       await placeFiles(lease.sandbox, call);
 
       // 5. Run; output streams to the caller as it happens.
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
+      attempt.note({ ended });
 
       // 6. What it left.
       const outputFiles = await collectFiles(lease.sandbox, call);

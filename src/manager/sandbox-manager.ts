@@ -10,7 +10,6 @@ import type { Policy } from "../policy/index.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
 import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
 import { Execution } from "../sandbox/execution.js";
-import { findLanguage } from "../sandbox/languages.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
 import { validateSessionKey } from "../workspace/index.js";
@@ -60,6 +59,9 @@ export interface GetSandboxOptions {
   readonly limits?: Limits;
   readonly signal?: AbortSignal;
 }
+
+/** On a busy machine the answer may take a while; a record without it is worth less. */
+const READS_TIMEOUT_MS = 2000;
 
 /** Makes sandboxes, hands out the same one per session, runs tool calls in them, and cleans up after them. */
 export class SandboxManager {
@@ -114,11 +116,8 @@ export class SandboxManager {
    * `stream: true` iterate it for its events.
    */
   execute(call: ToolCall): Execution<ToolResult> {
-    const { sessionId = this.#options.sessionId, ...rest } = call;
-    return new Execution(call.stream ?? false, async (sink) => {
-      this.#assertUsable();
-      return runToolCall({ ...rest, sessionId }, this.#guards, sink);
-    });
+    const named = call?.sessionId === undefined ? { ...call, sessionId: this.#options.sessionId } : call;
+    return new Execution(call?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
   }
 
   /** Runs a program; a short form of `execute`. */
@@ -133,13 +132,8 @@ export class SandboxManager {
 
   /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
   async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
-    const { limits, ...rest } = options;
-    findLanguage(rest.language);
-    if (limits !== undefined) checkLimits(limits);
-    return new Execution(false, async (sink) => {
-      this.#assertUsable();
-      return runToolCall(rest, { ...this.#guards, limits }, sink);
-    });
+    const { limits, ...call } = options;
+    return new Execution(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 
   /**
@@ -199,9 +193,12 @@ export class SandboxManager {
     this.#closed = true;
     this.#guards.confirmations.close();
     this.#forgetAlerts?.();
-    do await this.cleanupAll();
-    while (this.#sandboxes.size > 0);
-    this.#accessWatcher?.close();
+    try {
+      do await this.cleanupAll();
+      while (this.#sandboxes.size > 0);
+    } finally {
+      this.#accessWatcher?.close();
+    }
   }
 
   /** The same, by the name that document [2] gave it. */
@@ -219,7 +216,7 @@ export class SandboxManager {
   }
 
   #watcher(): AccessWatcher {
-    this.#accessWatcher ??= new AccessWatcher(findPrebuilt().guest);
+    this.#accessWatcher ??= new AccessWatcher(findPrebuilt().guest, { timeoutMs: READS_TIMEOUT_MS });
     return this.#accessWatcher;
   }
 
@@ -236,6 +233,7 @@ export class SandboxManager {
       audit,
       metrics,
       sandboxes: this.#sandboxes,
+      assertUsable: () => this.#assertUsable(),
       nameOf: (sessionId) => this.#nameFor(sessionId),
       limits: undefined,
     };

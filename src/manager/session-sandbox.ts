@@ -1,3 +1,4 @@
+import { SandboxError } from "../errors.js";
 import type { Execution } from "../sandbox/execution.js";
 import type { SandboxFiles } from "../sandbox/files.js";
 import type { ExecutionResult } from "../sandbox/result.js";
@@ -16,6 +17,7 @@ export class SessionSandbox {
 
   /** Without a key the files go with the scope; with one they stay for the next. */
   static async open(key?: string, options: SandboxManagerOptions = {}): Promise<SessionSandbox> {
+    assertUnguarded(options);
     const manager = new SandboxManager(options);
     try {
       const sandbox = await manager.getSandbox(key ?? "session", { ephemeral: key === undefined });
@@ -58,4 +60,14 @@ export async function runCodeOnce(
   } finally {
     await manager.close();
   }
+}
+
+/** A scope hands out the sandbox itself: guards that nobody would ask are refused, not ignored. */
+function assertUnguarded(options: SandboxManagerOptions): void {
+  const guards = ["policy", "securityMode", "confirmation", "audit", "metrics"] as const;
+  const given = guards.find((name) => options[name] !== undefined);
+  if (given === undefined) return;
+  throw new SandboxError("INVALID_ARGUMENT", `A SessionSandbox takes no ${given}: it runs your own code`, {
+    hint: "For an agent's calls make a SandboxManager and use execute.",
+  });
 }

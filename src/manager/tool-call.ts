@@ -5,6 +5,7 @@ import type { RiskAssessment } from "../risk/index.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions } from "../sandbox/sandbox.js";
 import { type Collected, validateSessionKey } from "../workspace/index.js";
+import { parseInnerPath } from "../workspace/relative-path.js";
 
 /** What an agent wants done, and in whose name. */
 export interface ToolCall extends ExecOptions {
@@ -52,9 +53,9 @@ export type CheckedCall = ToolCall & { readonly tool: string };
 
 export const MAX_CODE_BYTES = 8 * 1024 * 1024;
 
-/** Refuses what no policy could decide about. */
+/** Refuses what no policy could decide about. What it returns is a copy: what is approved is what runs. */
 export function checkToolCall(given: ToolCall): CheckedCall {
-  const call = { ...given, tool: toolOf(given) };
+  const call = copyOf(given);
   const kinds = [call.code, call.command, call.argv].filter((each) => each !== undefined);
   if (kinds.length !== 1) {
     throw invalid(
@@ -62,21 +63,21 @@ export function checkToolCall(given: ToolCall): CheckedCall {
       'For example { language: "python", code: "print(1)" } or { command: "ls -la" }.',
     );
   }
-  if (call.code !== undefined && (typeof call.code !== "string" || typeof call.language !== "string")) {
+  for (const name of TEXTS) {
+    if (call[name] !== undefined && !isText(call[name]))
+      throw invalid(`${name} must be text`, "Leave it out, or pass a string.");
+  }
+  if (call.code !== undefined && call.language === undefined) {
     throw invalid(
       "A program takes a language and its code, both as text",
       'For example { language: "python", code: "print(1)" }.',
     );
   }
-  if (call.argv !== undefined && !(Array.isArray(call.argv) && call.argv.every(isText) && call.argv[0])) {
+  if (call.argv !== undefined && !call.argv[0]) {
     throw invalid(
       "A command is a list of texts, the program first",
       'Pass the program and its arguments: ["ls", "-la"].',
     );
-  }
-  for (const name of ["command", "tool", "role", "agentId", "orgId"] as const) {
-    if (call[name] !== undefined && !isText(call[name]))
-      throw invalid(`${name} must be text`, "Leave it out, or pass a string.");
   }
   const text = textOf(call);
   if (text.length > MAX_CODE_BYTES || Buffer.byteLength(text) > MAX_CODE_BYTES) {
@@ -88,18 +89,81 @@ export function checkToolCall(given: ToolCall): CheckedCall {
       "Write it as an escape of the language.",
     );
   }
+  for (const path of [...Object.keys(call.files ?? {}), ...(call.outputFiles ?? [])]) parseInnerPath(path);
   if (call.sessionId !== undefined) validateSessionKey(call.sessionId);
   return call;
 }
 
+const TEXTS = [
+  "code",
+  "command",
+  "language",
+  "filename",
+  "cwd",
+  "tool",
+  "role",
+  "agentId",
+  "orgId",
+  "backend",
+] as const;
+
+function copyOf(given: ToolCall): CheckedCall {
+  if (typeof given !== "object" || given === null) {
+    throw invalid("A tool call is an object", 'For example { language: "python", code: "print(1)" }.');
+  }
+  const { args, argv, outputFiles, env, files, stdin, ...rest } = given;
+  return {
+    ...rest,
+    tool: toolOf(given),
+    ...(args !== undefined && { args: listOf("args", args) }),
+    ...(argv !== undefined && { argv: listOf("argv", argv) }),
+    ...(outputFiles !== undefined && { outputFiles: listOf("outputFiles", outputFiles) }),
+    ...(env !== undefined && { env: recordOf("env", env, isText) as Record<string, string> }),
+    ...(files !== undefined && {
+      files: recordOf("files", files, isContent) as Record<string, string | Uint8Array>,
+    }),
+    ...(stdin !== undefined && { stdin: stdin instanceof Uint8Array ? Uint8Array.from(stdin) : stdin }),
+  };
+}
+
+function listOf(name: string, value: unknown): string[] {
+  if (Array.isArray(value) && value.every(isText)) return [...value];
+  throw invalid(`${name} must be a list of texts`, 'For example ["a", "b"].');
+}
+
+function recordOf(
+  name: string,
+  value: unknown,
+  isValue: (each: unknown) => boolean,
+): Record<string, unknown> {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isRecord && Object.values(value).every(isValue)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([key, each]) => [
+        key,
+        each instanceof Uint8Array ? Uint8Array.from(each) : each,
+      ]),
+    );
+  }
+  throw invalid(
+    `${name} must be an object with texts${name === "files" ? " or bytes" : ""}`,
+    'For example { "NAME": "value" }.',
+  );
+}
+
+function isContent(value: unknown): boolean {
+  return isText(value) || value instanceof Uint8Array;
+}
+
 /** What can be said of a call that may make no sense at all: texts only, and few of them. */
-export function nameCall(call: ToolCall): CheckedCall {
+export function nameCall(given: ToolCall): CheckedCall {
+  const call: ToolCall = typeof given === "object" && given !== null ? given : {};
   const text = (name: keyof ToolCall) => {
     const value = call[name];
     return typeof value === "string" ? value : undefined;
   };
   return {
-    tool: text("tool") ?? toolOf(call),
+    tool: text("tool") ?? (text("code") === undefined ? "shell_exec" : "code_run"),
     sessionId: text("sessionId"),
     agentId: text("agentId"),
     orgId: text("orgId"),
@@ -124,7 +188,7 @@ export function languageOf(call: ToolCall): string {
 }
 
 /** An argument as a shell would have to be given it. */
-function quote(given: string): string {
+export function quote(given: string): string {
   const argument = String(given);
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }

@@ -46,20 +46,28 @@ export async function checkCommands(request: PolicyRequest, layers: Layers): Pro
 }
 
 /** Everything that a request runs: it may name a command, words and code at once. */
-async function programsOf({ command, argv, code, language = "" }: PolicyRequest): Promise<ShellProgram[]> {
-  const { findCommands, findCommandsOfArgv, findCommandsOfCode } = await import("../syntax/index.js");
+async function programsOf({
+  command,
+  argv,
+  code,
+  language = "",
+  scripts = [],
+}: PolicyRequest): Promise<ShellProgram[]> {
+  const { findCommands, findCommandsOfArgv } = await import("../syntax/index.js");
   const programs: ShellProgram[] = [];
   if (command !== undefined) programs.push(await findCommands(command));
   if (argv !== undefined) programs.push(await findCommandsOfArgv(argv));
-  if (code === undefined) return programs;
-  const known = languageName(language);
-  const what = `there is no parser for ${JSON.stringify(language.slice(0, 40))}`;
-  programs.push(
-    known === undefined
-      ? { commands: [], problems: [{ line: 1, column: 1, what }] }
-      : await findCommandsOfCode(code, known),
-  );
+  if (code !== undefined) programs.push(await commandsOfCode(code, language));
+  for (const script of scripts) programs.push(await commandsOfCode(script.code, script.language));
   return programs;
+}
+
+async function commandsOfCode(code: string, language: string): Promise<ShellProgram> {
+  const { findCommandsOfCode } = await import("../syntax/index.js");
+  const known = languageName(language);
+  if (known !== undefined) return findCommandsOfCode(code, known);
+  const what = `there is no parser for ${JSON.stringify(language.slice(0, 40))}`;
+  return { commands: [], problems: [{ line: 1, column: 1, what }] };
 }
 
 interface Rules {

@@ -24,7 +24,7 @@ export function findContradictions(policy: Policy): Contradiction[] {
     blockContradictions,
   );
   const critical = [...policy.tools].flatMap(([name, block]) => criticalContradictions(name, block));
-  return [...sandboxContradictions(policy), ...roles, ...blocks, ...critical];
+  return [...sandboxContradictions(policy), ...unenforceablePaths(policy), ...roles, ...blocks, ...critical];
 }
 
 function runsCode(name: string): boolean {
@@ -51,6 +51,21 @@ function sandboxContradictions({ default: base, tools, roles }: Policy): Contrad
     refuse(settings.sandbox_enabled, own.find(({ value }) => runsCode(value))?.value);
   }
   return found;
+}
+
+/** A program opens what it likes in its workspace: a list of the only paths it may use would be a promise nobody keeps. */
+function unenforceablePaths({ tools }: Policy): Contradiction[] {
+  return [...tools].flatMap(([name, { settings }]) =>
+    settings.allowed_paths === undefined || !runsCode(name)
+      ? []
+      : [
+          {
+            rule: settings.allowed_paths.rule,
+            message: `${name} runs code, which may open every file of its workspace`,
+            hint: "allowed_paths is for tools that read and write files; put what must stay out of reach elsewhere.",
+          },
+        ],
+  );
 }
 
 function blockContradictions({ settings }: RuleBlock): Contradiction[] {

@@ -11,6 +11,8 @@ export interface PolicyRequest {
   readonly command?: string | undefined;
   /** A command without a shell. */
   readonly argv?: readonly string[] | undefined;
+  /** Further programs that come along with it, such as input files. */
+  readonly scripts?: readonly { readonly language: string; readonly code: string }[] | undefined;
   readonly paths?: readonly { readonly path: string; readonly access: "read" | "write" }[] | undefined;
   readonly domains?: readonly string[] | undefined;
 }

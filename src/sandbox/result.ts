@@ -37,6 +37,8 @@ export interface ExecutionResult {
   readonly filesDeleted: readonly string[];
   /** Left out: nobody looked, because nobody asked for it or this backend cannot tell. */
   readonly filesRead?: readonly string[];
+  /** True when more was read than is listed. */
+  readonly filesReadTruncated?: boolean;
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
@@ -50,6 +52,7 @@ interface ResultContext {
   readonly filesWritten: readonly string[];
   readonly filesDeleted: readonly string[];
   readonly filesRead?: readonly string[];
+  readonly filesReadTruncated?: boolean;
   readonly timeoutMs: number;
 }
 

@@ -66,6 +66,7 @@ interface FilesTouched {
   readonly written: readonly string[];
   readonly deleted: readonly string[];
   readonly read: readonly string[] | undefined;
+  readonly readTruncated: boolean | undefined;
 }
 
 /** A running sandbox of one session. */
@@ -296,7 +297,8 @@ export class Sandbox {
       );
       const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
       const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
-      return this.#result(outcome, { ...changes, read }, options.timeoutMs);
+      const touched = { ...changes, read, readTruncated: reads?.truncated };
+      return this.#result(outcome, touched, options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);
@@ -317,6 +319,7 @@ export class Sandbox {
       filesWritten: changes?.written ?? [],
       filesDeleted: changes?.deleted ?? [],
       ...(changes?.read !== undefined && { filesRead: changes.read }),
+      ...(changes?.readTruncated === true && { filesReadTruncated: true }),
       timeoutMs,
     });
   }

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { LANGUAGES } from "../sandbox/languages.js";
+import { type CheckedCall, languageOf, quote, textOf } from "./tool-call.js";
+
+/** A part of a call that carries code. */
+export interface CallPart {
+  /** Empty for the program or command itself, otherwise the path of an input file. */
+  readonly name: string;
+  readonly text: string;
+  readonly language: string;
+}
+
+const MAX_SCRIPT_BYTES = 256 * 1024;
+
+/** Everything a call brings along that is or may become code: nothing of it goes past policy, risk and person. */
+export function partsOf(call: CheckedCall): CallPart[] {
+  const isShell = isShellLanguage(languageOf(call));
+  const main = { name: "", text: isShell ? inContext(call) : textOf(call), language: languageOf(call) };
+  const surroundings = isShell ? "" : exportsOf(call).trim();
+  return [
+    main,
+    ...(surroundings === "" ? [] : [{ name: "environment", text: surroundings, language: "bash" }]),
+    ...scriptsOf(call),
+  ];
+}
+
+/** Facts for the record that are no code: hashes instead of content. */
+export function surroundingsOf(call: CheckedCall): Record<string, string> | undefined {
+  const facts = {
+    ...(call.cwd !== undefined && { cwd: call.cwd }),
+    ...(call.env !== undefined && { env: Object.keys(call.env).sort().join(",") }),
+    ...(call.args !== undefined && call.args.length > 0 && { args: call.args.map(quote).join(" ") }),
+    ...(call.stdin !== undefined && { stdin: isText(call.stdin) ? hash(call.stdin) : "stream" }),
+    ...(call.files !== undefined && { files: hashOfFiles(call.files) }),
+    ...(call.outputFiles !== undefined && { output_files: call.outputFiles.join(",") }),
+  };
+  return Object.keys(facts).length === 0 ? undefined : facts;
+}
+
+/** What else a person should see, as text. */
+export function describeSurroundings(call: CheckedCall): Record<string, string> {
+  const shown = new Map<string, string>();
+  if (call.cwd !== undefined) shown.set("directory", call.cwd);
+  for (const [name, value] of Object.entries(call.env ?? {})) shown.set(`variable ${name}`, value);
+  if (call.args !== undefined && call.args.length > 0) shown.set("arguments", call.args.map(quote).join(" "));
+  if (call.stdin !== undefined)
+    shown.set("input", isText(call.stdin) ? decode(call.stdin) : "a stream that nobody has read yet");
+  for (const [path, content] of Object.entries(call.files ?? {})) shown.set(`file ${path}`, decode(content));
+  return Object.fromEntries(shown);
+}
+
+/** A shell's text as it will run: with its variables, its directory and its input. Lines keep their numbers. */
+function inContext(call: CheckedCall): string {
+  const directory = call.cwd === undefined ? "" : `cd ${quote(call.cwd)}; `;
+  const before = `${exportsOf(call)}${directory}`;
+  if (call.stdin === undefined) return before + textOf(call);
+  // What comes as a stream is only known when it runs.
+  if (!isText(call.stdin)) return `${before}{ ${textOf(call)}\n} <<< "$SKERRY_UNKNOWN_INPUT"`;
+  const end = `SKERRY_INPUT_${hash(call.stdin).slice(7, 39)}`;
+  return `${before}{ ${textOf(call)}\n} <<'${end}'\n${decode(call.stdin)}\n${end}\n`;
+}
+
+function exportsOf({ env }: CheckedCall): string {
+  return Object.entries(env ?? {})
+    .map(([name, value]) => (/^[A-Za-z_]\w*$/.test(name) ? `export ${name}=${quote(value)}; ` : ""))
+    .join("");
+}
+
+/** Input files that a program could run: by their name, by their first line, or because a shell's text names them. */
+function scriptsOf(call: CheckedCall): CallPart[] {
+  const shellText = isShellLanguage(languageOf(call)) ? textOf(call) : "";
+  return Object.entries(call.files ?? {}).flatMap(([path, content]) => {
+    const text = decode(content);
+    const isNamed = shellText.includes(path.split("/").at(-1)!);
+    const language = scriptLanguage(path, text) ?? (isNamed ? "bash" : undefined);
+    return language === undefined ? [] : [{ name: path, text, language }];
+  });
+}
+
+function isShellLanguage(name: string): boolean {
+  const lower = name.toLowerCase();
+  return LANGUAGES.some((each) => each.name === "bash" && [each.name, ...each.aliases].includes(lower));
+}
+
+function scriptLanguage(path: string, text: string): string | undefined {
+  const extension = /\.[^./]+$/.exec(path)?.[0].toLowerCase();
+  const byName = LANGUAGES.find(
+    ({ extensions }) => extension !== undefined && extensions.includes(extension),
+  );
+  if (byName !== undefined) return byName.name;
+  const first = /^#!\s*(\S+)(?:\s+(\S+))?/.exec(text.slice(0, 200));
+  if (first === null) return undefined;
+  const program = [first[2], first[1]]
+    .find((word) => word !== undefined)!
+    .split("/")
+    .at(-1)!;
+  const known = LANGUAGES.find(({ name, aliases }) =>
+    [name, ...aliases].some((each) => program.startsWith(each)),
+  );
+  return known?.name ?? "bash";
+}
+
+function decode(content: string | Uint8Array): string {
+  if (typeof content === "string") return content.slice(0, MAX_SCRIPT_BYTES + 1);
+  return Buffer.from(
+    content.buffer,
+    content.byteOffset,
+    Math.min(content.byteLength, MAX_SCRIPT_BYTES + 1),
+  ).toString("utf8");
+}
+
+function isText(value: unknown): value is string | Uint8Array {
+  return typeof value === "string" || value instanceof Uint8Array;
+}
+
+function hash(content: string | Uint8Array): string {
+  return `sha256:${createHash("sha256").update(content).digest("hex")}`;
+}
+
+function hashOfFiles(files: Readonly<Record<string, string | Uint8Array>>): string {
+  const whole = createHash("sha256");
+  for (const [path, content] of Object.entries(files)) whole.update(JSON.stringify([path, hash(content)]));
+  return `${Object.keys(files).length} files, sha256:${whole.digest("hex")}`;
+}
