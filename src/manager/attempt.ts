@@ -47,7 +47,13 @@ export class Attempt {
   static begin(call: CheckedCall, audit: AuditLogger | undefined, metrics: Metrics | undefined): Attempt {
     const { sessionId, agentId, orgId, role, tool, language } = call;
     const names = { sessionId, agentId, orgId, role, tool, language };
-    return new Attempt(call, audit?.begin({ ...names, ...textFieldsOf(call) }), metrics);
+    try {
+      return new Attempt(call, audit?.begin({ ...names, ...textFieldsOf(call) }), metrics);
+    } catch (error) {
+      // Without a record it is counted at least.
+      count(metrics, (each) => each.recordExecution({ tool, language, status: "error", durationMs: 0 }));
+      throw error;
+    }
   }
 
   /** What was found out so far; a person may have changed the code as well. */
@@ -132,14 +138,18 @@ export class Attempt {
     };
   }
 
-  /** Whoever counts must not be able to undo what is remembered. */
   #count(action: (metrics: Metrics) => void): void {
-    if (this.#metrics === undefined) return;
-    try {
-      action(this.#metrics);
-    } catch (error) {
-      process.emitWarning(`A metric could not be counted: ${String(error)}`);
-    }
+    count(this.#metrics, action);
+  }
+}
+
+/** Whoever counts must not be able to undo what is remembered. */
+function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void): void {
+  if (metrics === undefined) return;
+  try {
+    action(metrics);
+  } catch (error) {
+    process.emitWarning(`A metric could not be counted: ${String(error)}`);
   }
 }
 

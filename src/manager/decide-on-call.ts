@@ -92,6 +92,8 @@ export async function decideOnCall(
     if (!outcome.edited) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
     if (edits === MAX_EDITS - 1) {
       const confirmation = { approved: false, edited: true };
+      attempt.note({ confirmation: "rejected" });
+      attempt.violated("confirmation");
       return refuse({ ...notRun(call, "rejected", `It was edited ${MAX_EDITS} times`), confirmation });
     }
     call = withText(call, outcome.code);

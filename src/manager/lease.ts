@@ -44,7 +44,10 @@ export async function acquireSandbox(
       const { sandbox, release } = await sandboxes.lease(nameOf(call.sessionId), options);
       return lease(sandbox, async () => release());
     }
-    const sandbox = await sandboxes.start(`once-${randomBytes(4).toString("hex")}`, options);
+    const sandbox = await sandboxes.start(`once-${randomBytes(4).toString("hex")}`, {
+      ...options,
+      leased: true,
+    });
     return lease(sandbox, () => sandboxes.retire(sandbox));
   } catch (error) {
     throw asPolicyError(error, plan);

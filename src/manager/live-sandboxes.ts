@@ -32,6 +32,8 @@ export interface StartOptions {
   /** Left out: the manager's. */
   readonly backend?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** A tool call's own: it is never idle, until it is retired. */
+  readonly leased?: boolean | undefined;
 }
 
 interface Entry {
@@ -88,11 +90,11 @@ export class LiveSandboxes {
     for (;;) {
       this.#options.assertUsable();
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
-      checkSameLimits(entry.limits, options.limits);
       if (entry.leaving !== undefined) {
         await entry.leaving;
         continue;
       }
+      checkSameLimits(entry.limits, options.limits);
       // One caller's signal lets that caller go; the start is everybody's.
       const sandbox = await unlessAborted(entry.sandbox, options.signal);
       sandbox.touch();
@@ -263,7 +265,7 @@ export class LiveSandboxes {
       limits: options.limits ?? {},
       backend,
       sandbox,
-      leases: 0,
+      leases: options.leased === true ? 1 : 0,
     };
     sandbox.then(
       (running) => {
@@ -345,7 +347,8 @@ export class LiveSandboxes {
     for (const entry of [...this.#entries.values(), ...this.#ephemeral]) {
       entry.sandbox
         .then((sandbox) => {
-          const idle = idleTimeoutMs !== null && now - sandbox.lastUsedAt >= idleTimeoutMs;
+          const mayBeIdle = entry.leases === 0 && idleTimeoutMs !== null;
+          const idle = mayBeIdle && now - sandbox.lastUsedAt >= idleTimeoutMs;
           const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
           return idle || old ? sandbox.stop() : undefined;
         })

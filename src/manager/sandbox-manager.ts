@@ -21,7 +21,7 @@ import { checkLimits } from "./limits.js";
 import { LiveSandboxes } from "./live-sandboxes.js";
 import { runToolCall } from "./run-tool-call.js";
 import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
-import type { ToolCall, ToolResult } from "./tool-call.js";
+import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
@@ -116,8 +116,10 @@ export class SandboxManager {
    * `stream: true` iterate it for its events.
    */
   execute(call: ToolCall): Execution<ToolResult> {
-    const named = call?.sessionId === undefined ? { ...call, sessionId: this.#options.sessionId } : call;
-    return new Execution(call?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
+    const copy = copyCall(call);
+    const isNamed = this.#options.sessionId === undefined || copy?.sessionId !== undefined;
+    const named = isNamed ? copy : { ...copy, sessionId: this.#options.sessionId };
+    return new Execution(copy?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
   }
 
   /** Runs a program; a short form of `execute`. */
@@ -132,7 +134,8 @@ export class SandboxManager {
 
   /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
   async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
-    const { limits, ...call } = options;
+    const { limits, ...given } = options;
+    const call = copyCall(given);
     return new Execution(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 

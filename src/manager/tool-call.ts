@@ -53,9 +53,15 @@ export type CheckedCall = ToolCall & { readonly tool: string };
 
 export const MAX_CODE_BYTES = 8 * 1024 * 1024;
 
-/** Refuses what no policy could decide about. What it returns is a copy: what is approved is what runs. */
+/** Refuses what no policy could decide about. Nobody else may hold the call that it takes: see `copyCall`. */
 export function checkToolCall(given: ToolCall): CheckedCall {
-  const call = copyOf(given);
+  if (typeof given !== "object" || given === null) {
+    throw invalid("A tool call is an object", 'For example { language: "python", code: "print(1)" }.');
+  }
+  for (const name of LISTS) checkList(name, given[name]);
+  checkRecord("env", given.env, isText);
+  checkRecord("files", given.files, isContent);
+  const call: CheckedCall = { ...given, tool: toolOf(given) };
   const kinds = [call.code, call.command, call.argv].filter((each) => each !== undefined);
   if (kinds.length !== 1) {
     throw invalid(
@@ -107,44 +113,45 @@ const TEXTS = [
   "backend",
 ] as const;
 
-function copyOf(given: ToolCall): CheckedCall {
-  if (typeof given !== "object" || given === null) {
-    throw invalid("A tool call is an object", 'For example { language: "python", code: "print(1)" }.');
+/**
+ * The call as it is now, for a caller who goes on to change his own. What makes no sense stays as it is, for
+ * `checkToolCall` to refuse; what cannot even be read becomes no call at all.
+ */
+export function copyCall(given: ToolCall): ToolCall {
+  if (typeof given !== "object" || given === null) return given;
+  try {
+    const call = { ...given } as Record<string, unknown>;
+    for (const name of LISTS) if (Array.isArray(call[name])) call[name] = [...call[name]];
+    for (const name of RECORDS) if (isRecord(call[name])) call[name] = copyRecord(call[name]);
+    call.stdin = copyContent(call.stdin);
+    return call;
+  } catch {
+    return undefined as unknown as ToolCall;
   }
-  const { args, argv, outputFiles, env, files, stdin, ...rest } = given;
-  return {
-    ...rest,
-    tool: toolOf(given),
-    ...(args !== undefined && { args: listOf("args", args) }),
-    ...(argv !== undefined && { argv: listOf("argv", argv) }),
-    ...(outputFiles !== undefined && { outputFiles: listOf("outputFiles", outputFiles) }),
-    ...(env !== undefined && { env: recordOf("env", env, isText) as Record<string, string> }),
-    ...(files !== undefined && {
-      files: recordOf("files", files, isContent) as Record<string, string | Uint8Array>,
-    }),
-    ...(stdin !== undefined && { stdin: stdin instanceof Uint8Array ? Uint8Array.from(stdin) : stdin }),
-  };
 }
 
-function listOf(name: string, value: unknown): string[] {
-  if (Array.isArray(value) && value.every(isText)) return [...value];
+const LISTS = ["args", "argv", "outputFiles"] as const;
+const RECORDS = ["env", "files"] as const;
+
+function copyRecord(record: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([key, each]) => [key, copyContent(each)]));
+}
+
+function copyContent(content: unknown): unknown {
+  return content instanceof Uint8Array ? Uint8Array.from(content) : content;
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function checkList(name: string, value: unknown): void {
+  if (value === undefined || (Array.isArray(value) && value.every(isText))) return;
   throw invalid(`${name} must be a list of texts`, 'For example ["a", "b"].');
 }
 
-function recordOf(
-  name: string,
-  value: unknown,
-  isValue: (each: unknown) => boolean,
-): Record<string, unknown> {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (isRecord && Object.values(value).every(isValue)) {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [
-        key,
-        each instanceof Uint8Array ? Uint8Array.from(each) : each,
-      ]),
-    );
-  }
+function checkRecord(name: string, value: unknown, isValue: (each: unknown) => boolean): void {
+  if (value === undefined || (isRecord(value) && Object.values(value).every(isValue))) return;
   throw invalid(
     `${name} must be an object with texts${name === "files" ? " or bytes" : ""}`,
     'For example { "NAME": "value" }.',
@@ -164,17 +171,28 @@ export function nameCall(given: ToolCall): CheckedCall {
   };
   return {
     tool: text("tool") ?? (text("code") === undefined ? "shell_exec" : "code_run"),
+  const { argv } = call;
     sessionId: text("sessionId"),
     agentId: text("agentId"),
     orgId: text("orgId"),
     role: text("role"),
     language: text("language"),
-    ...(text("code") !== undefined ? { code: text("code") } : { command: text("command") ?? textOf(call) }),
+    ...(text("code") !== undefined
+      ? { code: text("code") }
+      : { command: text("command") ?? (Array.isArray(argv) && argv.every(isText) ? textOf({ argv }) : "") }),
   };
 }
 
 function toolOf(call: ToolCall): string {
   return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
+function argvText({ argv }: ToolCall): string {
+  try {
+    return Array.isArray(argv) && argv.every(isText) ? argv.map(quote).join(" ") : "";
+  } catch {
+    return "";
+  }
+}
+
 }
 
 /** The text that is decided about, shown to a person and hashed into the audit record. */
