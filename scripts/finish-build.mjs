@@ -56,6 +56,8 @@ await build({
   external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client"],
   // A script from V8's cache has no way to import: what stays outside is required.
   supported: { "dynamic-import": false },
+  minifyWhitespace: true,
+  minifySyntax: true,
   define: { "import.meta.url": "__bundleUrl" },
   banner: { js: 'const __bundleUrl = require("node:url").pathToFileURL(__filename).href;' },
   logLevel: "error",

@@ -88,6 +88,11 @@ export async function loadPolicyFile(file: string): Promise<Policy> {
 
 /** Refuses options that would be ignored. */
 function checkGuardOptions(config: Config, { role, policy, confirm, dangerouslyApproveAll }: GuardOptions) {
+  if (config.sandbox.policy.role !== undefined && policyFileOf(config, policy) === undefined) {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+      hint: "Set sandbox.policy.file as well, or add --policy FILE.",
+    });
+  }
   if (role !== undefined && policyFileOf(config, policy) === undefined) {
     throw new SandboxError("INVALID_ARGUMENT", "--role means nothing without a policy", {
       hint: "Add --policy FILE, or set sandbox.policy.file.",
@@ -112,5 +117,6 @@ async function openConfirmation(options: GuardOptions): Promise<ConfirmationServ
       "This needs a confirmation, and --confirm reject was given",
     );
   }
-  return new services.TerminalConfirmationService();
+  const env = options.color ? process.env : { ...process.env, NO_COLOR: "1" };
+  return new services.TerminalConfirmationService({ env, offersSession: false });
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
@@ -22,7 +22,15 @@ export async function readProgramSource(
   code: string | undefined,
   stdin: () => Readable = () => process.stdin,
 ): Promise<ProgramSource> {
-  if (code !== undefined) return { code, args: words, fromStdin: false };
+  if (code !== undefined) {
+    const [first] = words;
+    if (first !== undefined && languageForFile(first) !== undefined && existsSync(first)) {
+      throw new SandboxError("INVALID_ARGUMENT", `there are two programs: --code and ${first}`, {
+        hint: "Give one of them. Words for the program's own use come after --.",
+      });
+    }
+    return { code, args: words, fromStdin: false };
+  }
   const [file, ...args] = words;
   if (file === undefined) {
     throw new SandboxError("INVALID_ARGUMENT", "there is no program", {

@@ -56,7 +56,9 @@ describe("environment overrides", () => {
       {},
       ["mine"],
     );
-    expect(sandbox.languages).toEqual({ python: { warm: true, preload: ["numpy", "pandas"] } });
+    expect(sandbox.languages).toEqual({
+      python: { warm: true, preload: ["numpy", "pandas"], freshHashSeed: false },
+    });
     expect(sandbox.backends.mine).toEqual({ apiUrl: "http://x", retries: 3 });
   });
 

@@ -50,6 +50,11 @@ const relativePath = text.refine((path) => !path.startsWith("/") && !path.split(
 });
 const absolutePath = text.refine((path) => path.startsWith("/"), { error: "expected an absolute path" });
 
+/** One that means the same file whatever the current directory is. */
+const fixedPath = text.refine((path) => path.startsWith("/") || path.startsWith("~/"), {
+  error: "expected an absolute path, or one that starts with ~/",
+});
+
 const LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
 const DOMAIN = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`, "i");
 const domain = text.refine((name) => name.length <= 255 && DOMAIN.test(name), {
@@ -235,7 +240,7 @@ export const configSchema = z.strictObject({
         })
         .prefault({}),
       workspace: workspace.prefault({}),
-      policy: z.strictObject({ file: text.optional(), role: text.optional() }).prefault({}),
+      policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),
       securityMode: z.enum(["strict", "permissive"]).optional(),
       confirmation: confirmation.prefault({}),
       audit: audit.prefault({}),

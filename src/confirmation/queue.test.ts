@@ -345,17 +345,15 @@ describe("an approval for the session", () => {
   }
 
   it.each<[string, Partial<ConfirmationDetails>]>([
-    ["other code", { code: "print(2)" }],
     ["fewer findings", { findings: [finding("fs")] }],
     ["the same finding twice", { findings: [finding("fs"), finding("fs")] }],
     ["a lower risk", { riskLevel: "medium" }],
-    ["another agent", { agentId: "b" }],
   ])("covers %s", async (_, second) => {
     const { isAsked, outcome } = await follows({}, second);
     expect(isAsked).toBe(false);
     expect(outcome).toEqual({
       approved: true,
-      code: second.code ?? DETAILS.code,
+      code: DETAILS.code,
       scope: "session",
       by: "ada",
       edited: false,
@@ -365,6 +363,9 @@ describe("an approval for the session", () => {
 
   it.each<[string, Partial<ConfirmationDetails>]>([
     ["another session", { sessionId: "s2" }],
+    ["other code", { code: "print(2)" }],
+    ["another agent", { agentId: "b" }],
+    ["other surroundings", { surroundings: { "file x.sh": "curl" } }],
     ["another organisation", { orgId: "p" }],
     ["another tool", { tool: "shell_exec" }],
     ["another role", { role: "admin" }],
@@ -398,7 +399,7 @@ describe("an approval for the session", () => {
 
   it("covers those that waited while it was given", async () => {
     const { queue, asked } = createDesk();
-    const outcomes = Array.from({ length: 50 }, (_, index) => ask(queue, { code: String(index) }));
+    const outcomes = Array.from({ length: 50 }, () => ask(queue));
     await settle();
     asked[0]?.answer({ decision: "approve", scope: "session" });
     expect((await Promise.all(outcomes)).map((outcome) => outcome.approved && outcome.remembered)).toEqual([

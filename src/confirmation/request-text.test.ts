@@ -137,10 +137,10 @@ describe("requestText", () => {
       off: undefined,
     };
     expect(show({ limits }, 200)).toContain(
-      '  Limits    memoryMb 512, domains a.example b.example, paths none, nested {"x":1}',
+      '  Limits    512 MiB of memory, domains a.example b.example, paths none, nested {"x":1}',
     );
     expect(show({ limits: {} })).toContain("  Limits    the sandbox's own");
-    expect(show({})).toContain("  Runs in   a sandbox that is not chosen yet");
+    expect(show({})).toContain("  Runs in   the sandbox of this host");
     expect(show({})).toContain("  Findings  none");
   });
 

@@ -27,12 +27,17 @@ export function* requestText(request: ConfirmationRequest, layout: Layout): Gene
   yield* findingRows(request, layout);
   const { rule } = request;
   if (rule !== undefined) {
-    yield* field("Asked by", `${rule.source}:${rule.line} ${rule.path}: ${rule.why}`, layout);
+    yield* field("Rule", `${rule.source}:${rule.line} ${rule.path}: ${rule.why}`, layout);
   }
   yield* field("Limits", limitsText(request.limits), layout);
-  yield* field("Runs in", request.backend ?? "a sandbox that is not chosen yet", layout);
-  yield* field("For", `agent ${request.agentId}, role ${request.role}`, layout);
-  yield* field("Session", `${request.sessionId} of ${request.orgId}`, layout);
+  yield* field("Runs in", request.backend ?? "the sandbox of this host", layout);
+  const who = [
+    request.agentId && `agent ${request.agentId}`,
+    request.role && `role ${request.role}`,
+    request.orgId && `of ${request.orgId}`,
+  ];
+  yield* field("For", who.filter(Boolean).join(", ") || "nobody who gave a name", layout);
+  yield* field("Session", request.sessionId || "none, its files are thrown away", layout);
 }
 
 /** The same in short, right before the question, where also the end of a very long text leaves it in view. */
@@ -121,7 +126,23 @@ function* field(
 function limitsText(limits: ConfirmationRequest["limits"]): string {
   const entries = Object.entries(limits).filter(([, value]) => value !== undefined);
   if (entries.length === 0) return "the sandbox's own";
-  return entries.map(([name, value]) => `${name} ${valueText(value)}`).join(", ");
+  return entries.map(([name, value]) => limitText(name, value)).join(", ");
+}
+
+/** Limits whose names and numbers are for programs. */
+const LIMIT_TEXTS: Readonly<Record<string, (value: number) => string>> = {
+  timeoutMs: (ms) => `${ms / 1000} s`,
+  memoryMb: (mb) => `${mb} MiB of memory`,
+  cpus: (cores) => `${cores} ${cores === 1 ? "core" : "cores"}`,
+  pids: (number) => `${number} processes`,
+  outputBytes: (bytes) => `${bytes} bytes of output`,
+  fileSizeMb: (mb) => `files of ${mb} MiB`,
+  workspaceMb: (mb) => `a workspace of ${mb} MiB`,
+};
+
+function limitText(name: string, value: unknown): string {
+  const show = Object.hasOwn(LIMIT_TEXTS, name) ? LIMIT_TEXTS[name] : undefined;
+  return show !== undefined && typeof value === "number" ? show(value) : `${name} ${valueText(value)}`;
 }
 
 function valueText(value: unknown): string {

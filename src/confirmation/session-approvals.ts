@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type RiskLevel, rankOf } from "../risk/levels.js";
 import { BoundedMap } from "./bounded-map.js";
 import type { ConfirmationDetails } from "./request.js";
@@ -12,8 +13,8 @@ const MAX_SESSIONS = 10_000;
 const MAX_APPROVALS = 200;
 
 /**
- * Remembers what was approved for a session. An approval covers a request of the same organisation, tool, role,
- * language, backend and policy rule, no riskier than the approved one and with no finding that it did not have.
+ * Remembers what was approved for a session. An approval covers the very same code with the very same surroundings,
+ * for the same organisation, tool, role, language, backend and policy rule: what looks alike may do something else.
  */
 export class SessionApprovals {
   /** Session → circumstances → approvals. Forgetting the oldest means that somebody is asked again. */
@@ -48,6 +49,11 @@ function rulesOf({ findings, findingRules }: ConfirmationDetails): Set<string> {
 }
 
 /** As JSON: names that hold each other's separators stay apart. */
-function circumstances({ orgId, tool, role, language, backend, rule }: ConfirmationDetails): string {
-  return JSON.stringify([orgId, tool, role, language, backend, rule?.source, rule?.path, rule?.line]);
+function circumstances(details: ConfirmationDetails): string {
+  const { orgId, agentId, tool, role, language, backend, rule, code, surroundings } = details;
+  const content = createHash("sha256")
+    .update(JSON.stringify([code, surroundings]))
+    .digest("hex");
+  const place = [rule?.source, rule?.path, rule?.line];
+  return JSON.stringify([orgId, agentId, tool, role, language, backend, ...place, content]);
 }

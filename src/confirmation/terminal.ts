@@ -17,9 +17,12 @@ export interface TerminalConfirmationOptions {
   readonly streams?: DialogueStreams;
   /** NO_COLOR, TERM, VISUAL and EDITOR are looked at; this process' own if left out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** False: this process ends before a session could go on, so that nobody could remember an approval for it. */
+  readonly offersSession?: boolean;
 }
 
 const QUESTION = "Run it? [y] once  [s] yes, also later in this session  [e] edit  [n] no > ";
+const QUESTION_WITHOUT_SESSION = "Run it? [y] yes  [e] edit  [n] no > ";
 /** Between two of these a timeout or a Ctrl-C gets its turn. */
 const CHUNK_LENGTH = 64 * 1024;
 
@@ -56,6 +59,8 @@ export class TerminalConfirmationService implements ConfirmationService {
       await show(dialogue, requestText(request, this.#layout(dialogue)), signal);
       for (;;) {
         const choice = await this.#choose(dialogue, request, signal);
+        if (choice === "left")
+          return { decision: "reject", reason: "The question was left without an answer" };
         if (choice !== "edit") return { ...choice, ...signature() };
         // An editor and we cannot both read from a terminal.
         if (dialogue.isTerminal) dialogue.close();
@@ -75,11 +80,13 @@ export class TerminalConfirmationService implements ConfirmationService {
     dialogue: Dialogue,
     request: ConfirmationRequest,
     signal: AbortSignal,
-  ): Promise<Exclude<ConfirmationAnswer, { decision: "edit" }> | "edit"> {
+  ): Promise<Exclude<ConfirmationAnswer, { decision: "edit" }> | "edit" | "left"> {
     await show(dialogue, summaryText(request, this.#layout(dialogue), new Date()), signal);
     // A key that was hit before the question stood there answers nothing.
     dialogue.discardTyped();
-    let answered = await dialogue.ask(QUESTION);
+    const hasSession = request.sessionId !== "" && this.#options.offersSession !== false;
+    const question = hasSession ? QUESTION : QUESTION_WITHOUT_SESSION;
+    let answered = await dialogue.ask(question);
     for (;;) {
       signal.throwIfAborted();
       switch (answered?.trim().toLowerCase()) {
@@ -88,7 +95,7 @@ export class TerminalConfirmationService implements ConfirmationService {
           return { decision: "approve", scope: "once" };
         case "s":
         case "session":
-          return { decision: "approve", scope: "session" };
+          return { decision: "approve", scope: hasSession ? "session" : "once" };
         case "e":
         case "edit":
           return "edit";
@@ -100,10 +107,10 @@ export class TerminalConfirmationService implements ConfirmationService {
         }
         case undefined:
           await dialogue.write("\nRejected.\n");
-          return { decision: "reject", reason: "The question was left without an answer" };
+          return "left";
         default:
-          await dialogue.write("Please type y, s, e or n, and Enter.\n");
-          answered = await dialogue.ask(QUESTION);
+          await dialogue.write(`Please type y, ${hasSession ? "s, " : ""}e or n, and Enter.\n`);
+          answered = await dialogue.ask(question);
       }
     }
   }

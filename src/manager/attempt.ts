@@ -105,6 +105,7 @@ export class Attempt {
     const details = {
       ...surroundingsOf(this.#call),
       ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
+      ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),
     };
     return {
       result,

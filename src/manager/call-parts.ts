@@ -11,6 +11,10 @@ export interface CallPart {
 }
 
 const MAX_SCRIPT_BYTES = 256 * 1024;
+/** A text with more patterns than this may mean any file. */
+const MAX_PATTERNS = 100;
+/** Shells run the file that these name before anything else. */
+const STARTUP_VARIABLES = ["BASH_ENV", "ENV"];
 
 /** Everything a call brings along that is or may become code: nothing of it goes past policy, risk and person. */
 export function partsOf(call: CheckedCall): CallPart[] {
@@ -62,19 +66,46 @@ function inContext(call: CheckedCall): string {
 
 function exportsOf({ env }: CheckedCall): string {
   return Object.entries(env ?? {})
-    .map(([name, value]) => (/^[A-Za-z_]\w*$/.test(name) ? `export ${name}=${quote(value)}; ` : ""))
+    .map(([name, value]) => exportOf(name, value))
     .join("");
 }
 
-/** Input files that a program could run: by their name, by their first line, or because a shell's text names them. */
+function exportOf(name: string, value: string): string {
+  if (/^[A-Za-z_]\w*$/.test(name)) return `export ${name}=${quote(value)}; `;
+  // bash takes a variable of this name for a function; what others make of a name that is none, nobody knows.
+  const shellFunction = /^BASH_FUNC_([^%=]+)%%$/.exec(name)?.[1];
+  return shellFunction === undefined ? '"$SKERRY_UNKNOWN_VARIABLE"; ' : `${shellFunction} ${value}\n`;
+}
+
+/** Input files that a program could run: by their name, by their first line, or because a shell is told of them. */
 function scriptsOf(call: CheckedCall): CallPart[] {
-  const shellText = isShellLanguage(languageOf(call)) ? textOf(call) : "";
+  const isToldOf = namesIn(textForShells(call));
   return Object.entries(call.files ?? {}).flatMap(([path, content]) => {
     const text = decode(content);
-    const isNamed = shellText.includes(path.split("/").at(-1)!);
+    const isNamed = isToldOf(path.split("/").at(-1)!);
     const language = scriptLanguage(path, text) ?? (isNamed ? "bash" : undefined);
     return language === undefined ? [] : [{ name: path, text, language }];
   });
+}
+
+/** Everything in which a shell could find a file's name; one that another program starts has its variables only. */
+function textForShells(call: CheckedCall): string {
+  const { env = {}, args = [], stdin } = call;
+  if (!isShellLanguage(languageOf(call))) return STARTUP_VARIABLES.map((name) => env[name] ?? "").join("\n");
+  const input = stdin !== undefined && isText(stdin) ? decode(stdin) : "";
+  return [textOf(call), input, ...args, ...Object.values(env)].join("\n");
+}
+
+/** Says whether a text could mean a file of that name: quoted in any way, or by a pattern. */
+function namesIn(text: string): (name: string) => boolean {
+  const plain = text.replaceAll(/["'\\]/g, "");
+  const patterns = plain.match(/[^\s;|&<>()`=/]*[*?[{][^\s;|&<>()`=/]*/g) ?? [];
+  if (patterns.length > MAX_PATTERNS) return () => true;
+  const ends = patterns.map((each) => [/^[^*?[{]*/.exec(each)![0], /[^*?\]}]*$/.exec(each)![0]] as const);
+  return (name) =>
+    text.includes(name) ||
+    plain.includes(name) ||
+    ends.some(([start, end]) => name.startsWith(start) && name.endsWith(end));
 }
 
 function isShellLanguage(name: string): boolean {

@@ -166,7 +166,7 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
       riskLevel: risk?.level ?? "medium",
       findings: risk?.findings ?? [],
       findingRules: risk?.detectedPatterns ?? [],
-      ...(decision?.verdict === "confirm" && {
+      ...(decision !== undefined && {
         rule: {
           path: decision.rule.path,
           source: decision.rule.source,

@@ -5,6 +5,7 @@ import type { PolicyLimits } from "../policy/index.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions, Sandbox } from "../sandbox/sandbox.js";
+import { compileGlob } from "../syntax/glob.js";
 import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { Plan } from "./decide-on-call.js";
@@ -16,7 +17,8 @@ import type { CheckedCall } from "./tool-call.js";
 export interface Lease {
   readonly sandbox: Sandbox;
   readonly about: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
-  release(): Promise<void>;
+  /** What did not even run is gone when this resolves; the rest may go in the background. */
+  release(isWhole: boolean): Promise<void>;
 }
 
 /** The session's sandbox with the plan's limits, or one of its own for a call without a session. */
@@ -35,7 +37,7 @@ export async function acquireSandbox(
   };
   try {
     const hasNetwork = probe.capabilities.network !== "none";
-    const lease = (sandbox: Sandbox, release: () => Promise<void>): Lease => ({
+    const lease = (sandbox: Sandbox, release: Lease["release"]): Lease => ({
       sandbox,
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
       release,
@@ -48,7 +50,7 @@ export async function acquireSandbox(
       ...options,
       leased: true,
     });
-    return lease(sandbox, () => sandboxes.retire(sandbox));
+    return lease(sandbox, (isWhole) => (isWhole ? sandboxes.retire(sandbox) : sandbox.stop()));
   } catch (error) {
     throw asPolicyError(error, plan);
   }
@@ -87,8 +89,22 @@ export async function runInSandbox(
 export async function collectFiles(
   sandbox: Sandbox,
   { outputFiles }: CheckedCall,
+  { decision }: Plan,
 ): Promise<Collected | undefined> {
-  return outputFiles === undefined ? undefined : sandbox.files.collect(outputFiles);
+  if (outputFiles === undefined) return undefined;
+  const collected = await sandbox.files.collect(outputFiles);
+  // A glob may have found what the policy keeps back.
+  const denied = (decision?.deniedPaths ?? []).map((glob) => compileGlob(glob));
+  const isDenied = (path: string) => denied.some((matches) => matches(`workspace/${path}`));
+  const skipped = collected.files
+    .filter(({ path }) => isDenied(path))
+    .map(({ path }) => ({ path, code: "FILE_DENIED" as const, message: "The policy denies this path" }));
+  if (skipped.length === 0) return collected;
+  return {
+    ...collected,
+    files: collected.files.filter(({ path }) => !isDenied(path)),
+    skipped: [...collected.skipped, ...skipped],
+  };
 }
 
 /** The part of a policy's limits that holds for the whole sandbox, never above what the manager's caller set. */

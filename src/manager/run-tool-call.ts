@@ -29,6 +29,7 @@ export async function runToolCall(
     const chosen = await routeCall(call, plan, guards);
     const lease = await acquireSandbox(call, plan, chosen, guards);
     attempt.note({ sandbox: lease.about });
+    let isWhole = false;
     try {
       // 4. The workspace.
       await placeFiles(lease.sandbox, call);
@@ -36,9 +37,10 @@ export async function runToolCall(
       // 5. Run; output streams to the caller as it happens.
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
       attempt.note({ ended });
+      isWhole = true;
 
       // 6. What it left.
-      const outputFiles = await collectFiles(lease.sandbox, call);
+      const outputFiles = await collectFiles(lease.sandbox, call, plan);
 
       // 7. Remember it.
       return await attempt.end({
@@ -48,7 +50,7 @@ export async function runToolCall(
       });
     } finally {
       // 8. Let the sandbox go; one that is thrown away takes everything with it.
-      await lease.release();
+      await lease.release(isWhole);
     }
     // 9. The result is the caller's.
   } catch (error) {

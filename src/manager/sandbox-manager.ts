@@ -13,7 +13,7 @@ import { Execution } from "../sandbox/execution.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
 import { validateSessionKey } from "../workspace/index.js";
-import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { checkStatePath, defaultStateDirectory } from "../workspace/state-directory.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
 import type { Guards } from "./guards.js";
@@ -82,13 +82,10 @@ export class SandboxManager {
     checkOneOf("mode", options.mode, SANDBOX_MODES);
     checkOneOf("security mode", options.securityMode, SECURITY_MODES);
     if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
+    checkPolicyOption(options.policy);
     checkLanguages(this.#config.languages);
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
-    if (!stateDir.startsWith("/")) {
-      throw new SandboxError("CONFIG_INVALID", "The state directory must be an absolute path", {
-        hint: "It comes from SKERRY_STATE_DIR, sandbox.stateDir or the stateDir option.",
-      });
-    }
+    checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
     const { audit, monitor } = options;
     this.#sandboxes = new LiveSandboxes({
@@ -262,6 +259,14 @@ export class SandboxManager {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',
     });
   }
+}
+
+/** A path or a plain object would fail later, and less clearly. */
+function checkPolicyOption(policy: unknown): void {
+  if (policy === undefined || (typeof policy === "object" && policy !== null && "roles" in policy)) return;
+  throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
+    hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
+  });
 }
 
 function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {

@@ -2,6 +2,7 @@ import type { AuditResult } from "../audit/index.js";
 import { SandboxError } from "../errors.js";
 import type { Decision } from "../policy/index.js";
 import type { RiskAssessment } from "../risk/index.js";
+import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions } from "../sandbox/sandbox.js";
 import { type Collected, validateSessionKey } from "../workspace/index.js";
@@ -85,6 +86,7 @@ export function checkToolCall(given: ToolCall): CheckedCall {
       'Pass the program and its arguments: ["ls", "-la"].',
     );
   }
+  if (call.language !== undefined) findLanguage(call.language);
   const text = textOf(call);
   if (text.length > MAX_CODE_BYTES || Buffer.byteLength(text) > MAX_CODE_BYTES) {
     throw invalid("A program may have 8 MiB at most", "Put data into files and pass them with `files`.");
@@ -169,9 +171,9 @@ export function nameCall(given: ToolCall): CheckedCall {
     const value = call[name];
     return typeof value === "string" ? value : undefined;
   };
+  const { argv } = call;
   return {
     tool: text("tool") ?? (text("code") === undefined ? "shell_exec" : "code_run"),
-  const { argv } = call;
     sessionId: text("sessionId"),
     agentId: text("agentId"),
     orgId: text("orgId"),
@@ -183,8 +185,6 @@ export function nameCall(given: ToolCall): CheckedCall {
   };
 }
 
-function toolOf(call: ToolCall): string {
-  return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
 function argvText({ argv }: ToolCall): string {
   try {
     return Array.isArray(argv) && argv.every(isText) ? argv.map(quote).join(" ") : "";
@@ -193,6 +193,8 @@ function argvText({ argv }: ToolCall): string {
   }
 }
 
+function toolOf(call: ToolCall): string {
+  return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
 }
 
 /** The text that is decided about, shown to a person and hashed into the audit record. */

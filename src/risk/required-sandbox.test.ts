@@ -5,14 +5,15 @@ import { getRequiredSandbox, ISOLATION_ORDER, isAtLeast, type SecurityMode } fro
 
 it.each([
   ["permissive", ["none", "none", "process", "process", "process"]],
-  ["strict", ["none", "process", "process", "process", "process"]],
+  ["strict", ["process", "process", "process", "process", "process"]],
 ] as const)("in mode %s each level asks for its isolation", (mode, expected) => {
   expect(RISK_LEVELS.map((level) => getRequiredSandbox(level, mode))).toEqual(expected);
 });
 
 it("takes a whole assessment for its level", async () => {
   expect(getRequiredSandbox(await assess("import os", "python"), "strict")).toBe("process");
-  expect(getRequiredSandbox(await assess("print(1)", "python"), "strict")).toBe("none");
+  expect(getRequiredSandbox(await assess("import os", "python"), "permissive")).toBe("none");
+  expect(getRequiredSandbox(await assess("print(1)", "python"), "strict")).toBe("process");
 });
 
 it("orders isolation from none to a virtual machine", () => {

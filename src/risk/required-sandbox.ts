@@ -2,7 +2,7 @@ import { SandboxError } from "../errors.js";
 import type { RiskAssessment } from "./assess.js";
 import type { RiskLevel } from "./levels.js";
 
-/** Permissive follows the advice; strict puts everything that is not safe behind a boundary. */
+/** Permissive follows the advice; strict puts everything behind a boundary, also what no rule has found anything in. */
 export const SECURITY_MODES = ["permissive", "strict"] as const;
 export type SecurityMode = (typeof SECURITY_MODES)[number];
 
@@ -24,7 +24,8 @@ const REQUIRED: ReadonlyMap<SecurityMode, ReadonlyMap<RiskLevel, Isolation>> = n
   [
     "strict",
     new Map<RiskLevel, Isolation>([
-      ["safe", "none"],
+      // A rule that did not match proves nothing: strict trusts walls, not the reader.
+      ["safe", "process"],
       ["low", "process"],
       ["medium", "process"],
       ["high", "process"],

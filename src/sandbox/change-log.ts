@@ -50,19 +50,23 @@ export class ChangeLog {
   }
 
   /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
-  async end(
-    beginning: Beginning,
-  ): Promise<{ readonly written: readonly string[]; readonly deleted: readonly string[] }> {
+  async end(beginning: Beginning): Promise<{
+    readonly written: readonly string[];
+    readonly deleted: readonly string[];
+    /** True when there may be more. */
+    readonly truncated: boolean;
+  }> {
     const before = await beginning.snapshot;
     const changes = this.#changes;
     const after = before && (await this.#look([...beginning.programs, ...this.#programs]));
     const isQuiet = this.#open.size === 1 && beginning.open && changes === this.#changes;
     this.abandon(beginning);
-    if (before === undefined || after === undefined) return { written: [], deleted: [] };
+    if (before === undefined || after === undefined) return { written: [], deleted: [], truncated: true };
     if (isQuiet) this.#latest = after;
     const isProgram = (path: string) => beginning.programs.has(path) || this.#programs.has(path);
-    const { created, modified, deleted } = diffSnapshots(before, after);
+    const { created, modified, deleted, truncated } = diffSnapshots(before, after);
     return {
+      truncated,
       written: [...created, ...modified].filter((path) => !isProgram(path)).sort(),
       deleted: deleted.filter((path) => !isProgram(path)),
     };

@@ -39,6 +39,8 @@ export interface ExecutionResult {
   readonly filesRead?: readonly string[];
   /** True when more was read than is listed. */
   readonly filesReadTruncated?: boolean;
+  /** True when more was written or deleted than is listed. */
+  readonly filesWrittenTruncated?: boolean;
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
@@ -53,6 +55,7 @@ interface ResultContext {
   readonly filesDeleted: readonly string[];
   readonly filesRead?: readonly string[];
   readonly filesReadTruncated?: boolean;
+  readonly filesWrittenTruncated?: boolean;
   readonly timeoutMs: number;
 }
 

@@ -65,6 +65,7 @@ export interface SandboxInit {
 interface FilesTouched {
   readonly written: readonly string[];
   readonly deleted: readonly string[];
+  readonly truncated: boolean;
   readonly read: readonly string[] | undefined;
   readonly readTruncated: boolean | undefined;
 }
@@ -320,6 +321,7 @@ export class Sandbox {
       filesDeleted: changes?.deleted ?? [],
       ...(changes?.read !== undefined && { filesRead: changes.read }),
       ...(changes?.readTruncated === true && { filesReadTruncated: true }),
+      ...(changes?.truncated === true && { filesWrittenTruncated: true }),
       timeoutMs,
     });
   }

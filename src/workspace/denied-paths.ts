@@ -1,7 +1,7 @@
 import { SandboxError } from "../errors.js";
+import { compileGlob, type PathMatcher } from "../syntax/glob.js";
 import { textOf } from "./byte-name.js";
 import { quoted } from "./file-errors.js";
-import { compileGlob, type PathMatcher } from "../syntax/glob.js";
 import { scanTree } from "./tree-scan.js";
 
 /** Looking for protected files in a tree stops here, and then refuses: it fails closed. */

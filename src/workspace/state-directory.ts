@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, isAbsolute, normalize } from "node:path";
 import { SandboxError, systemCode } from "../errors.js";
 
 /**
@@ -14,10 +14,23 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
 
 /** Makes the directory, or checks that the one there is ours alone to change. */
 export function ensureStateDirectory(path: string): void {
+  checkStatePath(path);
   // Whatever the umask says: root's sandboxes must be able to pass through.
   if (makeDirectories(path)) chmodSync(path, 0o711);
   checkStateDirectory(path);
   if (process.getuid?.() === 0) checkPassage(path);
+}
+
+/** A place of its own, named from the root: a relative one would be another one in every directory. */
+export function checkStatePath(path: string): void {
+  if (isAbsolute(path) && normalize(path) !== "/") return;
+  throw new SandboxError(
+    "CONFIG_INVALID",
+    "The state directory must be an absolute path, and not the root itself",
+    {
+      hint: "It comes from SKERRY_STATE_DIR, sandbox.stateDir or the stateDir option.",
+    },
+  );
 }
 
 /** Makes what is missing of a path, one by one: in some places Node's own recursion never ends. True: it was. */

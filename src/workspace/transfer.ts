@@ -1,6 +1,6 @@
 import { type ErrorCode, SandboxError } from "../errors.js";
-import { quoted } from "./file-errors.js";
 import { compileGlob, isGlob } from "../syntax/glob.js";
+import { quoted } from "./file-errors.js";
 import { parseInnerPath } from "./relative-path.js";
 import type { WorkspaceFiles } from "./workspace-files.js";
 

@@ -92,6 +92,11 @@ export function verify(options: VerifyOptions): Promise<number> {
       ...(options.expect !== undefined && { expect: options.expect }),
       onProgress: ({ bytes, totalBytes }) => progress.show(bytes / totalBytes),
     }).finally(() => progress.clear());
+    if (verification.ok && verification.files === 0) {
+      throw new SandboxError("FILE_NOT_FOUND", "there is no audit log in this directory", {
+        hint: "Give the directory with the audit-….jsonl files. A log that is gone cannot be told from none: keep a head elsewhere.",
+      });
+    }
     await stdout.write(
       options.json
         ? `${jsonText(verification)}\n`

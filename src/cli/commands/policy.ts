@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { SandboxError, systemCode } from "../../errors.js";
+import { SandboxError, systemCode, toSandboxError } from "../../errors.js";
 import {
   checkPolicy,
   POLICY_TEMPLATE,
@@ -55,7 +55,7 @@ export async function check(
   options: GlobalOptions & { readonly json?: boolean },
 ): Promise<number> {
   const checked: Checked[] = [];
-  for (const file of files) checked.push(checkText(await readPolicyText(file), file));
+  for (const file of files) checked.push(await checkFile(file, files.length > 1));
   const paint = paintFor(stdout, options.color);
   await stdout.write(
     options.json ? `${jsonText(checked)}\n` : checked.map((each) => describeChecked(each, paint)).join(""),
@@ -64,6 +64,22 @@ export async function check(
 }
 
 const INVALID = new SandboxError("POLICY_INVALID", "").exitStatus;
+
+/** One of several that cannot be read does not keep the others from being checked. */
+async function checkFile(file: string, isOneOfMany: boolean): Promise<Checked> {
+  try {
+    return checkText(await readPolicyText(file), file);
+  } catch (error) {
+    if (!isOneOfMany) throw error;
+    const { message, hint } = toSandboxError(error);
+    const said = message.startsWith(`${file}: `) ? message.slice(file.length + 2) : message;
+    return {
+      file,
+      valid: false,
+      problems: [{ line: 1, column: 1, path: "", message: said, ...(hint && { hint }) }],
+    };
+  }
+}
 
 function checkText(text: string, file: string): Checked {
   const problems = checkPolicy(text, file);
