@@ -99,9 +99,12 @@ function textForShells(call: CheckedCall): string {
 /** Says whether a text could mean a file of that name: quoted in any way, or by a pattern. */
 function namesIn(text: string): (name: string) => boolean {
   const plain = text.replaceAll(/["'\\]/g, "");
-  const patterns = plain.match(/[^\s;|&<>()`=/]*[*?[{][^\s;|&<>()`=/]*/g) ?? [];
+  const patterns = plain.split(/[\s;|&<>()`=/]/).filter((word) => /[*?[{]/.test(word));
   if (patterns.length > MAX_PATTERNS) return () => true;
-  const ends = patterns.map((each) => [/^[^*?[{]*/.exec(each)![0], /[^*?\]}]*$/.exec(each)![0]] as const);
+  const ends = patterns.map((word) => {
+    const last = Math.max(...["*", "?", "]", "}"].map((each) => word.lastIndexOf(each)));
+    return [word.slice(0, word.search(/[*?[{]/)), word.slice(last + 1)] as const;
+  });
   return (name) =>
     text.includes(name) ||
     plain.includes(name) ||
