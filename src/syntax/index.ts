@@ -5,6 +5,7 @@ export {
   findCommands,
   findCommandsOfArgv,
   findCommandsOfCode,
+  MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
   type ShellAssignment,
   type ShellCommand,

@@ -205,7 +205,7 @@ describe("what cannot be read is a problem", () => {
   });
 
   it.each([
-    ["a text of 10 MB", "ls\n".repeat(3_500_000), "longer than 256 KiB, which is not looked into"],
+    ["a text of 10 MB", "ls\n".repeat(3_500_000), "longer than 32 KiB, which is not looked into"],
     ["deep nesting", `${"$(".repeat(5_000)}ls${")".repeat(5_000)}`, "nested deeper than 80 levels"],
     ["deep arithmetic", `echo ${"$((".repeat(5_000)}`, "nested deeper than 80 levels"],
     ["deep quoting", `echo ${'"$('.repeat(300)}`, "nested deeper than 80 levels"],

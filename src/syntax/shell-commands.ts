@@ -2,7 +2,7 @@ import { runInlineCode } from "./code/inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
-import { ShellWalk } from "./shell/walk.js";
+import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
 
 /** One redirection of a command. */
@@ -53,29 +53,47 @@ export interface ShellProgram {
 
 export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
 
-/** The longest text that is looked into. */
-export const MAX_TEXT_LENGTH = 256 * 1024;
+/** The longest shell text that is looked into: a hostile one takes time by more than its length. */
+export const MAX_TEXT_LENGTH = MAX_SHELL_LENGTH;
+/** The longest program in another language. */
+export const MAX_CODE_LENGTH = 128 * 1024;
 
 /** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
 export async function findCommands(text: string): Promise<ShellProgram> {
-  return look(text, (walk, clean) => walk.start(clean, firstCall(0)));
+  return look(text, MAX_TEXT_LENGTH, (walk, clean) => walk.start(clean, firstCall(0)));
 }
 
 /** The same for a command that is already split into words and that no shell reads. */
 export async function findCommandsOfArgv(argv: readonly string[]): Promise<ShellProgram> {
-  return look(argv.join(" "), (walk) => walk.runFields(firstCall(1), argv.map(plain), {}));
+  return look(argv.join(" "), MAX_CODE_LENGTH, (walk) => walk.runFields(firstCall(1), argv.map(plain), {}));
 }
 
 /** Everything that the constant shell-outs of a program would run. Never rejects. */
 export async function findCommandsOfCode(code: string, language: CodeLanguage): Promise<ShellProgram> {
   if (language === "bash") return findCommands(code);
-  return look(code, (walk, clean) =>
+  return look(code, MAX_CODE_LENGTH, (walk, clean) =>
     walk.code.push({ language, code: clean, call: firstCall(1), whole: true }),
   );
 }
 
-async function look(text: string, start: (walk: ShellWalk, clean: string) => void): Promise<ShellProgram> {
-  if (text.length > MAX_TEXT_LENGTH) return unread("longer than 256 KiB, which is not looked into");
+async function look(
+  text: string,
+  longest: number,
+  start: (walk: ShellWalk, clean: string) => void,
+): Promise<ShellProgram> {
+  if (text.length > longest) return unread(`longer than ${longest / 1024} KiB, which is not looked into`);
+  try {
+    return await lookInto(text, start);
+  } catch {
+    // A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read.
+    return unread("cannot be looked into");
+  }
+}
+
+async function lookInto(
+  text: string,
+  start: (walk: ShellWalk, clean: string) => void,
+): Promise<ShellProgram> {
   const walk = new ShellWalk(positionsOf(text));
   // Shells leave NUL bytes out, so what they split is looked at in one piece.
   if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");

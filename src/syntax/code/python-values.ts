@@ -3,7 +3,7 @@ import { UNKNOWN } from "../shell/fields.js";
 import type { PythonNames } from "./python-names.js";
 
 const MAX_DEPTH = 24;
-const MAX_LENGTH = 262_144;
+const MAX_LENGTH = 65_536;
 
 const ESCAPES: Readonly<Record<string, string>> = {
   n: "\n",
@@ -113,7 +113,7 @@ function binary(node: Node, names: PythonNames, depth: number): string | undefin
   const operator = node.childForFieldName("operator")?.text;
   const left = side(node, "left", (child) => stringOf(child, names, depth));
   const right = side(node, "right", (child) => stringOf(child, names, depth));
-  if (operator === "%") return left?.replaceAll(/%[sr]/g, right ?? UNKNOWN);
+  if (operator === "%") return filled(left, /%[sr]/g, right ?? UNKNOWN);
   if (operator !== "+" || (left === undefined && right === undefined)) return undefined;
   return `${left ?? UNKNOWN}${right ?? UNKNOWN}`;
 }
@@ -145,17 +145,21 @@ function call(node: Node, names: PythonNames, depth: number): string | undefined
     case "strip":
       return subject;
     case "format":
-      return subject?.replaceAll(
-        /\{[^{}]{0,64}\}/g,
-        text !== undefined && args.length === 1 ? text : UNKNOWN,
-      );
+      return filled(subject, /\{[^{}]{0,64}\}/g, text !== undefined && args.length === 1 ? text : UNKNOWN);
     case "replace": {
       const second = args[1] === undefined ? undefined : stringOf(args[1], names, depth);
-      return text === undefined || second === undefined ? undefined : subject?.replaceAll(text, second);
+      return text === undefined || second === undefined ? undefined : filled(subject, text, second);
     }
     default:
       return undefined;
   }
+}
+
+/** The text with a value in each place, unless that makes it too long. */
+function filled(text: string | undefined, place: RegExp | string, value: string): string | undefined {
+  if (text === undefined) return undefined;
+  const places = typeof place === "string" ? text.split(place).length : (text.match(place)?.length ?? 0);
+  return text.length + places * value.length > MAX_LENGTH ? undefined : text.replaceAll(place, () => value);
 }
 
 function decode(text: string | undefined, encoding: "base64" | "hex"): string | undefined {

@@ -20,6 +20,18 @@ import {
 import type { Call, Context, InlineLanguage, Walker } from "./walker.js";
 import { runWrapper } from "./wrappers.js";
 
+/** The longest shell text that is walked, also within another one. */
+export const MAX_SHELL_LENGTH = 32 * 1024;
+/** The longest program in a language that is only scanned. */
+const MAX_SCANNED_LENGTH: Readonly<Partial<Record<InlineLanguage, number>>> = {
+  awk: 4096,
+  sed: 4096,
+  perl: 8192,
+  ruby: 8192,
+  php: 8192,
+  lua: 8192,
+  r: 8192,
+};
 /** Texts within texts: `sh -c "sh -c …"`. */
 const MAX_DEPTH = 12;
 /** Commands that are walked, counting each time that a function or a loop's body is. */
@@ -101,6 +113,10 @@ export class ShellWalk extends Findings implements Walker {
       this.problem(call.place, `commands are nested deeper than ${MAX_DEPTH} levels`);
       return undefined;
     }
+    if (text.length > MAX_SHELL_LENGTH) {
+      this.problem(call.place, `a text longer than ${MAX_SHELL_LENGTH / 1024} KiB, which is not looked into`);
+      return undefined;
+    }
     const top = call.depth === 0;
     const { script, problems } = parseShell(text, top ? undefined : () => call.place, call.posix);
     for (const { place, message } of problems) {
@@ -137,6 +153,11 @@ export class ShellWalk extends Findings implements Walker {
     if (this.programs > MAX_PROGRAMS) {
       if (this.programs === MAX_PROGRAMS + 1)
         this.problem(call.place, `more than ${MAX_PROGRAMS} programs in other languages`);
+      return;
+    }
+    const longest = MAX_SCANNED_LENGTH[language];
+    if (longest !== undefined && code.length > longest) {
+      this.problem(call.place, `${language} longer than ${longest / 1024} KiB, which is not looked into`);
       return;
     }
     this.code.push({
