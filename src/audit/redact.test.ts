@@ -62,6 +62,16 @@ describe("what looks like a secret", () => {
     "/workspace/keys/monkey.txt",
     "https://example.com/a@b",
     "2026-02-07T12:00:00.000Z",
+    "keyboard = 1",
+    "user: bob, primary_key=True",
+    "for key in keys: print(key)",
+    "def passenger(x): return x",
+    "grep 'password=' file | wc",
+    "mkdir -p a/b; docker run -p 80:80 x",
+    "mysql -p db",
+    "python3 -m pytest -k token_test -p no:cacheprovider",
+    "ssh://git@github.com/x https://git@host/x",
+    "fetch http://localhost:4873/@scope/package",
   ])("is not what an ordinary text is: %s", (text) => {
     expect(redact(text)).toBe(text);
   });
@@ -99,6 +109,74 @@ describe("what looks like a secret", () => {
   });
 });
 
+describe("a secret that is written to be missed", () => {
+  it.each([
+    ["PGPASSWORD=$'hunter2' psql", "PGPASSWORD=[redacted] psql"],
+    [`python -c 'password = f"hunter2"'`, "python -c 'password = [redacted]'"],
+    [String.raw`password="a\"hunter2"`, "password=[redacted]"],
+    ["password=('hunter2')", "password=[redacted]"],
+    ["mysql -phunter2", "mysql -p[redacted]"],
+    ["sshpass -p hunter2 ssh x", "sshpass -p [redacted] ssh x"],
+    ["curl https://hunter2@github.com/x", "curl https://[redacted]@github.com/x"],
+    ["curl https://user:pa/hunter2@host/", "curl https://user:[redacted]@host/"],
+    ["curl -uuser:hunter2 https://x", "curl -uuser:[redacted] https://x"],
+    ["curl -H 'X-Auth: hunter2'", "curl -H 'X-Auth: [redacted]'"],
+    ["curl -H 'Cookie: session=hunter2'", "curl -H 'Cookie: [redacted]'"],
+    [`export PASSWORD="$(echo x)"hunter2`, "export PASSWORD=[redacted]"],
+    ["PASSWORD=a'hunter2'", "PASSWORD=[redacted]"],
+    [String.raw`PASSWORD=\ hunter2`, "PASSWORD=[redacted]"],
+    [
+      String.raw`--password 'a b' --pass-file x; pass=x\'hunter2`,
+      "--password [redacted] --pass-file [redacted]; pass=[redacted]",
+    ],
+    [`echo ${secret("sk", "-ant-api03-", "a".repeat(20))}`, "echo [redacted]"],
+    [String.raw`p\assword=hunter2`, String.raw`p\assword=[redacted]`],
+    ["AWS_SECRET_ACCESS_KEY=hunter2", "AWS_SECRET_ACCESS_KEY=[redacted]"],
+    ["curl 'https://x/?sig=hunter2&code=hunter2'", "curl 'https://x/?sig=[redacted]&code=[redacted]'"],
+    [`echo ${"x".repeat(4000)} ${secret("ghp", "_", "A".repeat(36))}`, `echo ${"x".repeat(4000)} [redacted]`],
+    ["password: |\n  hunter2", "password: |\n[redacted]"],
+    ["docker login -p hunter2", "docker login -p [redacted]"],
+    ["read -s password <<< hunter2", "read -s password <<< [redacted]"],
+    ["echo hunter2 | sudo -S x", "echo [redacted] | sudo -S x"],
+    ["SECRET_TOKEN_VALUE=hunter2", "SECRET_TOKEN_VALUE=[redacted]"],
+    ["passwords = {'db': 'hunter2'}", "passwords = [redacted]"],
+    ["Authorization: Basic  hunter2", "Authorization: Basic  [redacted]"],
+    ["openssl -passin pass:hunter2", "openssl -passin pass:[redacted]"],
+    ["curl -H X-Api-Key:hunter2 -o f x", "curl -H X-Api-Key:[redacted] -o f x"],
+    ["curl -sSfLu me:hunter2 x", "curl -sSfLu me:[redacted] x"],
+    ['curl -u "me:a hunter2" x', 'curl -u "me:[redacted] x'],
+    ["curl 'https://x/?q=1&key=hunter2' -o f", "curl 'https://x/?q=1&key=[redacted]' -o f"],
+    [`https://${letters(24)}:x-oauth-basic@github.com/x`, "https://[redacted]@github.com/x"],
+    ["mysql -uroot -p'my hunter2' db", "mysql -uroot -p[redacted] db"],
+    ["psql 'host=x password=hunter2' -c 'select 1'", "psql 'host=x password=[redacted]' -c 'select 1'"],
+    ['password: str = "a hunter2"', "password: [redacted]"],
+    [String.raw`{\"password\": \"a hunter2\", \"n\": 1}`, String.raw`{\"password\": [redacted], \"n\": 1}`],
+    [`curl -d '{"password": "a hunter2"}' -o x`, `curl -d '{"password": [redacted]}' -o x`],
+    ['PASSWORD="$(echo "a b")hunter2" x', "PASSWORD=[redacted] x"],
+    ["a:\n  token: >-\n    hunter2\n\n    hunter2\n  b: 1", "a:\n  token: >-\n[redacted]  b: 1"],
+  ])("is redacted: %j", (text, expected) => {
+    expect(redact(text)).toBe(expected);
+  });
+
+  it("is redacted as one word of a shell, whatever it is put together from", () => {
+    const part = fc.constantFrom(
+      "q7z",
+      "'q7z q'",
+      '"q7z q"',
+      "$'q7z\\' q'",
+      "\\ q7z",
+      '"q7z\\" q"',
+      "$(echo q7z)",
+    );
+    fc.assert(
+      fc.property(fc.array(part, { minLength: 1, maxLength: 6 }), (parts) => {
+        expect(redact(`X_PASSWORD=${parts.join("")} run`)).toBe("X_PASSWORD=[redacted] run");
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
 describe("text that is made to be slow", () => {
   // Quadratic time would be minutes for these: the runner's timeout is the check.
   it.each([
@@ -115,6 +193,23 @@ describe("text that is made to be slow", () => {
     "--user a:",
     "----------",
     "xoxb-",
+    "password=(",
+    'password="$(',
+    "password=a(\n",
+    "password=a'\n",
+    'password=\\"',
+    "password: |\n",
+    "https://a@",
+    "://a:/",
+    "| sudo ",
+    "|echo x| sudo -S ",
+    ' -u "a:',
+    "sshpass -p ",
+    "mysql -p'",
+    "&key=",
+    "Cookie: ",
+    "password \t",
+    "p!",
   ])("of many %j is done in time", (part) => {
     expect(redact(part.repeat(Math.ceil(250_000 / part.length))).length).toBeGreaterThan(0);
   });

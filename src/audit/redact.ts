@@ -26,7 +26,7 @@ const TOKENS = [
 ];
 /** Text without any of these has nothing for the patterns and the names. */
 const HINT =
-  /A[KSBC][IC]A|gh[pousr]_|github_pat_|glpat-|xox|[sr]k[_-]|AIza|npm_|hf_|eyJ|:\/\/|auth|bearer|cookie|p\W{0,8}a\W{0,8}s\W{0,8}s|p\W{0,8}w\W{0,8}d|s\W{0,8}e\W{0,8}c\W{0,8}r|t\W{0,8}o\W{0,8}k|cred|key|[?&]|-u|--user|-p|sudo/i;
+  /A[KSBC][IC]A|gh[pousr]_|github_pat_|glpat-|xox|[sr]k[_-]|AIza|npm_|hf_|eyJ|:\/\/|auth|bearer|cookie|p\W{0,8}a\W{0,8}s\W{0,8}s|p\W{0,8}w\W{0,8}d|s\W{0,8}e\W{0,8}c\W{0,8}r|t\W{0,8}o\W{0,8}k|cred|key|[?&]|-u|--user|-p|sudo|curl|wget|redis-cli|ldapsearch/i;
 const KEY_BLOCK =
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g;
 
