@@ -153,6 +153,11 @@ describe("a secret that is written to be missed", () => {
     [String.raw`{\"password\": \"a hunter2\", \"n\": 1}`, String.raw`{\"password\": [redacted], \"n\": 1}`],
     [`curl -d '{"password": "a hunter2"}' -o x`, `curl -d '{"password": [redacted]}' -o x`],
     ['PASSWORD="$(echo "a b")hunter2" x', "PASSWORD=[redacted] x"],
+    ["PASSWORD[0]=hunter2", "PASSWORD[0]=[redacted]"],
+    ["<password>hunter2</password>", "<password>[redacted]</password>"],
+    ["get(u, auth=('me', 'hunter2'))", "get(u, auth=[redacted]"],
+    ["cookies = {'session': 'hunter2'}", "cookies = [redacted]"],
+    [String.raw`printf 'x\r\nCookie: a="b"; c=hunter2'`, String.raw`printf 'x\r\nCookie: [redacted]'`],
     ["a:\n  token: >-\n    hunter2\n\n    hunter2\n  b: 1", "a:\n  token: >-\n[redacted]  b: 1"],
   ])("is redacted: %j", (text, expected) => {
     expect(redact(text)).toBe(expected);
@@ -208,6 +213,8 @@ describe("text that is made to be slow", () => {
     "mysql -p'",
     "&key=",
     "Cookie: ",
+    "<token>",
+    "\\\\n",
     "password \t",
     "p!",
   ])("of many %j is done in time", (part) => {

@@ -26,7 +26,7 @@ const TOKENS = [
 ];
 /** Text without any of these has nothing for the patterns and the names. */
 const HINT =
-  /A[KSBC][IC]A|gh[pousr]_|github_pat_|glpat-|xox|[sr]k[_-]|AIza|npm_|hf_|eyJ|:\/\/|auth|bearer|cookie|p\W{0,8}a\W{0,8}s\W{0,8}s|p\W{0,8}w\W{0,8}d|s\W{0,8}e\W{0,8}c\W{0,8}r|t\W{0,8}o\W{0,8}k|cred|key|[?&]|-u|--user|-p|sudo|curl|wget|redis-cli|ldapsearch/i;
+  /A[KSBC][IC]A|gh[pousr]_|github_pat_|glpat-|xox|[sr]k[_-]|AIza|npm_|hf_|eyJ|:\/\/|auth|bearer|cookie|pw|p\W{0,8}a\W{0,8}s\W{0,8}s|p\W{0,8}w\W{0,8}d|s\W{0,8}e\W{0,8}c\W{0,8}r|t\W{0,8}o\W{0,8}k|cred|key|[?&]|-u|--user|-p|sudo|curl|wget|redis-cli|ldapsearch/i;
 const KEY_BLOCK =
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g;
 
@@ -128,11 +128,11 @@ const READS_PASSWORD =
 /** What a name is made of, with quotes and escapes: a shell drops them. */
 const RUN = /[\w.\\$"'`-]+/g;
 const SECRET_NAME =
-  /passw|passphrase|pwd|secret|token|credential|(?:api|access|private|account|auth|encryption|signing|master|shared|storage)[_.-]?key|pass(?:es)?$|(?:^|[^a-z])pass(?![a-z])|[_-]auth$|authorization$/i;
+  /passw|passphrase|pwd|secret|token|credential|(?:api|access|private|account|auth|encryption|signing|master|shared|storage)[_.-]?key|pass(?:es)?$|(?:^|[^a-z])pass(?![a-z])|(?:^|[_-])auth$|authorization$|cookies?$|^pw$/i;
 const HEADER =
   /^(?:-H)?(?:(?:proxy-)?authorization|(?:set-)?cookie2?|\w[\w-]*-(?:auth|authorization|token|key|secret|password|session|signature|credential)s?)$/i;
 const QUERY = /^(?:sig|signature|code|key|auth|jwt|session|sid|otp|pin|x-(?:amz|goog)-signature)$/i;
-const ASSIGN = /\]?[ \t]*(?:<<<\s*|[-+?|!]{0,2}=+>?(?:[ \t]|\\\r?\n)*|:+=*>?\s*)/y;
+const ASSIGN = /(?:\[\w{0,32}\])?\]?[ \t]*(?:<<<\s*|[-+?|!]{0,2}=+>?(?:[ \t]|\\\r?\n)*|:+=*>?\s*)/y;
 const BLOCK = /\s*:[ \t]*(?:!\S{1,64}[ \t]+)?[|>][-+0-9]{0,3}[ \t]*(?:#[^\n]*)?\r?\n/y;
 const SCHEME = /(?:basic|bearer|digest|token|negotiate)\s+/iy;
 const GAP = /[ \t]+/y;
@@ -180,7 +180,7 @@ function withoutNamed(text: string): string {
     const opened = openQuote(run, outer);
     quote = opened.quote;
     const own = opened.at >= 0;
-    const bare = (own ? run.slice(opened.at + 1) : run).replace(/[\\"'`]/g, "");
+    const bare = (own ? run.slice(opened.at + 1) : run).replace(/^.*\\[rn]/, "").replace(/[\\"'`]/g, "");
     const name = run.replace(/[\\"'`]/g, "");
     const first = index === 0 || /\s/.test(text[index - 1]!);
 
@@ -209,6 +209,10 @@ function withoutNamed(text: string): string {
     const header = HEADER.test(bare);
     if (!query && !header && !SECRET_NAME.test(name)) continue;
 
+    if (text[after] === ">" && text[index - 1] === "<") {
+      cut(after + 1, endOf(text, /</g, after));
+      continue;
+    }
     const block = match(BLOCK, text, after);
     if (block > 0) {
       cut(block, blockEnd(text, index, block));
