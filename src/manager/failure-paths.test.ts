@@ -153,6 +153,10 @@ const PATHS: readonly FailurePath[] = [
     "javascript",
   ]),
   denied("a denied command", { role: "coder", command: "ls; c\\url x" }, "command", [SHELL, "none"]),
+  denied("a denied command inside another", { role: "coder", argv: ["env", "curl"] }, "command", [
+    SHELL,
+    "none",
+  ]),
   denied("a command that cannot be parsed", { role: "coder", command: "if ((" }, "command", [SHELL, "none"]),
   denied("a denied path", { role: "coder", command: "cat /etc/passwd" }, "path", [SHELL, "none"]),
   denied("more risk than allowed", { ...DANGEROUS, role: "careful" }, "risk"),
@@ -195,6 +199,24 @@ const PATHS: readonly FailurePath[] = [
     "unenforceable",
     { policy: POLICY },
   ),
+  refused(
+    "a network that cannot be closed",
+    { ...SAFE, role: "coder" },
+    "POLICY_UNENFORCEABLE",
+    "unenforceable",
+    { policy: POLICY, backend: "subprocess", securityMode: "permissive" },
+  ),
+  refused(
+    "walls that are too weak for the code",
+    { language: "python", code: "import socket\nsocket.create_connection(('a', 1))" },
+    "BACKEND_TOO_WEAK",
+    "backend",
+    { backend: "subprocess", securityMode: "strict" },
+  ),
+  refused("a limit of the manager that cannot be enforced", SAFE, "LIMIT_UNENFORCEABLE", "limit", {
+    backend: "faulty",
+    limits: { memoryMb: 64 },
+  }),
   refused("a manager that is switched off", SAFE, "SANDBOX_DISABLED", "backend", { mode: "disabled" }),
   {
     what: "a sandbox that does not start",
@@ -382,11 +404,14 @@ describe("what fails after the code has run", () => {
 
   it("does not undo it: metrics that throw", async () => {
     const broken = { ...stage.metrics, recordExecution: fail, recordViolation: fail };
-    const warned = new Promise<Error>((resolve) => process.once("warning", resolve));
+    const warnings: string[] = [];
+    const listen = ({ message }: Error) => warnings.push(message);
+    process.on("warning", listen);
     const manager = stage.manager({ backend: "faulty", metrics: broken });
     expect(await manager.execute(SAFE)).toMatchObject({ success: true, stdout: "42\n" });
     expect(await stage.onlyRecord()).toMatchObject({ ...ran, result: "success", exit_code: 0 });
-    expect((await warned).message).toContain("A metric could not be counted");
+    await expect.poll(() => warnings).toContain("A metric could not be counted: Error: cannot count");
+    process.off("warning", listen);
     await stage.expectNothingLeft(manager);
   });
 });

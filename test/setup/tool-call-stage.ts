@@ -13,6 +13,7 @@ import { findCgroupBase } from "../../src/backends/bubblewrap/cgroup.js";
 import { labelFor } from "../../src/backends/process-label.js";
 import { registerBackend } from "../../src/backends/registry.js";
 import { createSubprocessBackend } from "../../src/backends/subprocess/index.js";
+import { systemCode } from "../../src/errors.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
 import { createMetrics, type Metrics } from "../../src/metrics/index.js";
 import { parsePolicy } from "../../src/policy/index.js";
@@ -159,8 +160,18 @@ export function readGroupFile(
 
 /** Kills every process of a sandbox from outside, as the kernel or an administrator might. */
 export function killFromHost(sandboxId: string): void {
-  for (const pid of readGroupFile("memory", sandboxId, ["cgroup.procs", "cgroup.procs"]).split("\n")) {
-    if (/^[1-9]\d*$/.test(pid)) process.kill(Number(pid), "SIGKILL");
+  const pids =
+    readGroupFile("memory", sandboxId, ["cgroup.procs", "cgroup.procs"]).match(/^[1-9]\d*$/gm) ?? [];
+  // Stopped first: none of them lives to tell of another's end.
+  for (const signal of ["SIGSTOP", "SIGKILL"] as const) {
+    for (const pid of pids) {
+      try {
+        process.kill(Number(pid), signal);
+      } catch (error) {
+        // The first process of a namespace takes the others with it.
+        if (systemCode(error) !== "ESRCH") throw error;
+      }
+    }
   }
 }
 
