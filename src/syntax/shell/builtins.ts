@@ -1,6 +1,6 @@
 import type { ShellAssignment } from "../shell-commands.js";
 import { Environment } from "./environment.js";
-import { type Field, isKnown, known, plain, UNKNOWN } from "./fields.js";
+import { type Field, isKnown, known, plain, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
 import { has, optionValue, readOptions } from "./options.js";
 import { runInput } from "./shells.js";
 import type { Call, Walker } from "./walker.js";
@@ -13,8 +13,24 @@ export interface Handled {
 type Builtin = (walker: Walker, call: Call, args: readonly Field[]) => Handled;
 
 const NAME = /^[A-Za-z_]\w*/;
+const KEYWORDS = new Set(
+  "if then else elif fi case esac for select while until do done in function time coproc { } ! [[ ]]".split(
+    " ",
+  ),
+);
 const SILENT: Handled = { output: "" };
 const UNSEEN: Handled = { output: undefined };
+
+/** Builtins in front of which an assignment may stay: what it leaves depends on the shell. */
+const SPECIAL = new Set(
+  ": . source break continue eval exec exit export readonly return set shift times trap unset".split(" "),
+);
+
+/** True for a builtin that sees the assignments in front of it as variables. */
+export function readsAssignments(name: string): "stay" | "go" | undefined {
+  if (SPECIAL.has(name)) return "stay";
+  return BUILTINS.has(name) ? "go" : undefined;
+}
 
 /** Runs a builtin that changes what the shell knows or that runs something else; undefined for any other command. */
 export function runBuiltin(walker: Walker, call: Call, name: string): Handled | undefined {
@@ -48,6 +64,9 @@ const BUILTINS: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([
   ["hash", runHash],
   ["jobs", runJobs],
   ["compgen", runCompgen],
+  ["shopt", runShopt],
+  ["fc", runFc],
+  ["enable", runEnable],
 ]);
 
 function emitSilently(walker: Walker, call: Call): Handled {
@@ -75,7 +94,11 @@ function setAliases(walker: Walker, call: Call, args: readonly Field[]): Handled
     const equals = text.indexOf("=");
     const name = equals === -1 ? text : text.slice(0, equals);
     if (!isKnown(name)) walker.emitUnknown(call, "alias");
-    else if (equals !== -1) call.environment.alias(name, known(text.slice(equals + 1)));
+    else if (equals === -1) continue;
+    // An alias of a keyword, or of a sign, changes how the text is read.
+    else if (KEYWORDS.has(name) || !/^[\w.+:@%,-]+$/.test(name)) walker.emitUnknown(call, "alias");
+    else if (!call.environment.alias(name, known(text.slice(equals + 1))))
+      walker.problem(call.place, "more aliases than are followed");
   }
   return SILENT;
 }
@@ -99,15 +122,19 @@ function declare(walker: Walker, call: Call, args: readonly Field[]): Handled {
   const { environment } = call;
   const flags = args.filter((field) => /^[-+]/.test(field.text)).map((field) => field.text);
   const odd = flags.some((flag) => /[nilucaA]/.test(flag));
-  if (flags.some((flag) => flag.includes("n"))) environment.forget();
+  if (flags.some((flag) => flag.includes("n"))) environment.lost = true;
+  const name0 = call.fields[0]!.text;
+  const local = name0 === "local" || name0 === "declare" || name0 === "typeset";
+  // Past the functions that run: what they have hidden is changed.
+  if (flags.some((flag) => flag.includes("g"))) environment.forget();
   for (const { text } of args) {
     const name = NAME.exec(text)?.[0];
     if (name === undefined) {
       if (!isKnown(text)) environment.forget();
       continue;
     }
-    if (call.fields[0]!.text === "local") environment.hide(name);
-    if (odd) environment.odd.add(name);
+    if (local) environment.hide(name);
+    if (odd) environment.markOdd(name);
     const assigned = text[name.length] === "=" ? known(text.slice(name.length + 1)) : undefined;
     if (text.length > name.length) {
       environment.set(name, assigned);
@@ -127,8 +154,10 @@ function asAssigned(text: string): ShellAssignment[] {
 
 /** Builtins that put something into the variables they name. */
 function setUnknown(walker: Walker, call: Call, args: readonly Field[]): Handled {
-  walker.emit(call);
+  const set = namesIn(args).map((name): ShellAssignment => ({ name, value: undefined }));
+  walker.emit({ ...call, assignments: [...call.assignments, ...set] });
   forgetNames(call.environment, args);
+  for (const { name } of set) walker.runVariable(call, name, undefined);
   const callback = optionValue(readOptions(args, { short: "adinNptuCcOs" }), "C");
   if (callback !== undefined && call.fields[0]!.text !== "read") {
     walker.runText(call, callback.text, call.environment.fork(), "mapfile -C");
@@ -137,11 +166,16 @@ function setUnknown(walker: Walker, call: Call, args: readonly Field[]): Handled
 }
 
 function forgetNames(environment: Environment, args: readonly Field[]): void {
-  for (const { text } of args) {
-    const name = NAME.exec(text)?.[0];
-    if (name !== undefined) environment.set(name, undefined);
-    else if (!isKnown(text)) environment.forget();
-  }
+  for (const name of namesIn(args)) environment.set(name, undefined);
+  if (args.some(({ text }) => !isKnown(text) && !NAME.test(text))) environment.forget();
+}
+
+/** What may be a variable's name among the arguments, also where it hangs on an option: `-vx`, `-ra x`. */
+function namesIn(args: readonly Field[]): string[] {
+  return args.slice(0, 64).flatMap(({ text }) => {
+    const starts = text.startsWith("-") ? [2, 3, 4, 5, 6] : [0];
+    return starts.flatMap((start) => NAME.exec(text.slice(start))?.[0] ?? []);
+  });
 }
 
 function unset(walker: Walker, call: Call, args: readonly Field[]): Handled {
@@ -165,16 +199,23 @@ function setPositional(walker: Walker, call: Call, args: readonly Field[]): Hand
   walker.emit(call);
   const options = readOptions(args, { short: "o", plus: true });
   const ended = args.some((field) => field.text === "--");
+  // With -k, words anywhere are assignments, so that other words are the options.
+  if (args.some(({ text }) => /^-[a-zA-Z]*k/.test(text) || text === "keyword"))
+    walker.problem(call.place, '"set -k" changes what a word is');
   if (options.uncertain) call.environment.positional = undefined;
   else if (ended || options.operands.length > 0) call.environment.positional = options.operands;
-  return SILENT;
+  return UNSEEN;
 }
 
 function shift(walker: Walker, call: Call, args: readonly Field[]): Handled {
   walker.emit(call);
   const count = args.length === 0 ? 1 : Number(args[0]!.text);
   const { positional } = call.environment;
-  call.environment.positional = Number.isInteger(count) && count >= 0 ? positional?.slice(count) : undefined;
+  // More than there are leaves all of them.
+  const fits = Number.isInteger(count) && count >= 0 && count <= (positional?.length ?? 0);
+  const certain =
+    positional?.every((field) => !field.text.includes(UNKNOWN_WORDS) && !field.pattern) ?? false;
+  call.environment.positional = fits && certain ? positional?.slice(count) : undefined;
   return SILENT;
 }
 
@@ -208,7 +249,12 @@ function runPastFunctions(
 
 function runExec(walker: Walker, call: Call, args: readonly Field[]): Handled {
   const options = readOptions(args, { short: "a" });
-  if (options.operands.length === 0) return emitSilently(walker, call);
+  if (options.operands.length === 0) {
+    walker.emit(call);
+    // Whatever reads standard input from now on reads this.
+    if (call.stdin.kind === "content") walker.emitUnknown(call, "exec <");
+    return UNSEEN;
+  }
   if (options.uncertain) walker.emitUnknown(call, "exec");
   return { output: walker.runFields(call, options.operands, {}, "exec") };
 }
@@ -225,6 +271,28 @@ function runJobs(walker: Walker, call: Call, args: readonly Field[]): Handled {
   const at = args.findIndex((field) => field.text === "-x");
   if (at === -1) return emitSilently(walker, call);
   return { output: walker.runFields(call, args.slice(at + 1), { inShell: true }, "jobs -x") };
+}
+
+/** With `lastpipe` the last command of a pipeline sets variables here. */
+function runShopt(walker: Walker, call: Call, args: readonly Field[]): Handled {
+  walker.emit(call);
+  if (args.some(({ text }) => text === "lastpipe" || !isKnown(text))) call.environment.lost = true;
+  return UNSEEN;
+}
+
+/** `fc` runs what the history holds, unless it lists it. */
+function runFc(walker: Walker, call: Call, args: readonly Field[]): Handled {
+  walker.emit(call);
+  if (!/^-[a-z]*l/.test(args[0]?.text ?? "")) walker.emitUnknown(call, "fc");
+  return UNSEEN;
+}
+
+/** `enable -f file name` loads a builtin. */
+function runEnable(walker: Walker, call: Call, args: readonly Field[]): Handled {
+  walker.emit(call);
+  if (args.some(({ text }) => /^-[a-z]*f/.test(text) || !isKnown(text)))
+    walker.emitUnknown(call, "enable -f");
+  return UNSEEN;
 }
 
 /** `compgen` expands its word list and runs its command. */

@@ -26,6 +26,17 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "LESSCLOSE",
 ]);
 
+/** True when setting a variable makes something run that is not looked into. */
+export function runsUnseen(name: string, value: string | undefined): boolean {
+  if (/^(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_.*|TAR_OPTIONS|GIT_CONFIG.*|MAKEFLAGS|MAKEFILES)$/.test(name))
+    return value !== "";
+  if (name === "NODE_OPTIONS") return value === undefined || /-r|import|require|loader|eval/.test(value);
+  if (name === "PERL5OPT" || name === "RUBYOPT") return value === undefined || /[eEMmr]/.test(value);
+  // A file that a shell reads when it starts; a descriptor holds what the text itself wrote.
+  if (name === "BASH_ENV" || name === "ENV") return value === undefined || /stdin|\bfd\b|\/proc/.test(value);
+  return false;
+}
+
 /** Variables that decide which program a name means, or what is loaded into it. */
 export const LOADER_VARIABLES: ReadonlySet<string> = new Set([
   "PATH",

@@ -3,7 +3,10 @@ import type { Command } from "./tree.js";
 
 /** What is followed at most; more variables than this are unknown. */
 const MAX_NAMES = 256;
-const MAX_VALUE_LENGTH = 65_536;
+const MAX_VALUE_LENGTH = 8192;
+/** Variables that the shell sets by itself, whatever a text puts into them. */
+const VOLATILE =
+  /^(?:_|REPLY|OPTARG|OPTIND|MAPFILE|FUNCNAME|BASH.*|COPROC.*|DIRSTACK|EPOCH.*|GROUPS|LINENO|PIPESTATUS|RANDOM|SECONDS|SHELLOPTS|SRANDOM|COMP_.*|READLINE_.*|HISTCMD|E?UID|PPID|OLDPWD)$/;
 
 export interface ShellFunction {
   readonly body: Command;
@@ -15,13 +18,16 @@ export interface ShellFunction {
 export class Environment {
   readonly variables: Map<string, string | undefined>;
   readonly functions: Map<string, ShellFunction>;
-  readonly aliases: Map<string, string | undefined>;
+  /** Every value that an alias was given: which of them holds depends on when a line is read. */
+  readonly aliases: Map<string, readonly (string | undefined)[]>;
   /** `$1` and so on; undefined: not known. */
   positional: readonly Field[] | undefined;
   /** `$0`, where `sh -c` was given one. */
   zero: Field | undefined;
   /** Variables with an attribute that changes what is put into them: `declare -l`. */
   readonly odd: Set<string>;
+  /** One variable may stand for another, so that none is followed any more. */
+  lost: boolean;
   /** What `local` has hidden in the functions that are running. */
   readonly hidden: Map<string, string | undefined>[] = [];
 
@@ -32,6 +38,7 @@ export class Environment {
     this.positional = from?.positional;
     this.zero = from?.zero;
     this.odd = new Set(from?.odd);
+    this.lost = from?.lost ?? false;
   }
 
   /** A copy for a subshell or for one of several ways. */
@@ -40,7 +47,7 @@ export class Environment {
   }
 
   get(name: string): string | undefined {
-    return this.variables.get(name);
+    return this.lost || VOLATILE.test(name) ? undefined : this.variables.get(name);
   }
 
   set(name: string, value: string | undefined): void {
@@ -54,8 +61,19 @@ export class Environment {
     this.functions.set(name, { body, certain: true });
   }
 
-  alias(name: string, value: string | undefined): void {
-    this.aliases.set(name, value);
+  /** False when there are more than are followed. */
+  alias(name: string, value: string | undefined): boolean {
+    const values = this.aliases.get(name) ?? [];
+    if (values.includes(value)) return true;
+    if (values.length >= 8 || this.aliases.size >= MAX_NAMES) return false;
+    this.aliases.set(name, [...values, value]);
+    return true;
+  }
+
+  /** Remembers that what is put into a variable is changed; with too many of them none is followed. */
+  markOdd(name: string): void {
+    if (this.odd.size >= MAX_NAMES) this.lost = true;
+    else this.odd.add(name);
   }
 
   /** Remembers what `local` hides until the function returns. */
@@ -67,6 +85,7 @@ export class Environment {
   /** Nothing about variables is known any more. */
   forget(): void {
     for (const name of this.variables.keys()) this.variables.set(name, undefined);
+    for (const frame of this.hidden) for (const name of frame.keys()) frame.set(name, undefined);
     this.variables.set("IFS", undefined);
     this.positional = undefined;
   }
@@ -84,7 +103,11 @@ export class Environment {
       if (!other.functions.has(name)) this.functions.set(name, { ...found, certain: false });
     }
     for (const name of other.odd) this.odd.add(name);
-    for (const [name, value] of other.aliases) this.aliases.set(name, value);
+    for (const [name, values] of other.aliases) {
+      const own = this.aliases.get(name) ?? [];
+      if (own !== values) this.aliases.set(name, [...own, ...values.filter((value) => !own.includes(value))]);
+    }
+    this.lost ||= other.lost;
     if (this.positional !== other.positional) this.positional = undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { type Atom, expandBraces } from "./braces.js";
+import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
 import type { Environment } from "./environment.js";
 import { type Content, type Field, isKnown, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
 import type { Part, Script, Word } from "./tree.js";
@@ -25,7 +26,10 @@ interface Piece {
 
 const MAX_FIELD_LENGTH = 262_144;
 /** Arithmetic in a subscript runs what a quoted text holds: x='a[$(id)]'; echo $((x)). */
-const SUBSCRIPT_COMMAND = /\[[^\]]{0,4096}(?:\$\(|`)/;
+function hasSubscriptCommand(text: string): boolean {
+  const open = text.indexOf("[");
+  return open !== -1 && (text.includes("$(", open) || text.includes("`", open));
+}
 
 /** The words that one word becomes. */
 export function expandWord(expander: Expander, word: Word): Field[] {
@@ -40,6 +44,7 @@ export function expandValue(expander: Expander, word: Word): string {
   const pieces = word.parts.flatMap((part) => expandPart(expander, part));
   const text = pieces.map((piece) => (piece.breaks === true ? " " : piece.text)).join("");
   if (text.length > MAX_FIELD_LENGTH) return UNKNOWN;
+  if (hasSubscriptCommand(text)) expander.expandAgain(text);
   return text.replaceAll(UNKNOWN_WORDS, UNKNOWN);
 }
 
@@ -64,7 +69,6 @@ export function evaluate(expander: Expander, word: Word): void {
 function expandPart(expander: Expander, part: Part): Piece[] {
   switch (part.kind) {
     case "text":
-      if (part.quoted && SUBSCRIPT_COMMAND.test(part.text)) expander.expandAgain(part.text);
       return [{ text: part.text, quoted: part.quoted, split: false }];
     case "variable":
       return expandVariable(expander, part);
@@ -78,6 +82,7 @@ function expandPart(expander: Expander, part: Part): Piece[] {
     }
     case "arithmetic":
       for (const inner of part.parts) expandPart(expander, inner);
+      checkArithmetic(expander, part.parts);
       return [value(undefined, true)];
     case "pattern":
       for (const inner of part.parts) expandPart(expander, inner);
@@ -85,6 +90,19 @@ function expandPart(expander: Expander, part: Part): Piece[] {
     case "array":
       for (const word of part.words) evaluate(expander, word);
       return [value(undefined, true)];
+  }
+}
+
+/** What a variable holds is arithmetic in its turn, subscripts and their substitutions included. */
+function checkArithmetic(expander: Expander, parts: readonly Part[]): void {
+  for (const part of parts) {
+    const text = part.kind === "text" ? part.text : part.kind === "variable" ? part.name : "";
+    for (const [name] of text.matchAll(/[A-Za-z_]\w*/g)) {
+      const held = expander.environment.get(name);
+      // What was found when the value was made need not be found again.
+      if (held !== undefined && !hasSubscriptCommand(held) && /[$`\\]/.test(held))
+        expander.problem("arithmetic on what is no number");
+    }
   }
 }
 
@@ -97,7 +115,7 @@ function expandVariable(expander: Expander, part: Extract<Part, { kind: "variabl
   const { name, operator, quoted } = part;
   const { environment } = expander;
   const isList = name === "@" || name === "*";
-  if (operator === "" && isList) return expandPositional(environment.positional, name, quoted);
+  if (operator === "" && isList) return expandPositional(environment, name, quoted);
   const current = /^\d+$/.test(name)
     ? positionalValue(environment, name)
     : isList
@@ -106,10 +124,15 @@ function expandVariable(expander: Expander, part: Extract<Part, { kind: "variabl
   if (operator === "") return [value(current, quoted)];
   const operand = part.operands.map((word) => expandValue(expander, word)).at(-1) ?? "";
   if (operator === "@P") {
-    if (current === undefined) expander.problem(`\${${name}@P} runs what the variable holds`);
+    if (current === undefined || current.includes("\\"))
+      expander.problem(`\${${name}@P} runs what the variable holds`);
     else expander.expandAgain(current);
   }
-  if (operator === "=" || operator === ":=") environment.set(name, undefined);
+  if (operator === "=" || operator === ":=") {
+    environment.set(name, undefined);
+    if (PROMPT_VARIABLES.has(name) || COMMAND_VARIABLES.has(name) || LOADER_VARIABLES.has(name))
+      expander.problem(`\${${name}${operator}…} changes what runs`);
+  }
   return [value(withOperator(operator, current, operand), quoted)];
 }
 
@@ -132,8 +155,10 @@ function positionalValue(environment: Environment, name: string): string | undef
   return environment.positional[index - 1]?.text ?? "";
 }
 
-function expandPositional(positional: readonly Field[] | undefined, name: string, quoted: boolean): Piece[] {
+function expandPositional({ positional, variables }: Environment, name: string, quoted: boolean): Piece[] {
   if (positional === undefined) return [{ text: UNKNOWN_WORDS, quoted: false, split: false }];
+  // IFS stands between them.
+  if (name === "*" && quoted && variables.get("IFS") !== " \t\n") return [value(undefined, true)];
   if (name === "*" && quoted) return [value(positional.map((field) => field.text).join(" "), true)];
   return positional.flatMap((field, index): Piece[] => [
     ...(index > 0 ? [{ text: "", quoted: true, split: false, breaks: true }] : []),
@@ -156,6 +181,7 @@ function toFields(expander: Expander, atoms: readonly Atom<Piece>[]): Field[] {
   let started = false;
   let content: Content | undefined;
   const end = () => {
+    if (started && hasSubscriptCommand(text)) expander.expandAgain(text);
     if (started) fields.push(content === undefined ? { text, pattern } : { text, pattern, content });
     text = "";
     pattern = false;

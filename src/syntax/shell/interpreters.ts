@@ -1,6 +1,6 @@
 import type { Field } from "./fields.js";
 import { has, type OptionTable, readOptions } from "./options.js";
-import { isStdin } from "./shells.js";
+import { isDescriptor, isStdin } from "./shells.js";
 import type { Call, InlineLanguage, Walker } from "./walker.js";
 
 interface Interpreter {
@@ -99,13 +99,19 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
     return true;
   }
   const programs: Field[] = [];
+  // "-pe" is "-p -e": its program comes next. In perl's and ruby's clusters an "e" stands behind other letters.
+  if (language === "javascript" || language === "typescript")
+    args = args.map((field) => (/^-[pi]+e$|^-ep$/.test(field.text) ? { ...field, text: "-e" } : field));
+  if (language === "perl" || language === "ruby") runClusters(walker, call, language, args, name);
   let uncertain = false;
   let operands: readonly Field[] = [];
   let elsewhere = false;
   // Programs stand behind operands too: awk 'program' file is rare the other way round, sed file -e program is not.
   for (;;) {
     const options = readOptions(args, interpreter.options);
-    uncertain ||= options.uncertain;
+    // Behind sed's script there are files, and patterns of them are what everybody writes.
+    uncertain ||= options.uncertain && operands.length === 0;
+    uncertain ||= options.given.some(({ name: option, value }) => loadsUnseen(language, option, value));
     for (const option of options.given) {
       if (!interpreter.code.includes(option.name)) continue;
       if (option.value !== undefined) programs.push(option.value);
@@ -122,13 +128,43 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
   }
   if (uncertain) walker.emitUnknown(call, name);
   if (programs.length > 0) runPrograms(walker, call, language, programs, `${name} -e`);
-  else if (elsewhere) return true;
-  else if (interpreter.operand === true) {
+  else if (elsewhere) {
+    if (interpreter.operand === true) walker.emitUnknown(call, `${name} -f`);
+    return true;
+  } else if (interpreter.operand === true) {
     if (operands[0] !== undefined) runPrograms(walker, call, language, [operands[0]], name);
   } else if (operands[0] === undefined || isStdin(operands[0].text) || operands[0].content !== undefined) {
     runProgramInput(walker, call, language, operands[0], name);
   }
+  if (operands[0] !== undefined && isDescriptor(operands[0].text)) walker.emitUnknown(call, name);
   return true;
+}
+
+/** Modules of Python that run their arguments as code. */
+const RUNNING_MODULES = /^(?:timeit|trace|pdb|cProfile|profile|code|runpy|bdb|doctest)$/;
+
+/** An option that loads code which is not looked into. */
+function loadsUnseen(language: InlineLanguage, option: string, value: Field | undefined): boolean {
+  if (language === "python") return option === "m" && RUNNING_MODULES.test(value?.text ?? "");
+  if (language !== "javascript" && language !== "typescript") return false;
+  return (
+    /^(?:r|--require|--import|--(?:experimental-)?loader)$/.test(option) && /^data:/.test(value?.text ?? "")
+  );
+}
+
+/** `-le code`, `-lanecode`: what stands behind any "e" of a cluster may be the program. */
+function runClusters(
+  walker: Walker,
+  call: Call,
+  language: InlineLanguage,
+  args: readonly Field[],
+  name: string,
+): void {
+  args.slice(0, 16).forEach((field, index) => {
+    const letters = /^-[A-Za-z0-9]{1,16}?[eE]([\s\S]*)$/.exec(field.text);
+    const code = letters?.[1] === "" ? args[index + 1] : letters?.[1] === undefined ? undefined : field;
+    if (code !== undefined) runPrograms(walker, call, language, [code], `${name} -e`);
+  });
 }
 
 function runPrograms(

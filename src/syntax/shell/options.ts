@@ -32,13 +32,16 @@ export function readOptions(args: readonly Field[], table: OptionTable): Options
       index += 1;
       break;
     }
-    if (startsUnknown(field)) uncertain = true;
+    if (startsUnknown(field) || mayGive(field, args.slice(index + 1, index + 64))) uncertain = true;
     if (text === "-" || !(text.startsWith("-") || (table.plus === true && text.startsWith("+")))) break;
     if (text.startsWith("--")) {
       const equals = text.indexOf("=");
-      const name = equals === -1 ? text : text.slice(0, equals);
+      const written = equals === -1 ? text : text.slice(0, equals);
+      const name = fullName(table, written);
+      // Cut short it may be another option, which takes no value.
+      if (equals === -1 && name !== written) uncertain = true;
       if (equals !== -1) given.push({ name, value: { ...field, text: text.slice(equals + 1) } });
-      else if (isLong(table, name)) given.push({ name, value: args[++index] });
+      else if (table.long?.includes(name) === true) given.push({ name, value: args[++index] });
       else given.push({ name, value: undefined });
     } else {
       index = readCluster(args, index, table, given);
@@ -49,8 +52,13 @@ export function readOptions(args: readonly Field[], table: OptionTable): Options
 }
 
 /** A long option may be cut short as long as it stays the only one. */
-function isLong(table: OptionTable, name: string): boolean {
-  return (table.long ?? []).some((each) => each === name || (name.length > 4 && each.startsWith(name)));
+function fullName({ long = [] }: OptionTable, name: string): string {
+  return long.find((each) => each === name) ?? long.find((each) => each.startsWith(name)) ?? name;
+}
+
+/** True for a pattern in whose place there may be an option: a file's name, or nothing and then what follows. */
+function mayGive({ pattern, text }: Field, following: readonly Field[]): boolean {
+  return pattern && (/^[*?[]/.test(text) || following.some((next) => next.text.startsWith("-")));
 }
 
 function startsUnknownWords(field: Field): boolean {

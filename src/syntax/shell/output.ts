@@ -32,7 +32,6 @@ function printed(name: string, words: readonly string[], stdin: Stdin): string |
       return words.length === 0 ? reverse(inputText(stdin)) : undefined;
     case ":":
     case "true":
-    case "cd":
       return "";
     default:
       return undefined;

@@ -1,5 +1,5 @@
 import { Environment } from "./environment.js";
-import { type Field, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
+import { type Field, isKnown, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
 import { has, optionValue, readOptions } from "./options.js";
 import type { Call, Walker } from "./walker.js";
 
@@ -81,14 +81,16 @@ function text(walker: Walker, call: Call, field: Field | undefined, via: string)
 
 function runOptionValues(walker: Walker, call: Call, name: string, options: readonly string[]): void {
   const args = call.fields.slice(1);
+  if (/^g?tar$/.test(name)) runTarLetters(walker, call, args);
   args.forEach((field, index) => {
     for (const option of options) {
       const long = option.startsWith("--");
       let value: Field | undefined;
       if (field.text === option) value = args[index + 1];
-      else if (long && field.text.startsWith(`${option}=`))
-        value = { ...field, text: field.text.slice(option.length + 1) };
-      else if (!long && option.length === 2 && field.text.startsWith(option))
+      else if (long && isCutShort(field.text, option)) {
+        const equals = field.text.indexOf("=");
+        value = equals === -1 ? args[index + 1] : { ...field, text: field.text.slice(equals + 1) };
+      } else if (!long && option.length === 2 && field.text.startsWith(option))
         value = { ...field, text: field.text.slice(2) };
       if (value === undefined) continue;
       if (option !== "--checkpoint-action") text(walker, call, value, `${name} ${option}`);
@@ -96,6 +98,25 @@ function runOptionValues(walker: Walker, call: Call, name: string, options: read
         text(walker, call, { ...value, text: value.text.slice(5) }, `${name} ${option}=exec`);
       }
     }
+  });
+}
+
+/** `--filt=x` for `--filter=x`. */
+function isCutShort(text: string, option: string): boolean {
+  const name = text.split("=", 1)[0]!;
+  return name.length > 3 && option.startsWith(name);
+}
+
+/** Letters of tar that stand together: `-cIprogram`, `cI program`. */
+function runTarLetters(walker: Walker, call: Call, args: readonly Field[]): void {
+  args.forEach((field, index) => {
+    const letters = /^-([A-Za-z]{2,}.*)$/s.exec(field.text)?.[1];
+    const at = letters === undefined ? -1 : letters.search(/[bCfgHKLNTVXIF]/);
+    if (letters !== undefined && at > 0 && /[IF]/.test(letters[at]!)) {
+      const rest = letters.slice(at + 1);
+      text(walker, call, rest === "" ? args[index + 1] : { ...field, text: rest }, `tar -${letters[at]}`);
+    }
+    if (index === 0 && /^[A-Za-z]*[IF]/.test(field.text)) walker.emitUnknown(call, "tar");
   });
 }
 
@@ -119,22 +140,32 @@ function runXargs(walker: Walker, call: Call, args: readonly Field[]): void {
   walker.runFields(call, fields, { stdin: { kind: "file" } }, "xargs");
 }
 
+const MAX_ACTIONS = 32;
+
 /** Each `-exec … ;` and the like. */
 function runFind(walker: Walker, call: Call, args: readonly Field[]): void {
   walker.emit(call);
+  let actions = 0;
   for (let index = 0; index < args.length; index++) {
     const action = args[index]!.text;
     if (!/^-(?:exec|execdir|ok|okdir)$/.test(action)) continue;
     const from = index + 1;
+    actions += 1;
+    if (actions > MAX_ACTIONS) {
+      walker.problem(call.place, `find with more than ${MAX_ACTIONS} actions`);
+      return;
+    }
+    // The word may also be the value of another test, so the next action counts wherever it stands.
+    let end = from;
     while (
-      index < args.length &&
-      args[index]!.text !== ";" &&
-      !(args[index]!.text === "+" && args[index - 1]?.text === "{}")
+      end < args.length &&
+      args[end]!.text !== ";" &&
+      !(args[end]!.text === "+" && args[end - 1]?.text === "{}")
     ) {
-      index++;
+      end++;
     }
     const fields = args
-      .slice(from, index)
+      .slice(from, end)
       .map((field) => ({ ...field, text: field.text.replaceAll("{}", UNKNOWN) }));
     walker.runFields(call, fields, {}, `find ${action}`);
   }
@@ -232,6 +263,9 @@ function runScriptProgram(walker: Walker, call: Call, args: readonly Field[]): v
 const GIT_COMMAND_KEYS =
   /^(?:core\.(?:pager|editor|sshcommand|askpass|fsmonitor)|pager\..*|sequence\.editor|diff\.external|gpg\.program|credential\.(?:.*\.)?helper|.*\.(?:textconv|clean|smudge|process|driver|cmd|command))$/i;
 
+/** Settings that name files with settings or commands. */
+const GIT_FILE_KEYS = /^(?:core\.hookspath|include\.|includeif\.|init\.templatedir)/i;
+
 function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
   walker.emit(call);
   const options = readOptions(args, {
@@ -239,7 +273,9 @@ function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
     long: ["--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"],
   });
   for (const { name, value } of options.given) {
+    if (name === "--exec-path" || name === "--config-env") walker.emitUnknown(call, `git ${name}`);
     if (name !== "c" || value === undefined) continue;
+    if (GIT_FILE_KEYS.test(value.text)) walker.emitUnknown(call, "git -c");
     const equals = value.text.indexOf("=");
     const key = value.text.slice(0, equals);
     const setting = value.text.slice(equals + 1);
@@ -256,6 +292,17 @@ function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
       .filter((field) => !/^--?(?:recursive|quiet|q)$/.test(field.text));
     text(walker, call, joined(command), "git submodule foreach");
   }
+  if (subcommand?.text === "config") runGitConfig(walker, call, rest);
+  if (words.some((word) => /^--(?:template|open-files)/.test(word))) walker.emitUnknown(call, "git");
+  if (subcommand?.text === "grep" && words.some((word) => /^-[A-Za-z]*O./.test(word)))
+    walker.emitUnknown(call, "git grep -O");
+  if (subcommand?.text === "difftool")
+    runOptionValues(walker, { ...call, fields: options.operands }, "git difftool", ["-x", "--extcmd"]);
+  if (subcommand?.text === "filter-branch") walker.emitUnknown(call, "git filter-branch");
+  if (subcommand?.text === "clone")
+    runOptionValues(walker, { ...call, fields: options.operands }, "git clone", ["-u"]);
+  if (subcommand?.text === "clone" && words.some((word) => /^(?:-c|--conf)/.test(word)))
+    walker.emitUnknown(call, "git clone -c");
   if (subcommand?.text === "rebase")
     runOptionValues(walker, { ...call, fields: options.operands }, "git rebase", ["-x", "--exec"]);
   if (/^(?:clone|fetch|pull|push|ls-remote|archive|fetch-pack)$/.test(subcommand?.text ?? "")) {
@@ -267,6 +314,18 @@ function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
     for (const { text: url } of rest)
       if (url.startsWith("ext::")) text(walker, call, { text: url.slice(5), pattern: false }, "git ext::");
   }
+}
+
+/** A setting that makes git run something later. */
+function runGitConfig(walker: Walker, call: Call, args: readonly Field[]): void {
+  args.forEach((field, index) => {
+    const value = args[index + 1];
+    if (GIT_FILE_KEYS.test(field.text) || !isKnown(field.text)) walker.emitUnknown(call, "git config");
+    else if (value?.text.startsWith("!") === true)
+      text(walker, call, { ...value, text: value.text.slice(1) }, `git config ${field.text}`);
+    else if (value !== undefined && GIT_COMMAND_KEYS.test(field.text))
+      text(walker, call, value, `git config ${field.text}`);
+  });
 }
 
 /** Commands for later come on standard input. */

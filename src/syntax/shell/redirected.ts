@@ -85,5 +85,5 @@ function delimiter(word: Redirect["target"]): string {
 
 /** True when standard output goes to a file or to another descriptor. */
 export function writesElsewhere(redirects: readonly ShellRedirect[]): boolean {
-  return redirects.some(({ operator }) => /^(?:1?>|&>)/.test(operator));
+  return redirects.some(({ operator }) => /^(?:0*1?>|&>|0*1<>|\{)/.test(operator));
 }

@@ -23,11 +23,14 @@ export const SHELLS: ReadonlySet<string> = new Set([
   "tcsh",
 ]);
 
-const STDIN_FILES = /^(?:-|\/dev\/stdin|\/dev\/fd\/0|\/proc\/(?:self|thread-self|\d+)\/fd\/0)$/;
-
-/** True for a path that names standard input. */
+/** True for a path that names standard input, from wherever and however it is written. */
 export function isStdin(text: string): boolean {
-  return STDIN_FILES.test(text);
+  return text === "-" || /(?:^|\/)(?:stdin|fd\/[./]*0)$/.test(text);
+}
+
+/** True for a path that names another descriptor: what it holds is not followed. */
+export function isDescriptor(text: string): boolean {
+  return /(?:^|\/)fd\/[./]*\d+$/.test(text) && !isStdin(text);
 }
 
 const POSIX_SHELLS = new Set(["sh", "dash", "ash", "posh"]);
@@ -36,7 +39,7 @@ const POSIX_SHELLS = new Set(["sh", "dash", "ash", "posh"]);
 export function runShell(walker: Walker, outer: Call, name: string): void {
   const call: Call = { ...outer, posix: POSIX_SHELLS.has(name) };
   walker.emit(call);
-  const options = readOptions(call.fields.slice(1), {
+  const options = readOptions(separated(call.fields.slice(1)), {
     short: "oO",
     long: ["--rcfile", "--init-file", "--init-command", "--command"],
     plus: true,
@@ -47,7 +50,10 @@ export function runShell(walker: Walker, outer: Call, name: string): void {
       walker.runText(call, value.text, new Environment(), `${name} -c`);
     if (value?.content !== undefined) runInput(walker, call, value, new Environment(), name);
   }
-  const [first, ...rest] = options.operands;
+  // A lone dash ends the options.
+  const operands = options.operands[0]?.text === "-" ? options.operands.slice(1) : options.operands;
+  const [first, ...rest] = operands;
+  if (operands.some((field, index) => field.pattern && index === 0)) walker.emitUnknown(call, name);
   if (has(options, "c")) {
     if (first === undefined) return;
     const environment = new Environment();
@@ -62,6 +68,17 @@ export function runShell(walker: Walker, outer: Call, name: string): void {
     if (options.uncertain) walker.emitUnknown(call, name);
     runInput(walker, call, first, new Environment(), name);
   }
+}
+
+/** `-oc pipefail` as `-c -o pipefail`: the names come behind the whole word. */
+function separated(args: readonly Field[]): Field[] {
+  return args.flatMap((field) => {
+    const letters = /^-([A-Za-z]*[oO][A-Za-z]+)$/.exec(field.text)?.[1];
+    if (letters === undefined) return [field];
+    const others = letters.replaceAll(/[oO]/g, "");
+    const named = letters.replaceAll(/[^oO]/g, "");
+    return [`-${others}`, ...[...named].map((letter) => `-${letter}`)].map((text) => ({ ...field, text }));
+  });
 }
 
 /** Runs what a shell reads from a file, where its content can be told: `<(…)` or standard input. */
@@ -84,7 +101,7 @@ export function runInput(
   }
   if (file !== undefined && !isStdin(file.text)) {
     // Another descriptor may hold anything.
-    if (/^\/(?:dev|proc\/[^/]+)\/fd\//.test(file.text)) walker.emitUnknown(call, via, file.text);
+    if (isDescriptor(file.text) || /\/fd\//.test(file.text)) walker.emitUnknown(call, via, file.text);
     return;
   }
   if (call.stdin.kind !== "content") return;

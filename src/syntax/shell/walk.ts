@@ -1,7 +1,8 @@
 import type { ShellAssignment } from "../shell-commands.js";
+import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
-import { runBuiltin } from "./builtins.js";
-import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
+import { readsAssignments, runBuiltin } from "./builtins.js";
+import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES, runsUnseen } from "./command-variables.js";
 import { Environment, type ShellFunction } from "./environment.js";
 import { type Expander, evaluate, expandValue, expandWord } from "./expand.js";
 import { baseName, type Field, isKnown, known } from "./fields.js";
@@ -305,10 +306,22 @@ export class ShellWalk extends Findings implements Walker {
     for (const value of followed ? values.map((field) => field.text) : [undefined]) {
       const inner = this.inSubshell(context);
       inner.environment.set(command.variable, value);
+      this.setByLoop(command, value, inner);
       this.runScript(command.body, inner);
       environment.merge(inner.environment);
     }
     environment.set(command.variable, undefined);
+  }
+
+  private setByLoop(
+    command: Command & { variable: string },
+    value: string | undefined,
+    context: Context,
+  ): void {
+    const { variable: name } = command;
+    const call = { ...asCall(context, command.place), assignments: [{ name, value }] };
+    this.runVariable(call, name, value);
+    if (LOADER_VARIABLES.has(name)) this.emitNothing(call);
   }
 
   // Simple commands
@@ -327,11 +340,24 @@ export class ShellWalk extends Findings implements Walker {
       for (const { name, value } of assignments) context.environment.set(name, value);
       const matters = assignments.some(({ name }) => LOADER_VARIABLES.has(name));
       if (own.length > 0 || matters) this.emitNothing({ ...call, redirects: own });
-      return made.length === 0 ? "" : undefined;
+      // A variable that is read-only ends the shell here.
+      return made.length + assignments.length === 0 ? "" : undefined;
     }
     this.runAlias(command, call);
-    const output = this.run(call);
+    const output = this.runAssigned(call);
     return writesElsewhere(own) ? undefined : output;
+  }
+
+  /** A builtin sees the assignments in front of it: `x=curl eval '$x'`. */
+  private runAssigned(call: Call): string | undefined {
+    const way = call.assignments.length === 0 ? undefined : readsAssignments(call.fields[0]!.text);
+    if (way === undefined) return this.run(call);
+    const { environment, assignments } = call;
+    const before = assignments.map(({ name }) => [name, environment.get(name)] as const);
+    for (const { name, value } of assignments) environment.set(name, value);
+    const output = this.run(call);
+    for (const [name, value] of before) environment.set(name, way === "stay" ? undefined : value);
+    return output;
   }
 
   private assign(assignment: Assignment, expander: Expander): ShellAssignment {
@@ -347,9 +373,14 @@ export class ShellWalk extends Findings implements Walker {
 
   /** What setting a variable makes run. */
   runVariable(call: Call, name: string, value: string | undefined): void {
+    if (runsUnseen(name, value)) this.emitUnknown(call, name);
     if (PROMPT_VARIABLES.has(name)) {
       if (value === undefined) this.emitUnknown(call, name);
-      else this.expandText(call, value, name);
+      else {
+        this.expandText(call, value, name);
+        // A prompt's backslashes are read before its substitutions.
+        if (value.includes("\\")) this.expandText(call, unescapeBackslashes(value), name);
+      }
     }
     if (!COMMAND_VARIABLES.has(name)) return;
     if (value === undefined) this.emitUnknown(call, name);
@@ -363,13 +394,16 @@ export class ShellWalk extends Findings implements Walker {
     if (part?.kind !== "text" || part.quoted || !call.environment.aliases.has(part.text)) return;
     const name = part.text;
     if (this.expandingAliases.has(name)) return;
-    const value = call.environment.aliases.get(name);
-    if (value === undefined) {
-      this.emitUnknown(call, `alias ${name}`);
-      return;
-    }
     this.expandingAliases.add(name);
-    this.runText(call, value + command.tail, call.environment.fork(), `alias ${name}`);
+    for (const value of call.environment.aliases.get(name) ?? []) {
+      const next = command.words[1]?.parts[0];
+      // After a blank the next word may be an alias too.
+      const goesOn =
+        /\s$/.test(value ?? "") && next?.kind === "text" && call.environment.aliases.has(next.text);
+      if (value === undefined || goesOn) this.emitUnknown(call, `alias ${name}`);
+      if (value !== undefined)
+        this.runText(call, value + command.tail, call.environment.fork(), `alias ${name}`);
+    }
     this.expandingAliases.delete(name);
   }
 

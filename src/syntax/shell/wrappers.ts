@@ -5,6 +5,7 @@ import { runInterpreter } from "./interpreters.js";
 import { has, type Options, type OptionTable, optionValue, readOptions } from "./options.js";
 import { parseShell } from "./parse.js";
 import { runSpecialProgram } from "./programs.js";
+import { runsCommandsOfItsOwn } from "./runners.js";
 import { runShell, SHELLS } from "./shells.js";
 import type { Call, Walker } from "./walker.js";
 
@@ -40,7 +41,7 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   chronic: {},
   ifne: {},
   rlwrap: { short: "bcCDefHlMPqrstwz" },
-  setarch: { operands: 1 },
+  setarch: {},
   linux32: {},
   linux64: {},
   i386: {},
@@ -101,6 +102,9 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   bundle: { subcommand: "exec", counts: true },
 };
 
+const ARCHITECTURE =
+  /^(?:linux(?:32|64)|uname26|i[3-6]86|x86_64|aarch64|arm\w*|ppc\w*|s390x?|mips\w*|sparc\w*|riscv\w*)$/;
+
 /** The dynamic loader runs the program it is given. */
 const LOADER = /^ld(?:-linux[\w-]*|-musl-\w+|64)?\.so(?:\.\d+)*$/;
 
@@ -110,6 +114,7 @@ export function runWrapper(walker: Walker, call: Call, name: string): Handled | 
     runShell(walker, call, name);
     return { output: undefined };
   }
+  if (runsCommandsOfItsOwn(call, name)) walker.emitUnknown(call, name);
   if (runSpecialProgram(walker, call, name) || runInterpreter(walker, call, name))
     return { output: undefined };
   if (LOADER.test(name))
@@ -129,7 +134,11 @@ function runArguments(walker: Walker, call: Call, name: string, wrapper: Wrapper
   let rest = options.operands;
   // A lone dash stands for env's -i.
   if (name === "env" && rest[0]?.text === "-") rest = rest.slice(1);
-  while (wrapper.assignments === true && /^[A-Za-z_]\w*=/.test(rest[0]?.text ?? "")) {
+  // To env every word with "=" is one, whatever stands before it.
+  const assigns = name === "env" ? /=/ : /^[A-Za-z_]\w*=/;
+  if (name === "setarch" && ARCHITECTURE.test(rest[0]?.text ?? ""))
+    rest = readOptions(rest.slice(1), wrapper).operands;
+  while (wrapper.assignments === true && assigns.test(rest[0]?.text ?? "")) {
     const { text } = rest[0]!;
     const equals = text.indexOf("=");
     const value = text.slice(equals + 1);
@@ -144,7 +153,7 @@ function runArguments(walker: Walker, call: Call, name: string, wrapper: Wrapper
   // gdb -ex and the like hold commands of their own; only "--args" runs the rest.
   if (wrapper.counts === true || rest.length === 0) walker.emit(call);
   if (rest.length === 0) return { output: undefined };
-  if (options.uncertain || skipped.some((field) => field.text.includes(UNKNOWN_WORDS)))
+  if (options.uncertain || skipped.some((field) => field.pattern || field.text.includes(UNKNOWN_WORDS)))
     walker.emitUnknown(call, name);
   if (name === "ssh") return runRemote(walker, call, options, rest);
   return { output: walker.runFields(call, rest, { assignments }, name) };
@@ -155,7 +164,8 @@ function splitString(walker: Walker, call: Call, split: Field, rest: readonly Fi
   const { script, problems } = parseShell(split.text, () => call.place);
   const stage = script.items.length === 1 ? script.items[0]!.stages : [];
   const command = stage.length === 1 ? stage[0] : undefined;
-  if (problems.length > 0 || command?.kind !== "simple") {
+  // Its backslashes and its ${NAME} are not a shell's.
+  if (problems.length > 0 || command?.kind !== "simple" || /[\\$]/.test(split.text)) {
     walker.emitUnknown(call, "env -S");
     return rest;
   }
