@@ -191,7 +191,7 @@ describe("skerry policy explain", () => {
   });
 
   it("takes policy and role from the configuration", () => {
-    write("config.yaml", "sandbox:\n  policy:\n    file: policy.yaml\n    role: reader\n");
+    write("config.yaml", `sandbox:\n  policy:\n    file: ${user.home}/policy.yaml\n    role: reader\n`);
     const { status, stdout } = user.skerry([
       "policy",
       "explain",
@@ -343,7 +343,7 @@ real.describe("skerry run and exec with a policy", () => {
 
   it("take the policy from the configuration, and leave no record with --no-audit", () => {
     const before = lastRecord().seq;
-    write("config.yaml", "sandbox:\n  policy:\n    file: policy.yaml\n    role: coder\n");
+    write("config.yaml", `sandbox:\n  policy:\n    file: ${user.home}/policy.yaml\n    role: coder\n`);
     expect(user.skerry(["exec", "--config", "config.yaml", "--no-audit", "--", "curl", "x"])).toMatchObject({
       status: 77,
       stderr: expect.stringContaining("denied_commands[0]"),
