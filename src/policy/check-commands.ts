@@ -85,9 +85,10 @@ function checkCommand(
   if (command.name === undefined)
     return [deny(first, `which command runs on ${where} is only known when it runs`)];
   const found: Consideration[] = [];
+  const asDenied = withHiddenFlags(command);
   for (const { value, rule } of denied) {
     const pattern = commandPattern(value);
-    const match = matchCommand(pattern, command, "deny");
+    const match = matchCommand(pattern, asDenied, "deny");
     if (match === "yes" || isReachedThrough(pattern, command))
       found.push(deny(rule, `${value} is not allowed (${where})`));
     else if (match === "maybe")
@@ -99,13 +100,22 @@ function checkCommand(
   }
   const asks = asking.find(({ value }) => {
     const pattern = commandPattern(value);
-    return matchCommand(pattern, command, "deny") !== "no" || isReachedThrough(pattern, command);
+    return matchCommand(pattern, asDenied, "deny") !== "no" || isReachedThrough(pattern, command);
   });
   if (asks !== undefined) {
     const why = `${asks.value} needs a confirmation (${where})`;
     found.push({ verdict: "confirm", rule: asks.rule, why, reason: "command" });
   }
   return found;
+}
+
+/** The command with what may be flags: a file in a pattern's place may be named "-rf", and `rm` has -f by another name. */
+function withHiddenFlags(command: ShellCommand): ShellCommand {
+  const args = command.args.map((arg, index) =>
+    arg !== undefined && /^[*?[]/.test(arg) && command.patterns.includes(index) ? undefined : arg,
+  );
+  const forces = command.name === "rm" && args.some((arg) => /^--i[a-z]*=n/.test(arg ?? ""));
+  return { ...command, args: forces ? ["-f", ...args] : args };
 }
 
 /** Why a list does not let a command through; undefined when it does. */

@@ -37,7 +37,20 @@ export function findAwkShellOuts(code: string): ShellOuts {
       });
     }
   });
+  // A call that the scan has not come by, because something before it is read differently.
+  const calls = (code.match(/\bsystem\b/g) ?? []).length;
+  const unseen = calls > tokens.filter(({ kind, text }) => kind === "word" && text === "system").length;
+  const indirect = tokens.some(
+    ({ kind, text }, index) => text === "@" && tokens[index + 1]?.kind === "word" && kind === "sign",
+  );
+  if (unseen || indirect || hasDoubtfulSlash(code))
+    found.push({ at: 0, via: "awk", kind: "text", text: undefined });
   return { found, problem: undefined };
+}
+
+/** A slash after a parenthesis divides, or begins an expression that may hold a quote. */
+function hasDoubtfulSlash(code: string): boolean {
+  return /\)\s*\/[^/\n]*["#]/.test(code) && /\||getline/.test(code);
 }
 
 /** True when the token before a string makes it only the end of a longer text. */
@@ -61,11 +74,31 @@ function constant(tokens: readonly Token[], from: number, ends: string): string 
   return text === "" ? undefined : text;
 }
 
+const REGEX = /\/(?:[^/\\\n[]|\\[\s\S]|\[\^?\]?[^\]\n]*\])*\//y;
+
+/** Words after which a value is expected. */
+function isStatement({ kind, text }: Token): boolean {
+  return kind === "word" && /^(?:print|printf|return|in|case|exit|getline|else|do)$/.test(text);
+}
+
 function tokenize(code: string): Token[] {
   const tokens: Token[] = [];
-  const pattern = /"((?:[^"\\\n]|\\[\s\S])*)"|#[^\n]*|\\\n|[ \t\r]+|([A-Za-z_]\w*|[\d.]+)|(\|\||\|&|[\s\S])/g;
-  for (const match of code.matchAll(pattern)) {
-    const at = match.index;
+  const pattern = /"((?:[^"\\\n]|\\[\s\S])*)"|#[^\n]*|\\\n|[ \t\r]+|([A-Za-z_]\w*|[\d.]+)|(\|\||\|&|[\s\S])/y;
+  for (let at = 0; at < code.length; at = pattern.lastIndex) {
+    const before = tokens.at(-1);
+    // Where no value stands before it, a slash begins a regular expression.
+    const divides =
+      before !== undefined && (before.kind !== "sign" || /[)\]$]/.test(before.text)) && !isStatement(before);
+    REGEX.lastIndex = at;
+    const regex = divides ? null : REGEX.exec(code);
+    if (regex !== null) {
+      tokens.push({ at, kind: "sign", text: "/…/" });
+      pattern.lastIndex = at + regex[0].length;
+      continue;
+    }
+    pattern.lastIndex = at;
+    const match = pattern.exec(code);
+    if (match === null) break;
     if (match[1] !== undefined) tokens.push({ at, kind: "string", text: unescapeText(match[1]) });
     else if (match[2] !== undefined) tokens.push({ at, kind: "word", text: match[2] });
     else if (match[3] !== undefined) tokens.push({ at, kind: "sign", text: match[3] });

@@ -65,7 +65,41 @@ export function findJavaScriptShellOuts(root: Node): ShellOut[] {
     const shellOut = call === null ? undefined : readCall(call, names);
     if (shellOut !== undefined) found.push(shellOut);
   }
+  for (const node of root.descendantsOfType(["identifier", "member_expression", "call_expression"])) {
+    if (node === null || !isValue(node)) continue;
+    const via = names.pathOf(node);
+    if (via !== undefined && (via === "child_process" || FUNCTIONS.has(via)))
+      found.push({ at: node.startIndex, via, kind: "argv", argv: [undefined] });
+  }
   return found;
+}
+
+/** Places where a function or module is handed on instead of being called, so that calls of it are not seen. */
+const HANDING = new Set([
+  "array",
+  "pair",
+  "return_statement",
+  "spread_element",
+  "assignment_pattern",
+  "ternary_expression",
+]);
+
+function isValue(node: Node): boolean {
+  const { parent } = node;
+  if (parent === null) return false;
+  if (parent.type === "parenthesized_expression" || parent.type === "await_expression")
+    return isValue(parent);
+  if (parent.type === "arguments")
+    return !/promisify$/.test(parent.parent?.childForFieldName("function")?.text ?? "");
+  if (parent.type === "pair") return parent.childForFieldName("value")?.equals(node) === true;
+  if (parent.type === "arrow_function")
+    return parent.childForFieldName("body")?.equals(node) === true && node.type !== "call_expression";
+  if (parent.type === "assignment_expression")
+    return (
+      parent.childForFieldName("right")?.equals(node) === true &&
+      parent.childForFieldName("left")?.type === "member_expression"
+    );
+  return HANDING.has(parent.type);
 }
 
 function readCall(call: Node, names: JavaScriptNames): ShellOut | undefined {

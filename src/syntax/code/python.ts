@@ -67,7 +67,59 @@ export function findPythonShellOuts(root: Node): ShellOut[] {
     const shellOut = call === null ? undefined : readCall(call, names);
     if (shellOut !== undefined) found.push(shellOut);
   }
+  for (const node of root.descendantsOfType(["identifier", "attribute"])) {
+    if (node === null || !isValue(node, names)) continue;
+    const via = names.pathOf(node);
+    if (via !== undefined && (FUNCTIONS.has(via) || RUNNING.test(via)))
+      found.push({ at: node.startIndex, via, kind: "argv", argv: [undefined] });
+  }
   return found;
+}
+
+/** Modules that are as good as their functions when they are handed on. */
+const RUNNING = /^(?:os|posix|subprocess|pty|commands|_posixsubprocess)$/;
+/** Functions that only look at what they are given, or whose result is followed. */
+const LOOKING =
+  /^(?:getattr|hasattr|vars|dir|help|print|repr|str|type|id|isinstance|reload|importlib\.reload)$/;
+const NAMING =
+  /^(?:import_|aliased_import|dotted_name|global_|nonlocal_|parameters|lambda_parameters|delete_|type$)/;
+
+/** True where a function or module is handed on instead of being called, so that calls of it are not seen. */
+function isValue(node: Node, names: PythonNames): boolean {
+  const { parent } = node;
+  if (parent === null || NAMING.test(parent.type)) return false;
+  const isField = (name: string) => parent.childForFieldName(name)?.equals(node) === true;
+  switch (parent.type) {
+    case "attribute":
+      return false;
+    case "call":
+      return !isField("function");
+    case "function_definition":
+    case "class_definition":
+    case "keyword_argument":
+    case "default_parameter":
+    case "typed_parameter":
+      return !isField("name") && isField("value");
+    case "subscript":
+      return !isField("value");
+    case "argument_list":
+      return !LOOKING.test(parent.parent?.childForFieldName("function")?.text ?? "");
+    case "assignment": {
+      const left = parent.childForFieldName("left");
+      if (isField("left")) return false;
+      const inClass = parent.parent?.parent?.parent?.type === "class_definition";
+      return left?.type !== "identifier" || inClass || names.expressionOf(left.text) === undefined;
+    }
+    case "parenthesized_expression":
+      return isValue(parent, names);
+    case "comparison_operator":
+    case "for_statement":
+    case "for_in_clause":
+    case "as_pattern_target":
+      return false;
+    default:
+      return true;
+  }
 }
 
 interface Arguments {
@@ -85,6 +137,11 @@ function readCall(call: Node, names: PythonNames): ShellOut | undefined {
   const at = call.startIndex;
   const args = readArguments(list);
   if (via !== undefined && MODULES.test(via)) return { at, via, kind: "argv", argv: [undefined] };
+  // What a constant text is unpacked to may be any call.
+  if (via !== undefined && /^(?:_?c?[pP]ickle|marshal)\.loads$/.test(via)) {
+    const constant = args.positional[0] !== undefined && stringOf(args.positional[0], names) !== undefined;
+    return constant ? { at, via, kind: "argv", argv: [undefined] } : undefined;
+  }
   const kind = via === undefined ? undefined : FUNCTIONS.get(via);
   if (kind !== undefined) return shellOut(kind, { at, via: via! }, args, names);
   // Any other object's `system("…")`: ctypes.CDLL(None).system(b"…").

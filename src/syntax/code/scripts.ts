@@ -43,7 +43,15 @@ const RULES: Partial<Record<InlineLanguage, Rules>> = {
 };
 
 /** What a pipe in perl's and ruby's `open` makes of a file's name. */
-const OPEN_PIPE = /\bopen\b[^;\n]{0,200}["'](?:\s*\||-\|)|\bopen\b[^;\n]{0,200}\|\s*["']/;
+const OPEN_PIPE = /\bopen\b[^;]{0,200}\|/;
+/** Calls by a name that is made when it runs: `&{"CORE::system"}(…)`, `&$f`, `->$f`, `send(…)`, `$f(…)`. */
+const BY_NAME: Partial<Record<InlineLanguage, RegExp>> = {
+  perl: /&\s*(?:\{|\$)|->\s*[&$]|CORE::|\bsyscall\b|\b(?:do|require)\s*["'$]/,
+  ruby: /\b(?:public_)?send\b|\bmethod\s*\(|__send__|\bconst_get\b|\bsyscall\b/,
+  php: /\$\w+\s*\(|call_user_func|array_map|\binclude\b|\brequire\b/,
+  lua: /\bos\s*\[|\bio\s*\[|_G\b|_ENV\b/,
+  r: /\bdo\.call\b|\bmatch\.fun\b|\bget\s*\(/,
+};
 
 /** Where a program in a language that is only scanned starts commands. */
 export function findScriptShellOuts(language: InlineLanguage, code: string): ShellOuts {
@@ -76,6 +84,8 @@ export function findScriptShellOuts(language: InlineLanguage, code: string): She
       text: text === undefined ? undefined : interpolate(text),
     });
   }
+  if (BY_NAME[language]?.test(code) === true)
+    found.push({ at: 0, via: language, kind: "text", text: undefined });
   if (OPEN_PIPE.test(code) && (language === "perl" || language === "ruby")) {
     found.push({ at: 0, via: "open", kind: "text", text: undefined });
   }

@@ -204,6 +204,8 @@ function readCondition(scanner: Scanner): Bare {
     operator.lastIndex = scanner.at;
     const found = expression ? undefined : operator.exec(scanner.text)?.[0];
     if (found !== undefined) {
+      // To a plain sh "[[" is a command's name, and the operator ends it.
+      if (scanner.posix) throw scanner.fail(`"${found}" in "[[ … ]]" is read differently by each sh`);
       scanner.at += found.length;
       continue;
     }

@@ -13,6 +13,8 @@ export function readRedirect(scanner: Scanner): Redirect | undefined {
   OPERATOR.lastIndex = at + descriptor.length;
   const operator = OPERATOR.exec(text)?.[0];
   if (operator === undefined) return undefined;
+  // A plain sh reads "&" and then ">file command"; bash under that name does not.
+  if (scanner.posix && operator.startsWith("&>")) throw scanner.fail('"&>" is read differently by each sh');
   const after = at + descriptor.length + operator.length;
   // "<(" begins a word; so does "2<(": its digits are lost to nobody.
   if ((operator === "<" || operator === ">") && text[after] === "(") return undefined;
