@@ -236,3 +236,17 @@ it("without a rule about commands nothing is parsed", async () => {
     (await policy.decide({ tool: "code_run", code: "def f(:", language: "python" })).hasCommandRules,
   ).toBe(false);
 });
+
+describe("a text that hides curl or rm -rf is denied", () => {
+  const hidden: Record<string, string> = JSON.parse(
+    readFileSync(new URL("../syntax/testdata/hidden-commands.json", import.meta.url), "utf8"),
+  );
+  const policy = parsePolicy(
+    'version: 1\npolicies:\n  tools:\n    shell_exec:\n      denied_commands: [curl, "rm -rf"]\n',
+    "p.yaml",
+  );
+  it.each(Object.entries(hidden))("%s", async (_name, command) => {
+    const { verdict } = await new PolicyEngine(policy).decide({ tool: "shell_exec", command });
+    expect(verdict).toBe("deny");
+  });
+});

@@ -65,15 +65,26 @@ export function findJavaScriptShellOuts(root: Node): ShellOut[] {
     const shellOut = call === null ? undefined : readCall(call, names);
     if (shellOut !== undefined) found.push(shellOut);
   }
+  let looked = 0;
   for (const node of root.descendantsOfType(["identifier", "member_expression", "call_expression"])) {
-    if (node === null || !isValue(node)) continue;
-    const via = names.pathOf(node);
-    if (via !== undefined && (via === "child_process" || FUNCTIONS.has(via)))
+    if (looked > MAX_LOOKED) break;
+    const last = node?.childForFieldName("property")?.text;
+    const via = node === null || (last !== undefined && !LAST.has(last)) ? undefined : names.pathOf(node);
+    if (node === null || via === undefined || !(via === "child_process" || FUNCTIONS.has(via))) continue;
+    looked += 1;
+    // Finding what stands around a place takes the longer the deeper it is.
+    if (looked > MAX_LOOKED || isValue(node))
       found.push({ at: node.startIndex, via, kind: "argv", argv: [undefined] });
   }
   return found;
 }
 
+const MAX_LOOKED = 256;
+/** The last parts of the functions' names, and members that stand for the function itself. */
+const LAST = new Set([
+  ...[...FUNCTIONS.keys()].map((path) => path.split(".").at(-1)!),
+  ...["default", "promises", "call", "apply", "bind"],
+]);
 /** Places where a function or module is handed on instead of being called, so that calls of it are not seen. */
 const HANDING = new Set([
   "array",

@@ -67,15 +67,27 @@ export function findPythonShellOuts(root: Node): ShellOut[] {
     const shellOut = call === null ? undefined : readCall(call, names);
     if (shellOut !== undefined) found.push(shellOut);
   }
+  let looked = 0;
   for (const node of root.descendantsOfType(["identifier", "attribute"])) {
-    if (node === null || !isValue(node, names)) continue;
-    const via = names.pathOf(node);
-    if (via !== undefined && (FUNCTIONS.has(via) || RUNNING.test(via)))
+    if (looked > MAX_LOOKED) break;
+    const last = node?.childForFieldName("attribute")?.text;
+    const via = node === null || (last !== undefined && !LAST.has(last)) ? undefined : names.pathOf(node);
+    if (node === null || via === undefined || !(FUNCTIONS.has(via) || RUNNING.test(via))) continue;
+    looked += 1;
+    // Finding what stands around a place takes the longer the deeper it is.
+    if (looked > MAX_LOOKED || isValue(node, names))
       found.push({ at: node.startIndex, via, kind: "argv", argv: [undefined] });
   }
   return found;
 }
 
+const MAX_LOOKED = 256;
+/** The last parts of the functions' names. */
+const LAST = new Set([
+  ...[...FUNCTIONS.keys()].map((path) => path.split(".").at(-1)!),
+  "__call__",
+  "__dict__",
+]);
 /** Modules that are as good as their functions when they are handed on. */
 const RUNNING = /^(?:os|posix|subprocess|pty|commands|_posixsubprocess)$/;
 /** Functions that only look at what they are given, or whose result is followed. */
