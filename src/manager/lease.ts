@@ -48,6 +48,7 @@ export async function acquireSandbox(
     }
     const sandbox = await sandboxes.start(`once-${randomBytes(4).toString("hex")}`, {
       ...options,
+      hasInputs: Object.keys(call.files ?? {}).length > 0,
       leased: true,
     });
     return lease(sandbox, (isWhole) => (isWhole ? sandboxes.retire(sandbox) : sandbox.stop()));

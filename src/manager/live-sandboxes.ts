@@ -28,6 +28,8 @@ export interface LiveSandboxesOptions {
 }
 
 export interface StartOptions {
+  /** Files are put in before anything runs. */
+  readonly hasInputs?: boolean | undefined;
   readonly limits?: Limits | undefined;
   /** Left out: the manager's. */
   readonly backend?: string | undefined;
@@ -299,6 +301,7 @@ export class LiveSandboxes {
       openSession,
       limits: { ...this.requestedLimits, ...options.limits },
       signal: options.signal,
+      hasInputs: options.hasInputs === true,
       onStopped: (stopped) => {
         forget();
         ended?.();

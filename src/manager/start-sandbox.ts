@@ -23,6 +23,8 @@ export interface StartOrder {
   readonly openSession: () => Promise<StoredSession>;
   readonly limits: Limits;
   readonly signal: AbortSignal | undefined;
+  /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
+  readonly hasInputs: boolean;
   /** Called once, when the sandbox has stopped; true: its empty directory may be used again. */
   readonly onStopped: (sandbox: Sandbox) => boolean;
 }
@@ -57,7 +59,7 @@ export class SandboxStarter {
         filesystem: this.#filesystem(),
         ...(order.signal !== undefined && { signal: order.signal }),
       });
-      const sandbox = await this.#furnish(instance, session, chosen, order.onStopped);
+      const sandbox = await this.#furnish(instance, session, chosen, order);
       this.#prewarm(sandbox);
       return sandbox;
     } catch (error) {
@@ -73,15 +75,18 @@ export class SandboxStarter {
     instance: Instance,
     session: StoredSession,
     chosen: ChosenBackend,
-    onStopped: StartOrder["onStopped"],
+    { onStopped, hasInputs }: StartOrder,
   ): Promise<Sandbox> {
     const workspace = openWorkspace(instance, chosen, {
       denyWrite: this.#config.filesystem.denyWrite,
       ...(session.owner !== undefined && { owner: session.owner }),
     });
     const { hostWorkspace } = instance;
+    const isWorthWatching = hasInputs || !session.ephemeral || this.#config.workspace.source !== undefined;
     const reads =
-      hostWorkspace === undefined ? undefined : this.#options.accessWatcher?.().watch(hostWorkspace);
+      hostWorkspace === undefined || !isWorthWatching
+        ? undefined
+        : this.#options.accessWatcher?.().watch(hostWorkspace);
     const sandbox: Sandbox = new Sandbox({
       instance,
       type: chosen.backend.name,

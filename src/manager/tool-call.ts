@@ -185,14 +185,6 @@ export function nameCall(given: ToolCall): CheckedCall {
   };
 }
 
-function argvText({ argv }: ToolCall): string {
-  try {
-    return Array.isArray(argv) && argv.every(isText) ? argv.map(quote).join(" ") : "";
-  } catch {
-    return "";
-  }
-}
-
 function toolOf(call: ToolCall): string {
   return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
 }
