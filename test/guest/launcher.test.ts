@@ -141,7 +141,7 @@ describe("the launcher", () => {
     launcher.wires[1]!.write(
       shell(
         'for fd in 0 1 2 3 4 5 6 7 8 9 10 11; do readlink /proc/$$/fd/$fd; done; tr "\\0" "\\n" </proc/$$/environ; ' +
-          "grep -E '^Sig(Blk|Ign)' /proc/$$/status; cut -d' ' -f1,5,6 /proc/$$/stat; readlink /proc/$$/cwd",
+          "grep -E '^Sig(Blk|Ign)' /proc/self/status; cut -d' ' -f1,5,6 /proc/$$/stat; readlink /proc/$$/cwd",
       ),
     );
     const pid = await launcher.pid(1);
