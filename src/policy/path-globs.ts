@@ -1,24 +1,11 @@
 import { SandboxError } from "../errors.js";
+import { accepts, expandBraces, parseSegment, type Segment, type Token } from "../syntax/glob-pattern.js";
 
 const MAX_PATTERN_CHARACTERS = 1024;
-const MAX_ALTERNATIVES = 256;
 /** Longer paths name nothing. */
 const MAX_PATH_CHARACTERS = 4096;
 /** Where a session's files are, as its programs see them. */
 export const WORKSPACE = "/workspace";
-
-type Token =
-  | { readonly kind: "literal"; readonly character: string }
-  | { readonly kind: "any" }
-  | { readonly kind: "star" }
-  | {
-      readonly kind: "set";
-      readonly negated: boolean;
-      readonly ranges: readonly (readonly [string, string])[];
-    };
-
-/** One path component, or `**`: any number of them. */
-type Segment = readonly Token[] | "globstar";
 
 /** A pattern of paths. */
 export interface PathGlob {
@@ -34,7 +21,7 @@ export function compilePathGlob(pattern: string): PathGlob {
   if (pattern === "" || pattern.includes("\0")) throw invalid("it is empty, or holds a NUL byte");
   if (pattern.length > MAX_PATTERN_CHARACTERS)
     throw invalid(`it is longer than ${MAX_PATTERN_CHARACTERS} characters`);
-  return { pattern, alternatives: expandBraces(pattern).map(readSegments) };
+  return { pattern, alternatives: expandBraces(pattern, invalid).map(readSegments) };
 }
 
 const compiled = new Map<string, PathGlob>();
@@ -90,76 +77,7 @@ function readSegments(pattern: string): readonly Segment[] {
   const floating = !rooted && !pattern.replace(/\/+$/, "").includes("/");
   const absolute = floating ? `${WORKSPACE}/**/${pattern}` : resolveSandboxPath(pattern);
   const parts = absolute.split("/").filter((part) => part !== "");
-  return parts.map((part): Segment => (part === "**" ? "globstar" : readTokens(part)));
-}
-
-function readTokens(text: string): Token[] {
-  const characters = [...text];
-  const tokens: Token[] = [];
-  for (let index = 0; index < characters.length; index++) {
-    const character = characters[index]!;
-    if (character === "*") {
-      if (tokens.at(-1)?.kind !== "star") tokens.push({ kind: "star" });
-    } else if (character === "?") tokens.push({ kind: "any" });
-    else if (character === "[") {
-      const end = characters.indexOf("]", index + (/[!^]/.test(characters[index + 1] ?? "") ? 3 : 2));
-      if (end === -1) throw invalid('"[" has no "]"');
-      tokens.push(readSet(characters.slice(index + 1, end)));
-      index = end;
-    } else if (character === "\\") {
-      const next = characters[++index];
-      if (next === undefined) throw invalid("it ends with a backslash");
-      tokens.push({ kind: "literal", character: next });
-    } else tokens.push({ kind: "literal", character });
-  }
-  return tokens;
-}
-
-function readSet(characters: readonly string[]): Token {
-  const negated = characters[0] === "!" || characters[0] === "^";
-  const ranges: [string, string][] = [];
-  for (let index = negated ? 1 : 0; index < characters.length; index++) {
-    const from = characters[index]!;
-    const to = characters[index + 2];
-    const isRange = characters[index + 1] === "-" && to !== undefined;
-    ranges.push([from, isRange ? to : from]);
-    if (isRange) index += 2;
-  }
-  return { kind: "set", negated, ranges };
-}
-
-/** `{a,b}` written out. */
-function expandBraces(pattern: string): string[] {
-  const done: string[] = [];
-  const pending = [pattern];
-  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
-    const group = findBraces(current);
-    if (group === undefined) done.push(current);
-    else for (const choice of group.choices) pending.push(group.before + choice + group.after);
-    if (done.length + pending.length > MAX_ALTERNATIVES) {
-      throw invalid(`its braces make more than ${MAX_ALTERNATIVES} patterns`);
-    }
-  }
-  return done;
-}
-
-function findBraces(text: string) {
-  let depth = 0;
-  let start = -1;
-  const commas: number[] = [];
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index];
-    if (character === "\\") index++;
-    else if (character === "{" && depth++ === 0) start = index;
-    else if (character === "," && depth === 1) commas.push(index);
-    else if (character === "}" && depth > 0 && --depth === 0) {
-      const cuts = [start, ...commas, index];
-      const choices = cuts.slice(1).map((cut, position) => text.slice(cuts[position]! + 1, cut));
-      return { before: text.slice(0, start), choices, after: text.slice(index + 1) };
-    }
-  }
-  if (depth > 0) throw invalid('"{" has no "}"');
-  return undefined;
+  return parts.map((part) => parseSegment(part, invalid));
 }
 
 /** Whether one path fits both patterns. Time is the product of their lengths: nothing is tried twice. */
@@ -206,12 +124,6 @@ function tokensMeet(x: Token, y: Token): boolean {
     return x.ranges.some(([from, to]) => y.ranges.some(([start, end]) => from <= end && start <= to));
   }
   return true;
-}
-
-function accepts(token: Token, character: string): boolean {
-  if (token.kind === "literal") return token.character === character;
-  if (token.kind !== "set") return true;
-  return token.ranges.some(([from, to]) => from <= character && character <= to) !== token.negated;
 }
 
 function invalid(why: string): SandboxError {
