@@ -132,6 +132,24 @@ describe("what a call brings along", () => {
     expect(JSON.stringify(record)).not.toMatch(/s3cret-value|some input|some content/);
   });
 
+  it("does not come out by a pattern that reaches further than the policy", async () => {
+    const policy = "policies:\n  tools:\n    shell_exec: { denied_paths: [kept/**, '*.key'] }\n";
+    const manager = stage.manager({ policy });
+    // Programs may open what they like in their workspace; the host hands out what the policy lets it.
+    await (await manager.getSandbox("s")).files.writeAll([
+      { path: "kept/a", content: "1" },
+      { path: "deep/b.key", content: "2" },
+      { path: "open", content: "3" },
+    ]);
+    await manager.cleanupSession("s");
+    const { outputFiles } = await manager.execute({ sessionId: "s", command: "true", outputFiles: ["**"] });
+    expect(outputFiles?.files.map(({ path }) => path)).toEqual(["open"]);
+    expect(outputFiles?.skipped).toMatchObject([
+      { path: "deep/b.key", code: "FILE_DENIED" },
+      { path: "kept/a", code: "FILE_DENIED" },
+    ]);
+  });
+
   it("is what it was when the call was made, whatever the caller does to it then", async () => {
     const call = {
       sessionId: "s",

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import type { Limits } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { PolicyLimits } from "../policy/index.js";
+import { coversPath, pathGlob, resolveSandboxPath } from "../policy/path-globs.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions, Sandbox } from "../sandbox/sandbox.js";
-import { compileGlob } from "../syntax/glob.js";
 import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { Plan } from "./decide-on-call.js";
@@ -95,8 +95,8 @@ export async function collectFiles(
   if (outputFiles === undefined) return undefined;
   const collected = await sandbox.files.collect(outputFiles);
   // A glob may have found what the policy keeps back.
-  const denied = (decision?.deniedPaths ?? []).map((glob) => compileGlob(glob));
-  const isDenied = (path: string) => denied.some((matches) => matches(`workspace/${path}`));
+  const denied = (decision?.deniedPaths ?? []).map(pathGlob);
+  const isDenied = (path: string) => denied.some((glob) => coversPath(glob, resolveSandboxPath(path)));
   const skipped = collected.files
     .filter(({ path }) => isDenied(path))
     .map(({ path }) => ({ path, code: "FILE_DENIED" as const, message: "The policy denies this path" }));
