@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfig } from "../../config/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../manager/index.js";
+import { waitUntil } from "../../testing/wait-until.js";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
@@ -44,6 +45,9 @@ async function runElsewhere(key: string, command: string): Promise<string> {
   return (await run(process.execPath, ["--input-type=module", "-e", script])).stdout.trim();
 }
 
+/** A command that says that it runs, and goes on when it is told to. */
+const WAIT_FOR_GO = "touch waiting; until [ -e go ]; do sleep 0.05; done";
+
 describe("bubblewrap", () => {
   it("shares a session's files between processes that use it at the same time", async () => {
     const manager = createManager();
@@ -52,21 +56,23 @@ describe("bubblewrap", () => {
     expect(await runElsewhere("shared", "cat a; echo from-there > b; id -u")).toBe("from-here\n1000");
     expect(await sandbox.files.readText("b")).toBe("from-there\n");
     // The first one leaves while another one still works, and comes back.
-    const elsewhere = runElsewhere("shared", "sleep 1; cat a b; echo late > c");
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const elsewhere = runElsewhere("shared", `${WAIT_FOR_GO}; cat a b; echo late > c`);
+    await waitUntil(() => sandbox.files.exists("waiting"));
     await manager.cleanupSession("shared");
     const again = await manager.getSandbox("shared");
+    await again.files.write("go", "");
     expect(await elsewhere).toBe("from-here\nfrom-there");
     expect(await again.files.readText("c")).toBe("late\n");
   });
 
   it("lets a third process join a session whose first one has left", async () => {
     const manager = createManager();
-    await (await manager.getSandbox("relay")).shell("echo first > a");
-    const second = runElsewhere("relay", "sleep 1.5; cat a");
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    const first = await manager.getSandbox("relay");
+    await first.shell("echo first > a");
+    const second = runElsewhere("relay", `${WAIT_FOR_GO}; cat a`);
+    await waitUntil(() => first.files.exists("waiting"));
     await manager.cleanupSession("relay");
-    expect(await runElsewhere("relay", "cat a")).toBe("first");
+    expect(await runElsewhere("relay", "cat a; touch go")).toBe("first");
     expect(await second).toBe("first");
   });
 
