@@ -1,20 +1,9 @@
 import type { ConfirmationOutcome } from "../confirmation/index.js";
-import type { Decision, PolicyLimits, PolicyRequest } from "../policy/index.js";
-import type { RiskAssessment, SecurityMode } from "../risk/index.js";
-import { RISK_LEVELS, type RiskLevel } from "../risk/levels.js";
-import { visible } from "../visible.js";
 import type { Attempt } from "./attempt.js";
-import { type CallPart, describeSurroundings, partsOf } from "./call-parts.js";
+import { describeSurroundings } from "./call-parts.js";
 import type { Guards } from "./guards.js";
+import { judgeCall, type Plan } from "./judge-call.js";
 import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
-
-/** What the call may use, and behind which walls. */
-export interface Plan {
-  readonly decision: Decision | undefined;
-  readonly risk: RiskAssessment | undefined;
-  readonly securityMode: SecurityMode | undefined;
-  readonly limits: PolicyLimits;
-}
 
 export type Decided =
   | {
@@ -36,44 +25,18 @@ export async function decideOnCall(
   attempt: Attempt,
   signal: AbortSignal,
 ): Promise<Decided> {
-  const roles = guards.policy?.policy.roles;
-  if (given.role === undefined && roles !== undefined && roles.size > 0) {
-    // Leaving the role out must not be a way around the rules of every role.
-    attempt.violated("role");
-    const names = [...roles.keys()].slice(0, 20).join(", ");
-    return refuse(
-      notRun(given, "denied", visible(`denied: the policy has roles, and the call names none (${names})`)),
-    );
-  }
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const parts = partsOf(call);
-    const decision = await guards.policy?.decide(requestOf(call, parts));
-    attempt.note({ decision }, call);
-    if (decision?.verdict === "deny") {
-      attempt.violated(decision.reason);
-      const { describeDecision } = await import("../policy/explain.js");
-      return refuse(notRun(call, "denied", describeDecision(decision)));
+    const { verdict, plan, denial } = await judgeCall(call, guards, (decision) =>
+      attempt.note({ decision }, call),
+    );
+    attempt.note({ risk: plan.risk });
+    if (denial !== undefined) {
+      attempt.violated(denial.violation);
+      return refuse(notRun(call, "denied", denial.why));
     }
-
-    const securityMode = stricterMode(guards.securityMode, decision?.securityMode);
-    const risk = securityMode === undefined ? undefined : await assessParts(parts);
-    attempt.note({ risk });
-    if (risk !== undefined && decision?.maxRisk !== undefined && isAbove(risk.level, decision.maxRisk)) {
-      attempt.violated("risk");
-      return refuse(
-        notRun(
-          call,
-          "denied",
-          `The code's risk is ${risk.level}; the policy allows ${decision.maxRisk} at most`,
-        ),
-      );
-    }
-
-    const plan: Plan = { decision, risk, securityMode, limits: decision?.limits ?? {} };
-    const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
-    if (!asks) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
+    if (verdict === "allow") return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
 
     const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
     if (!outcome.approved) {
@@ -100,25 +63,6 @@ export async function decideOnCall(
   }
 }
 
-/** The worst of all parts. The parsers are loaded when there is something to parse. */
-async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
-  const { assess } = await import("../risk/index.js");
-  const [main, ...others] = await Promise.all(
-    parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),
-  );
-  const risks = [main!.risk, ...others.map(({ risk }) => risk)];
-  const named = others.flatMap(({ name, risk }) =>
-    risk.findings.map((each) => ({ ...each, excerpt: `${visible(name)}: ${each.excerpt}` })),
-  );
-  return {
-    ...main!.risk,
-    level: risks.map(({ level }) => level).reduce((worst, each) => (isAbove(each, worst) ? each : worst)),
-    findings: [...main!.risk.findings, ...named],
-    parsed: risks.every(({ parsed }) => parsed),
-    detectedPatterns: [...new Set(risks.flatMap(({ detectedPatterns }) => detectedPatterns))].sort(),
-  };
-}
-
 function refuse(result: ToolResult): Decided {
   return { goes: false, result };
 }
@@ -128,22 +72,6 @@ function confirmationOf(
 ): ToolResult["confirmation"] {
   if (agreed === undefined) return undefined;
   return { approved: true, edited: agreed.edited, ...(agreed.by !== undefined && { by: agreed.by }) };
-}
-
-function requestOf(call: CheckedCall, [main, ...scripts]: readonly CallPart[]): PolicyRequest {
-  const paths = [
-    ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
-    ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
-  ];
-  const isCommand = call.code === undefined;
-  return {
-    tool: call.tool,
-    role: call.role,
-    language: call.language,
-    ...(isCommand ? { command: main!.text } : { code: main!.text }),
-    scripts: scripts.map(({ text, language }) => ({ code: text, language })),
-    paths,
-  };
 }
 
 /** What a person edited; a command without a shell comes back as a shell's. */
@@ -180,18 +108,6 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
     },
     { signal },
   );
-}
-
-function isAbove(level: RiskLevel, other: RiskLevel): boolean {
-  return RISK_LEVELS.indexOf(level) > RISK_LEVELS.indexOf(other);
-}
-
-function stricterMode(
-  one: SecurityMode | undefined,
-  other: SecurityMode | undefined,
-): SecurityMode | undefined {
-  if (one === "strict" || other === "strict") return "strict";
-  return one ?? other;
 }
 
 /** Aborts with the first of two; older Nodes watch the caller's own only. */

@@ -8,8 +8,8 @@ import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions, Sandbox } from "../sandbox/sandbox.js";
 import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
-import type { Plan } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
+import type { Plan } from "./judge-call.js";
 import { checkLimits, strictestLimits } from "./limits.js";
 import type { CheckedCall } from "./tool-call.js";
 

@@ -2,8 +2,8 @@ import type { Capabilities } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import { getRequiredSandbox, type Isolation, isAtLeast } from "../risk/required-sandbox.js";
 import type { ChosenBackend } from "./choose-backend.js";
-import type { Plan } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
+import type { Plan } from "./judge-call.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */

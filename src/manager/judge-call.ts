@@ -1,0 +1,120 @@
+import type { Decision, PolicyLimits, PolicyRequest, Verdict, ViolationReason } from "../policy/index.js";
+import type { RiskAssessment, SecurityMode } from "../risk/index.js";
+import { RISK_LEVELS, type RiskLevel } from "../risk/levels.js";
+import { visible } from "../visible.js";
+import { type CallPart, partsOf } from "./call-parts.js";
+import type { Guards } from "./guards.js";
+import type { CheckedCall } from "./tool-call.js";
+
+/** What the call may use, and behind which walls. */
+export interface Plan {
+  readonly decision: Decision | undefined;
+  readonly risk: RiskAssessment | undefined;
+  readonly securityMode: SecurityMode | undefined;
+  readonly limits: PolicyLimits;
+}
+
+/** What policy and risk say together; a person has not been asked yet. */
+export interface Judgement {
+  readonly verdict: Verdict;
+  readonly plan: Plan;
+  /** Of a denial: one line for a person, and what the metrics call it. */
+  readonly denial?: { readonly why: string; readonly violation: ViolationReason | "risk" };
+}
+
+/** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
+export async function judgeCall(
+  call: CheckedCall,
+  { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
+  /** Told as soon as the policy has spoken. */
+  onDecision: (decision: Decision | undefined) => void = () => undefined,
+): Promise<Judgement> {
+  const roles = policy?.policy.roles;
+  if (call.role === undefined && roles !== undefined && roles.size > 0) {
+    // Leaving the role out must not be a way around the rules of every role.
+    const names = [...roles.keys()].slice(0, 20).join(", ");
+    const why = visible(`denied: the policy has roles, and the call names none (${names})`);
+    return deny(undefined, undefined, own, why, "role");
+  }
+  const parts = partsOf(call);
+  const decision = await policy?.decide(requestOf(call, parts));
+  onDecision(decision);
+  const securityMode = stricterMode(own, decision?.securityMode);
+  if (decision?.verdict === "deny") {
+    const { describeDecision } = await import("../policy/explain.js");
+    return deny(decision, undefined, securityMode, describeDecision(decision), decision.reason);
+  }
+  const risk = securityMode === undefined ? undefined : await assessParts(parts);
+  if (risk !== undefined && decision?.maxRisk !== undefined && isAbove(risk.level, decision.maxRisk)) {
+    const why = `The code's risk is ${risk.level}; the policy allows ${decision.maxRisk} at most`;
+    return deny(decision, risk, securityMode, why, "risk");
+  }
+  const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
+  return { verdict: asks ? "confirm" : "allow", plan: planOf(decision, risk, securityMode) };
+}
+
+function deny(
+  decision: Decision | undefined,
+  risk: RiskAssessment | undefined,
+  securityMode: SecurityMode | undefined,
+  why: string,
+  violation: ViolationReason | "risk",
+): Judgement {
+  return { verdict: "deny", plan: planOf(decision, risk, securityMode), denial: { why, violation } };
+}
+
+function planOf(
+  decision: Decision | undefined,
+  risk: RiskAssessment | undefined,
+  securityMode: SecurityMode | undefined,
+): Plan {
+  return { decision, risk, securityMode, limits: decision?.limits ?? {} };
+}
+
+/** The worst of all parts. The parsers are loaded when there is something to parse. */
+async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
+  const { assess } = await import("../risk/index.js");
+  const [main, ...others] = await Promise.all(
+    parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),
+  );
+  const risks = [main!.risk, ...others.map(({ risk }) => risk)];
+  const named = others.flatMap(({ name, risk }) =>
+    risk.findings.map((each) => ({ ...each, excerpt: `${visible(name)}: ${each.excerpt}` })),
+  );
+  return {
+    ...main!.risk,
+    level: risks.map(({ level }) => level).reduce((worst, each) => (isAbove(each, worst) ? each : worst)),
+    findings: [...main!.risk.findings, ...named],
+    parsed: risks.every(({ parsed }) => parsed),
+    detectedPatterns: [...new Set(risks.flatMap(({ detectedPatterns }) => detectedPatterns))].sort(),
+  };
+}
+
+/** What a policy is asked about a call. */
+export function requestOf(call: CheckedCall, [main, ...scripts]: readonly CallPart[]): PolicyRequest {
+  const paths = [
+    ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
+    ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
+  ];
+  const isCommand = call.code === undefined;
+  return {
+    tool: call.tool,
+    role: call.role,
+    language: call.language,
+    ...(isCommand ? { command: main!.text } : { code: main!.text }),
+    scripts: scripts.map(({ text, language }) => ({ code: text, language })),
+    paths,
+  };
+}
+
+function isAbove(level: RiskLevel, other: RiskLevel): boolean {
+  return RISK_LEVELS.indexOf(level) > RISK_LEVELS.indexOf(other);
+}
+
+function stricterMode(
+  one: SecurityMode | undefined,
+  other: SecurityMode | undefined,
+): SecurityMode | undefined {
+  if (one === "strict" || other === "strict") return "strict";
+  return one ?? other;
+}
