@@ -53,7 +53,7 @@ await build({
   format: "cjs",
   platform: "node",
   target: "node20",
-  external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client"],
+  external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client", "@peculiar/*"],
   // A script from V8's cache has no way to import: what stays outside is required.
   supported: { "dynamic-import": false },
   minifyWhitespace: true,
