@@ -21,6 +21,8 @@ export interface Dialogue {
   discardTyped(): void;
   /** The next line; undefined at Ctrl-C, at the end of input, or when the signal aborts. */
   ask(question: string): Promise<string | undefined>;
+  /** True once Ctrl-C was typed at a question. */
+  wasInterrupted(): boolean;
   close(): void;
 }
 
@@ -66,6 +68,7 @@ export function createDialogue({ input, output }: DialogueStreams, signal: Abort
   const isTerminal = input.isTTY === true && output.isTTY === true;
   const lines: string[] = [];
   let ended = input.destroyed || input.readableEnded;
+  let interrupted = false;
   let wake: () => void = () => undefined;
   let reader: Interface | undefined;
   const end = () => {
@@ -82,7 +85,11 @@ export function createDialogue({ input, output }: DialogueStreams, signal: Abort
       lines.push(line);
       wake();
     });
-    for (const event of ["close", "SIGINT", "error"]) reader.on(event, end);
+    reader.on("SIGINT", () => {
+      interrupted = true;
+      end();
+    });
+    for (const event of ["close", "error"]) reader.on(event, end);
     return reader;
   };
   return {
@@ -119,6 +126,7 @@ export function createDialogue({ input, output }: DialogueStreams, signal: Abort
       }
       return signal.aborted ? undefined : lines.shift();
     },
+    wasInterrupted: () => interrupted,
     close() {
       reader?.close();
       input.off("error", end);

@@ -13,6 +13,7 @@ export type {
   ConfirmationOutcome,
   ConfirmationRequest,
   ConfirmationService,
+  ConfirmOptions,
   RejectionCause,
 } from "./request.js";
 export {

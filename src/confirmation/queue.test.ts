@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SandboxError } from "../errors.js";
 import {
   AutoApproveConfirmationService,
   AutoRejectConfirmationService,
@@ -163,6 +164,15 @@ describe("an answer", () => {
     expect(await ask(new ConfirmationQueue({ service }))).toMatchObject({ approved: false, cause: "failed" });
   });
 
+  it("of a service that cancels is nobody's no", async () => {
+    const queue = new ConfirmationQueue({
+      service: new CallbackConfirmationService(() => {
+        throw new SandboxError("CANCELLED", "enough");
+      }),
+    });
+    expect(await ask(queue)).toEqual({ approved: false, cause: "cancelled", reason: "enough" });
+  });
+
   it("is yes or no without anybody where that was asked for", async () => {
     const approve = new ConfirmationQueue({ service: new AutoApproveConfirmationService() });
     expect(await ask(approve)).toMatchObject({ approved: true, scope: "once", by: "auto-approve" });
@@ -240,6 +250,41 @@ describe("time", () => {
     await settle();
     expect(asked.length).toBe(3);
     queue.close();
+  });
+
+  it("stands still while somebody works on the answer, and begins anew afterwards", async () => {
+    const clocks: (() => () => Date)[] = [];
+    const service = new CallbackConfirmationService((_, { stopClock }) => {
+      clocks.push(stopClock!);
+      return new Promise(() => undefined);
+    });
+    const queue = new ConfirmationQueue({ service, timeoutMs: 1000 });
+    const outcome = ask(queue);
+    await vi.advanceTimersByTimeAsync(900);
+    const startClock = clocks[0]!();
+    expect(queue.list()[0]?.request.expiresAt).toEqual(new Date(Date.now() + 9100));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(startClock()).toEqual(new Date(Date.now() + 1000));
+    expect(queue.list()[0]?.request.expiresAt).toEqual(new Date(Date.now() + 1000));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(queue.list()).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await outcome).toMatchObject({ cause: "timeout", reason: "Nobody answered within 1 s" });
+    // A service that is late changes nothing.
+    const expired = startClock();
+    expect(expired.getTime()).toBeLessThanOrEqual(Date.now());
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("never stands still for longer than a request may wait", async () => {
+    const service = new CallbackConfirmationService((_, { stopClock }) => {
+      stopClock!();
+      return new Promise(() => undefined);
+    });
+    const queue = new ConfirmationQueue({ service, timeoutMs: 1000, maxWaitMs: 1500 });
+    const outcome = ask(queue);
+    await vi.advanceTimersByTimeAsync(1500);
+    expect(await outcome).toMatchObject({ cause: "timeout" });
   });
 
   it("must be a number that can be waited for", () => {

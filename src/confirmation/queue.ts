@@ -195,12 +195,7 @@ export class ConfirmationQueue implements PendingConfirmations {
     // What was approved while it waited may cover it.
     const remembered = entry.mayRemember ? this.#remembered(entry.request) : undefined;
     if (remembered !== undefined) return entry.settle(remembered);
-    const { createdAt } = entry.request;
-    const leftMs = Math.max(0, createdAt.getTime() + this.#maxWaitMs - Date.now());
-    const timeoutMs = Math.min(this.#timeoutMs, leftMs);
-    clearTimeout(entry.timer);
-    entry.timer = setTimeout(() => entry.settle(this.#expired(timeoutMs)), timeoutMs);
-    entry.request = Object.freeze({ ...entry.request, expiresAt: new Date(Date.now() + timeoutMs) });
+    this.#startClock(entry, this.#timeoutMs);
     entry.state = "shown";
     this.#shown++;
     this.#tell({ type: "shown", pending: entry });
@@ -208,16 +203,35 @@ export class ConfirmationQueue implements PendingConfirmations {
     if (this.#entries.has(entry.request.id)) void this.#ask(entry);
   }
 
+  /** Gives it that long to be answered, but never longer than it may wait altogether. */
+  #startClock(entry: Entry, longestMs: number): Date {
+    if (!this.#entries.has(entry.request.id)) return entry.request.expiresAt;
+    const leftMs = Math.max(0, entry.request.createdAt.getTime() + this.#maxWaitMs - Date.now());
+    const timeoutMs = Math.min(longestMs, leftMs);
+    const expiresAt = new Date(Date.now() + timeoutMs);
+    clearTimeout(entry.timer);
+    entry.timer = setTimeout(() => entry.settle(this.#expired(timeoutMs)), timeoutMs);
+    entry.request = Object.freeze({ ...entry.request, expiresAt });
+    return expiresAt;
+  }
+
   async #ask(entry: Entry): Promise<void> {
     const { name } = this.#service!;
     try {
       const answer: unknown = await this.#service!.confirm(entry.request, {
         signal: entry.controller.signal,
+        stopClock: () => {
+          this.#startClock(entry, this.#maxWaitMs);
+          return () => this.#startClock(entry, this.#timeoutMs);
+        },
       });
       const parsed = parseAnswer(answer);
       if (parsed !== undefined) this.#take(entry, parsed);
       else entry.settle(rejection("failed", `The confirmation service ${name} gave an answer that is none`));
     } catch (error) {
+      if (error instanceof SandboxError && error.code === "CANCELLED") {
+        entry.settle(rejection("cancelled", error.message));
+      }
       entry.settle({ ...rejection("failed", `The confirmation service ${name} failed`), error });
     }
   }

@@ -46,14 +46,24 @@ export type ConfirmationAnswer =
   | { readonly decision: "edit"; readonly code: string; readonly by?: string }
   | { readonly decision: "reject"; readonly reason?: string; readonly by?: string };
 
-/** Somebody who decides. A rejected promise and an answer of another shape both mean no. */
+/** What a service is told besides the request. */
+export interface ConfirmOptions {
+  /** Aborts when no answer is wanted any more; a service then takes its question away. */
+  readonly signal: AbortSignal;
+  /**
+   * For somebody who works on the answer: the time to answer stands still until the function that it returns is
+   * called. That begins it anew, and says until when. Left out: there is no such time.
+   */
+  readonly stopClock?: (() => () => Date) | undefined;
+}
+
+/**
+ * Somebody who decides. A rejected promise and an answer of another shape both mean no; one rejected with CANCELLED
+ * means that whoever was asked wants the whole call to end.
+ */
 export interface ConfirmationService {
   readonly name: string;
-  /** The signal aborts when no answer is wanted any more; a service then takes its question away. */
-  confirm(
-    request: ConfirmationRequest,
-    options: { readonly signal: AbortSignal },
-  ): Promise<ConfirmationAnswer>;
+  confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer>;
 }
 
 /** Why it was not approved. */

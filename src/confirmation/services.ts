@@ -1,4 +1,9 @@
-import type { ConfirmationAnswer, ConfirmationRequest, ConfirmationService } from "./request.js";
+import type {
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  ConfirmationService,
+  ConfirmOptions,
+} from "./request.js";
 
 /** Asks a function of the caller's. */
 export class CallbackConfirmationService implements ConfirmationService {
@@ -8,16 +13,13 @@ export class CallbackConfirmationService implements ConfirmationService {
   constructor(
     ask: (
       request: ConfirmationRequest,
-      options: { readonly signal: AbortSignal },
+      options: ConfirmOptions,
     ) => ConfirmationAnswer | Promise<ConfirmationAnswer>,
   ) {
     this.#ask = async (request, options) => ask(request, options);
   }
 
-  confirm(
-    request: ConfirmationRequest,
-    options: { readonly signal: AbortSignal },
-  ): Promise<ConfirmationAnswer> {
+  confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
     return this.#ask(request, options);
   }
 }
@@ -52,7 +54,7 @@ export class AutoRejectConfirmationService implements ConfirmationService {
 export class RemoteConfirmationService implements ConfirmationService {
   readonly name = "remote";
 
-  confirm(_: ConfirmationRequest, { signal }: { readonly signal: AbortSignal }): Promise<ConfirmationAnswer> {
+  confirm(_: ConfirmationRequest, { signal }: ConfirmOptions): Promise<ConfirmationAnswer> {
     return new Promise((_resolve, reject) => {
       signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     });

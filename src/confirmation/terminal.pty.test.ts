@@ -21,15 +21,19 @@ const real = requires("linux", "python3");
 
 /** Asks on a real terminal, prints the answer, and stays until somebody types a line. */
 const PROGRAM = `
+  import { ConfirmationQueue } from "./queue.js";
   import { TerminalConfirmationService } from "./terminal.js";
   const request = JSON.parse(process.env.REQUEST);
   request.createdAt = new Date();
   request.expiresAt = new Date(Date.now() + 60_000);
   const controller = new AbortController();
   process.on("SIGUSR1", () => controller.abort(new Error("aborted")));
-  const answer = await new TerminalConfirmationService()
-    .confirm(request, { signal: controller.signal })
-    .catch((error) => ({ failed: error.message }));
+  const service = new TerminalConfirmationService();
+  const timeoutMs = Number(process.env.QUEUE_TIMEOUT_MS);
+  const answer = await (timeoutMs > 0
+    ? new ConfirmationQueue({ service, timeoutMs }).request(request, { signal: controller.signal })
+    : service.confirm(request, { signal: controller.signal })
+  ).catch((error) => ({ failed: error.message, code: error.code }));
   process.stdout.write("RESULT " + JSON.stringify(answer) + "\\n");
   process.stdin.once("data", () => process.exit());
 `;
@@ -189,13 +193,40 @@ real.it("shows everything on a real terminal, and takes yes for once", async () 
 real.it.each([
   ["s for the session", "s\r", { decision: "approve", scope: "session" }],
   ["YES in any case", "YES\r", { decision: "approve", scope: "once" }],
-  ["Ctrl-C for no", "\x03", { decision: "reject", reason: "The question was left without an answer" }],
   ["Ctrl-D for no", "\x04", { decision: "reject", reason: "The question was left without an answer" }],
 ])("takes %s", async (_, typed, expected) => {
   const { answer, cooked, seen } = await converse([{ expect: "[n] no > ", send: typed }]);
   expect(answer).toMatchObject(expected);
   expect(seen.includes("Rejected.")).toBe(expected.decision === "reject");
   expect(cooked).toBe(true);
+});
+
+real.it("takes Ctrl-C for a call that is cancelled, which nobody has rejected", async () => {
+  const { answer, cooked, seen } = await converse([{ expect: "[n] no > ", send: "\x03" }]);
+  expect(answer).toEqual({ failed: "Cancelled with Ctrl-C at the question", code: "CANCELLED" });
+  expect(plain(seen)).toContain("\nCancelled.\n");
+  expect(cooked).toBe(true);
+  const env = { QUEUE_TIMEOUT_MS: "60000" };
+  const queued = await converse([{ expect: "[n] no > ", send: "\x03" }], { env });
+  expect(queued.answer).toEqual({
+    approved: false,
+    cause: "cancelled",
+    reason: "Cancelled with Ctrl-C at the question",
+  });
+});
+
+real.it("does not count the time in the editor, and gives as long as before afterwards", async () => {
+  const env = { EDITOR: writeEditor("sleep 4"), QUEUE_TIMEOUT_MS: "3000" };
+  const { answer, seen } = await converse(
+    [
+      { expect: "[n] no > ", send: "e\r" },
+      { expect: "Nothing was changed." },
+      { expect: "[n] no > ", send: "y\r" },
+    ],
+    { env },
+  );
+  expect(answer).toMatchObject({ approved: true, edited: false });
+  expect(plain(seen).match(/\d s to answer/g)).toEqual(["3 s to answer", "3 s to answer"]);
 });
 
 real.it("asks why not, and takes the reason or none", async () => {

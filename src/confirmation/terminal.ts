@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { SandboxError } from "../errors.js";
 import {
   createDialogue,
   type Dialogue,
@@ -9,7 +10,12 @@ import {
 } from "./dialogue.js";
 import { type Edited, editText } from "./editor.js";
 import { createPaint } from "./paint.js";
-import type { ConfirmationAnswer, ConfirmationRequest, ConfirmationService } from "./request.js";
+import type {
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  ConfirmationService,
+  ConfirmOptions,
+} from "./request.js";
 import { requestText, summaryText } from "./request-text.js";
 
 export interface TerminalConfirmationOptions {
@@ -28,7 +34,7 @@ const CHUNK_LENGTH = 64 * 1024;
 
 /**
  * Asks the person at the terminal, whatever standard input and output are; on given streams if there are any. Without
- * a terminal, at Ctrl-C and at the end of input the answer is no.
+ * a terminal and at the end of input the answer is no; Ctrl-C cancels the call.
  */
 export class TerminalConfirmationService implements ConfirmationService {
   readonly name = "terminal";
@@ -40,16 +46,15 @@ export class TerminalConfirmationService implements ConfirmationService {
     this.#options = options;
   }
 
-  confirm(
-    request: ConfirmationRequest,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<ConfirmationAnswer> {
-    const answer = this.#last.then(() => this.#confirm(request, signal));
+  confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
+    const answer = this.#last.then(() => this.#confirm(request, options));
     this.#last = answer.catch(() => undefined);
     return answer;
   }
 
-  async #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
+  async #confirm(given: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
+    const { signal, stopClock } = options;
+    let request = given;
     signal.throwIfAborted();
     let dialogue = this.#open(signal);
     if (dialogue === undefined) {
@@ -64,7 +69,9 @@ export class TerminalConfirmationService implements ConfirmationService {
         if (choice !== "edit") return { ...choice, ...signature() };
         // An editor and we cannot both read from a terminal.
         if (dialogue.isTerminal) dialogue.close();
+        const startClock = stopClock?.();
         const edited = await this.#edit(request, signal);
+        if (startClock !== undefined) request = { ...request, expiresAt: startClock() };
         if ("text" in edited) return { decision: "edit", code: edited.text, ...signature() };
         if (dialogue.isTerminal) dialogue = this.#open(signal) ?? dialogue;
         signal.throwIfAborted();
@@ -106,6 +113,10 @@ export class TerminalConfirmationService implements ConfirmationService {
           return { decision: "reject", ...(reason?.trim() && { reason: reason.trim() }) };
         }
         case undefined:
+          if (dialogue.wasInterrupted()) {
+            await dialogue.write("\nCancelled.\n");
+            throw new SandboxError("CANCELLED", "Cancelled with Ctrl-C at the question");
+          }
           await dialogue.write("\nRejected.\n");
           return "left";
         default:
