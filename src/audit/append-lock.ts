@@ -1,88 +1,78 @@
-import { lstatSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemCode } from "../errors.js";
 import { isMakerGone } from "./maker.js";
 
-const MAX_GENERATIONS = 64;
+const FREE = "nobody";
 
 /**
- * One writer at a time, among processes; the lock of a killed one is taken over. Node has no flock, so the lock is a
- * symbolic link (made with its content in one step) whose target names the holder.
- *
- * Removing a dead holder's link is a race: two see it dead, one removes it and locks, the other removes the new lock.
- * So nobody removes it. Who finds `lock` dead makes `lock.2`, who finds both dead makes `lock.3`, and then looks whether
- * all those below are still the same: if not, somebody took over and released meanwhile, and one steps back. A release
- * removes from `lock` upwards, so whoever could come late to a higher one sees the lowest gone or changed.
+ * One writer at a time, among processes; the lock of a killed one is taken over. Node has no flock, so the lock is the
+ * name of a file: `writer/nobody`, or `writer/` and the label of who has it. A rename changes it in one step, and of
+ * two who rename the same name one finds it gone. It also is the cheapest thing to do to a directory: making and
+ * removing a file costs ten times as much.
  */
 export class AppendLock {
-  readonly #path: string;
+  readonly #folder: string;
   readonly #label: string;
-  #generation = 0;
 
   constructor(directory: string, label: string) {
-    this.#path = join(directory, "lock");
+    this.#folder = join(directory, "writer");
     this.#label = label;
   }
 
   /** True: it is ours until `release`. False: somebody living has it. */
   tryAcquire(): boolean {
-    const dead: string[] = [];
-    for (let generation = 1; generation <= MAX_GENERATIONS; generation++) {
-      // One that is ours already is what a release could not remove.
-      if (this.#create(generation) || this.#holder(generation) === this.#label) {
-        if (dead.every((label, index) => this.#holder(index + 1) === label)) {
-          this.#generation = generation;
-          return true;
-        }
-        this.#remove(generation);
-        return false;
-      }
-      const holder = this.#holder(generation);
-      if (holder === undefined || !this.#isGone(generation, holder)) return false;
-      dead.push(holder);
+    if (this.#rename(FREE, this.#label)) return true;
+    const names = this.#names();
+    if (names.length === 0) {
+      this.#install();
+      return this.#rename(FREE, this.#label);
     }
-    return false;
+    // One that is ours already is what a release could not give back.
+    if (names.includes(this.#label)) return true;
+    return names.some((name) => this.#isGone(name) && this.#rename(name, this.#label));
   }
 
   release(): void {
-    const top = this.#generation;
-    this.#generation = 0;
-    for (let generation = 1; generation <= top; generation++) this.#remove(generation);
+    this.#rename(this.#label, FREE);
   }
 
-  #name(generation: number): string {
-    return generation === 1 ? this.#path : `${this.#path}.${generation}`;
-  }
-
-  #create(generation: number): boolean {
+  /** False when there is no such name (any more). */
+  #rename(from: string, to: string): boolean {
     try {
-      symlinkSync(this.#label, this.#name(generation));
+      renameSync(join(this.#folder, from), join(this.#folder, to));
       return true;
     } catch (error) {
-      if (systemCode(error) === "EEXIST") return false;
+      if (systemCode(error) === "ENOENT") return false;
       throw error;
     }
   }
 
-  #holder(generation: number): string | undefined {
+  #names(): string[] {
     try {
-      return readlinkSync(this.#name(generation));
+      return readdirSync(this.#folder);
     } catch (error) {
-      if (systemCode(error) === "ENOENT") return undefined;
+      if (systemCode(error) === "ENOENT") return [];
       throw error;
     }
   }
 
-  #isGone(generation: number, holder: string): boolean {
-    const made = lstatSync(this.#name(generation), { throwIfNoEntry: false })?.mtimeMs;
-    return made !== undefined && isMakerGone(holder, made);
+  /** Puts the folder in place with the file in it. A folder that has one is never replaced, so there is only one. */
+  #install(): void {
+    const fresh = mkdtempSync(`${this.#folder}-`);
+    try {
+      writeFileSync(join(fresh, FREE), "", { mode: 0o600 });
+      renameSync(fresh, this.#folder);
+    } catch (error) {
+      rmSync(fresh, { recursive: true, force: true });
+      const code = systemCode(error);
+      if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+    }
   }
 
-  #remove(generation: number): void {
-    try {
-      unlinkSync(this.#name(generation));
-    } catch (error) {
-      if (systemCode(error) !== "ENOENT") throw error;
-    }
+  /** A rename changes `ctime`: it is when the lock was taken. */
+  #isGone(name: string): boolean {
+    const taken = lstatSync(join(this.#folder, name), { throwIfNoEntry: false })?.ctimeMs;
+    return taken !== undefined && isMakerGone(name, taken);
   }
 }

@@ -5,8 +5,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
-  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -87,22 +87,32 @@ for (let done = 0; done < Number(count); ) {
   lock.release();
 }
 `;
-/** Is stopped between its look at a dead lock and its claim to the next one. */
+/** Is stopped between its look at a dead lock and its claim to it. */
 const LATECOMER = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { AppendLock } from "./append-lock.mjs";
 import { makerLabel } from "./maker.mjs";
-const { symlinkSync } = fs;
-fs.symlinkSync = (target, path) => {
-  if (path.endsWith("lock.2")) {
+const { renameSync } = fs;
+fs.renameSync = (from, to) => {
+  if (!from.endsWith("nobody")) {
     fs.writeSync(1, "looked\\n");
     fs.readSync(0, Buffer.alloc(3));
   }
-  symlinkSync(target, path);
+  renameSync(from, to);
 };
 syncBuiltinESMExports();
 fs.writeSync(1, new AppendLock(process.argv[2], makerLabel("late")).tryAcquire() + "\\n");
+process.exit(0);
+`;
+/** Makes a lock's folder at the same time as others do, and takes it. */
+const INSTALLER = `
+import { AppendLock } from "./append-lock.mjs";
+import { makerLabel } from "./maker.mjs";
+process.stdout.write("ready\\n");
+await new Promise((resolve) => process.stdin.once("data", resolve));
+process.stdout.write(new AppendLock(process.argv[2], makerLabel("first")).tryAcquire() + "\\n");
+await new Promise((resolve) => process.stdin.once("end", resolve));
 process.exit(0);
 `;
 const OPENER = `
@@ -133,7 +143,7 @@ beforeAll(async () => {
     platform: "node",
     format: "esm",
   });
-  const sources = { WRITER, STARTER, RECOVERER, HOLDER, LATECOMER, OPENER };
+  const sources = { WRITER, STARTER, RECOVERER, HOLDER, LATECOMER, INSTALLER, OPENER };
   for (const [name, source] of Object.entries(sources)) writeFileSync(join(programs, `${name}.mjs`), source);
 });
 
@@ -168,7 +178,12 @@ async function read(): Promise<AuditRecord[]> {
 }
 
 const pending = () => readdirSync(join(directory, "pending"));
-const locks = () => readdirSync(directory).filter((name) => name.startsWith("lock"));
+const lockedBy = () => readdirSync(join(directory, "writer"));
+/** A lock that somebody has. */
+function lockFor(label: string): void {
+  mkdirSync(join(directory, "writer"), { mode: 0o700 });
+  writeFileSync(join(directory, "writer", label), "");
+}
 
 describe("four processes that write to one log, one of which is killed", () => {
   it("leave a whole chain with one record for every attempt", async () => {
@@ -196,7 +211,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     const ofVictim = attempts.filter(({ session_id }) => session_id!.startsWith("a-"));
     expect(ofVictim.length - (victim.lines.length - 1)).toBeOneOf([0, 1]);
     expect(attempts.length - ofVictim.length).toBe(3 * count);
-    expect([pending(), locks()]).toEqual([[], []]);
+    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
   }, 120_000);
 });
 
@@ -219,7 +234,7 @@ describe("an attempt whose process is killed", () => {
       { id: c, session_id: "c", ...interrupted, error },
     ]);
     expect(await verifyAudit(directory)).toMatchObject({ ok: true, records: 3 });
-    expect([pending(), locks()]).toEqual([[], []]);
+    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
   });
 
   it("is left alone while its process lives", async () => {
@@ -283,17 +298,40 @@ describe("the lock", () => {
     first.release();
     expect([second.tryAcquire(), first.tryAcquire()]).toEqual([true, false]);
     second.release();
-    expect(locks()).toEqual([]);
+    expect(lockedBy()).toEqual(["nobody"]);
   });
 
-  it("is taken over from the dead, however many there are, and leaves nothing", () => {
-    symlinkSync(dead(), join(directory, "lock"));
-    symlinkSync(dead(), join(directory, "lock.2"));
+  it("is taken over from the dead", () => {
+    lockFor(dead());
     const [first, second] = [make(), make()];
     expect([first.tryAcquire(), second.tryAcquire()]).toEqual([true, false]);
-    expect(locks().sort()).toEqual(["lock", "lock.2", "lock.3"]);
     first.release();
-    expect(locks()).toEqual([]);
+    expect(lockedBy()).toEqual(["nobody"]);
+  });
+
+  it("is made once, though several make it at the same time", async () => {
+    for (let round = 0; round < 5; round++) {
+      const makers = await Promise.all([1, 2, 3, 4].map(() => start("INSTALLER")));
+      for (const { go } of makers) go();
+      await waitUntil(() => makers.every(({ lines }) => lines.length === 2), 30_000);
+      expect(makers.map(({ lines }) => lines[1]).sort()).toEqual(["false", "false", "false", "true"]);
+      expect(lockedBy()).toHaveLength(1);
+      expect(readdirSync(directory)).toEqual(["writer"]);
+      for (const { child } of makers) child.stdin.end();
+      for (const { closed } of makers) await closed;
+      rmSync(join(directory, "writer"), { recursive: true });
+    }
+  }, 60_000);
+
+  it("is not given back by one who lost it while it was stopped", () => {
+    const [slow, quick] = [make(), make()];
+    expect(slow.tryAcquire()).toBe(true);
+    // As if it had been silent for long, in a place where nobody can look for its process.
+    renameSync(join(directory, "writer", lockedBy()[0]!), join(directory, "writer", dead()));
+    expect(quick.tryAcquire()).toBe(true);
+    slow.release();
+    expect(slow.tryAcquire()).toBe(false);
+    quick.release();
   });
 
   it("is never two processes' at once, though every one of them dies with it", async () => {
@@ -307,11 +345,11 @@ describe("the lock", () => {
     const lock = make();
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(locks()).toEqual([]);
+    expect(lockedBy()).toEqual(["nobody"]);
   }, 60_000);
 
   it("is not taken by one who comes late, after another took it over from the dead and gave it back", async () => {
-    symlinkSync(dead(), join(directory, "lock"));
+    lockFor(dead());
     const late = await start("LATECOMER");
     const [quick, next] = [make(), make()];
     expect(quick.tryAcquire()).toBe(true);
@@ -320,22 +358,22 @@ describe("the lock", () => {
     late.go();
     await late.closed;
     expect(late.lines).toEqual(["looked", "false"]);
-    expect(locks()).toEqual(["lock"]);
+    expect(lockedBy()).toHaveLength(1);
     next.release();
   });
 
   it("is not taken from a name that is no process", () => {
-    symlinkSync("999999-1-x", join(directory, "lock"));
+    lockFor("999999-1-x");
     expect(make().tryAcquire()).toBe(false);
   });
 
-  it("is ours when we could not remove it", () => {
+  it("is ours when we could not give it back", () => {
     const label = makerLabel("mine");
-    symlinkSync(label, join(directory, "lock"));
+    lockFor(label);
     const lock = make(label);
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(locks()).toEqual([]);
+    expect(lockedBy()).toEqual(["nobody"]);
   });
 });
 
