@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../audit/index.js";
 import type { ErrorCode, SandboxError } from "../errors.js";
 import type { Metrics } from "../metrics/index.js";
@@ -48,7 +49,9 @@ export class Attempt {
     const { sessionId, agentId, orgId, role, tool, language } = call;
     const names = { sessionId, agentId, orgId, role, tool, language };
     try {
-      return new Attempt(call, audit?.begin({ ...names, ...textFieldsOf(call) }), metrics);
+      const details = terminalDetails(call);
+      const fields = { ...names, ...textFieldsOf(call), ...(details !== undefined && { details }) };
+      return new Attempt(call, audit?.begin(fields), metrics);
     } catch (error) {
       // Without a record it is counted at least.
       count(metrics, (each) => each.recordExecution({ tool, language, status: "error", durationMs: 0 }));
@@ -103,6 +106,7 @@ export class Attempt {
   #outcome(result: AuditResult, error: string | undefined): AuditOutcome {
     const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
     const details = {
+      ...terminalDetails(this.#call),
       ...surroundingsOf(this.#call),
       ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
       ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),
@@ -114,7 +118,7 @@ export class Attempt {
       ...textFieldsOf(this.#call),
       riskLevel: risk?.level ?? null,
       findings: risk?.detectedPatterns ?? null,
-      policyRule: decision === undefined ? null : `${decision.rule.path} (line ${decision.rule.line})`,
+      policyRule: decision === undefined ? null : ruleOf(decision),
       confirmation: confirmation ?? null,
       decidedBy: decidedBy ?? (decision === undefined ? null : "policy"),
       ...(Object.keys(details).length > 0 && { details }),
@@ -152,6 +156,15 @@ function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void)
   } catch (error) {
     process.emitWarning(`A metric could not be counted: ${String(error)}`);
   }
+}
+
+/** `policy.yaml: policies.tools.shell_exec (line 12)`; where the file lies is this host's business. */
+function ruleOf({ rule: { source, path, line } }: Decision): string {
+  return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
+}
+
+function terminalDetails({ terminal }: CheckedCall): { readonly terminal: true } | undefined {
+  return terminal === undefined ? undefined : { terminal: true };
 }
 
 function textFieldsOf(call: CheckedCall) {

@@ -4,7 +4,7 @@ import { ToolCallStage } from "../../test/setup/tool-call-stage.js";
 import { AutoApproveConfirmationService, CallbackConfirmationService } from "../confirmation/index.js";
 import { SandboxMonitor } from "../metrics/index.js";
 import { parsePolicy } from "../policy/index.js";
-import { SessionSandbox } from "./index.js";
+import { SandboxManager, SessionSandbox } from "./index.js";
 import type { ToolCall } from "./tool-call.js";
 
 const real = requires("root", "bubblewrap", "cgroups", "python3");
@@ -34,6 +34,22 @@ describe("a call's record", () => {
     await manager.execute(SAFE);
     await manager.execute({ ...SAFE, sessionId: "other" });
     expect((await stage.records()).map(({ session_id }) => session_id)).toEqual(["mine", "other"]);
+  });
+
+  it("names the policy's rule with its file, but not where that lies, and a built-in one as such", async () => {
+    const policy = parsePolicy(
+      "policies:\n  tools:\n    shell_exec: {}\n    system_admin: {}\n",
+      "/home/ann/policies/ours.yaml",
+    );
+    const { stateDir, audit } = stage;
+    const manager = new SandboxManager({ stateDir, audit, policy, backend: "faulty", handleSignals: false });
+    await manager.execute({ command: "true" });
+    await manager.execute({ tool: "system_admin", command: "true" });
+    await manager.close();
+    expect((await stage.records()).map((record) => record.policy_rule)).toEqual([
+      "ours.yaml: policies.tools.shell_exec (line 3)",
+      "built in",
+    ]);
   });
 
   it("does not know how much went over the network of the host", async () => {

@@ -50,7 +50,11 @@ export interface ToolResult extends ExecutionResult {
 }
 
 /** A call that makes sense, with its tool named. */
-export type CheckedCall = ToolCall & { readonly tool: string };
+export type CheckedCall = ToolCall & {
+  readonly tool: string;
+  /** It runs on a terminal of this size, and nobody knows what will be typed into it. */
+  readonly terminal?: { readonly rows: number; readonly columns: number } | undefined;
+};
 
 export const MAX_CODE_BYTES = 8 * 1024 * 1024;
 
