@@ -26,13 +26,20 @@ export interface EgressRules {
   /** Addresses and ranges in CIDR notation. */
   readonly allowedIps: readonly Ruled<string>[];
   readonly deniedIps: readonly Ruled<string>[];
-  readonly allowedPorts: readonly Ruled<number>[];
+  /** Left out: the set says nothing about ports. Where no set does, they are `DEFAULT_PORTS`. */
+  readonly allowedPorts?: readonly Ruled<number>[];
   readonly deniedPorts: readonly Ruled<number>[];
   /** Hosts that are allowed for some requests only. Names here need no entry in `allowedDomains`. */
   readonly requests: readonly Ruled<RequestRule>[];
   /** What a denial names when no entry allows: "sandbox.network.allowedDomains". */
   readonly origin: string;
+  /** The same for an address and for a port. Left out: `origin`. */
+  readonly ipsOrigin?: string;
+  readonly portsOrigin?: string;
 }
+
+/** One set of rules, or several that all have to allow. */
+export type RuleSets = EgressRules | readonly EgressRules[];
 
 /** Ports that are open to allowed hosts where no rule says otherwise. */
 export const DEFAULT_PORTS = [80, 443] as const;

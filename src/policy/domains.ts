@@ -1,17 +1,23 @@
-import type { Items, Setting } from "./policy.js";
+import { isIP } from "node:net";
+import type { Items } from "./policy.js";
+
+/** Ends in a `*`: `10.*`. */
+const OPEN_END = /\*[^.]*$/;
 
 /**
  * The first rule of a list that a name falls under. `*` stands for any characters, as in `*.example.com` and `10.*`.
- * For denying, `*.example.com` also stands for `example.com`.
+ * For denying, `*.example.com` also stands for `example.com`. For allowing, `10.*` stands for addresses only: anybody can
+ * have the name `10.evil.example`.
  */
-export function matchingDomain(
-  items: Items,
+export function matchingDomain<Rule extends { readonly value: string }>(
+  items: readonly Rule[],
   name: string,
   use: "allow" | "deny",
-): Setting<string> | undefined {
+): Rule | undefined {
   const canonical = name.toLowerCase().replace(/\.$/, "");
   return items.find(({ value }) => {
     const pattern = value.toLowerCase();
+    if (use === "allow" && OPEN_END.test(pattern) && isIP(canonical) === 0) return false;
     return (
       matches(pattern.split("*"), canonical) ||
       (use === "deny" && pattern.startsWith("*.") && matches(pattern.slice(2).split("*"), canonical))
