@@ -16,8 +16,8 @@ export interface OutputSink {
 
 /** An execution as whoever runs it sees it. */
 export interface ExecutionSink extends OutputSink {
-  /** Tells the iterator that the process exists. */
-  started(pid: number): void;
+  /** Tells that the process exists; what runs on a terminal can be given another size from now on. */
+  started(pid: number, resize: (rows: number, columns: number) => void): void;
   /** Aborted when an iterator was left before the end: nobody wants the rest. */
   readonly signal: AbortSignal;
 }

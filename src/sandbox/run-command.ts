@@ -76,7 +76,7 @@ export async function runCommand(
     // A hostile program can keep a command from ever starting: the clock holds for that too.
     const start = await Promise.race([handle.started, ending.overdue]);
     if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
-    execution.started(start.pid);
+    execution.started(start.pid, (rows, columns) => handle.resize(rows, columns));
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
       consume(handle, "stdout", options.stream, budget, collector, execution, ending),

@@ -10,7 +10,13 @@ import { findLanguage, type Language, languageUnavailable } from "./languages.js
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { createResult, type ExecutionResult } from "./result.js";
 import { type CommandOutcome, runCommand } from "./run-command.js";
-import { openTerminal, type Terminal, type TerminalOptions } from "./terminal.js";
+import {
+  openTerminal,
+  seatedOptions,
+  type Terminal,
+  type TerminalOptions,
+  type TerminalSeat,
+} from "./terminal.js";
 import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
 
 export interface ExecOptions {
@@ -207,6 +213,17 @@ export class Sandbox {
     };
     terminal.exit.then(ended, ended);
     return terminal;
+  }
+
+  /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. */
+  async terminalInto(
+    sink: ExecutionSink,
+    argv: readonly string[],
+    seat: TerminalSeat,
+    options: ExecOptions = {},
+  ): Promise<ExecutionResult> {
+    const { rows, columns } = seat;
+    return this.#execute({ argv, terminal: { rows, columns } }, seatedOptions(seat, options), sink);
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */

@@ -22,6 +22,22 @@ export interface Terminal {
   kill(): void;
 }
 
+/** A terminal's size, and what is typed into it. */
+export interface TerminalSeat {
+  readonly rows: number;
+  readonly columns: number;
+  readonly input: Readable;
+}
+
+/** What a command on a terminal runs with. Whoever sits there sees its output as it happens, and takes their time. */
+export function seatedOptions<Options extends { readonly env?: TerminalOptions["env"] | undefined }>(
+  { input }: TerminalSeat,
+  options: Options & { readonly timeoutMs?: number | undefined },
+) {
+  const timeoutMs = options.timeoutMs ?? 2 ** 31 - 1;
+  return { ...options, env: { TERM: "xterm-256color", ...options.env }, timeoutMs, stdin: input, stream: true };
+}
+
 export async function openTerminal(
   instance: Instance,
   options: TerminalOptions,
@@ -52,10 +68,13 @@ export async function openTerminal(
   };
 }
 
-function checkSize(rows: number, columns: number): void {
+/** Refuses a size that no terminal has. */
+export function checkSize(rows: number, columns: number): void {
   for (const value of [rows, columns]) {
     if (!Number.isInteger(value) || value < 1 || value > 65_535) {
-      throw new SandboxError("INVALID_ARGUMENT", "A terminal has between 1 and 65535 rows and columns");
+      throw new SandboxError("INVALID_ARGUMENT", "A terminal has between 1 and 65535 rows and columns", {
+        hint: "For example { rows: 24, columns: 80 }.",
+      });
     }
   }
 }
