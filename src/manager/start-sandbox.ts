@@ -93,6 +93,7 @@ export class SandboxStarter {
       sessionId: session.key === SHARED_KEY ? "shared" : session.key,
       workspace,
       ...(reads !== undefined && { reads }),
+      network: { ports: this.#config.network.allowLocalBinding },
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { NetworkUse } from "./network.js";
 import type { CommandOutcome } from "./run-command.js";
 
 /** Why an execution ended. */
@@ -41,6 +42,8 @@ export interface ExecutionResult {
   readonly filesReadTruncated?: boolean;
   /** True when more was written or deleted than is listed. */
   readonly filesWrittenTruncated?: boolean;
+  /** Left out: there was no way out. What ran at the same time in this sandbox is counted, too. */
+  readonly network?: NetworkUse;
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
@@ -56,6 +59,7 @@ interface ResultContext {
   readonly filesRead?: readonly string[];
   readonly filesReadTruncated?: boolean;
   readonly filesWrittenTruncated?: boolean;
+  readonly network?: NetworkUse;
   readonly timeoutMs: number;
 }
 

@@ -7,6 +7,7 @@ import { ChangeLog } from "./change-log.js";
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
 import { findLanguage, type Language, languageUnavailable } from "./languages.js";
+import { type NetworkInit, type NetworkUse, SandboxNetwork } from "./network.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { createResult, type ExecutionResult } from "./result.js";
 import { type CommandOutcome, runCommand } from "./run-command.js";
@@ -64,6 +65,8 @@ export interface SandboxInit {
   readonly settings: SandboxSettings;
   /** Left out: results do not say what was read. */
   readonly reads?: ReadLog;
+  /** Left out: there is no way out, and no port can be opened. */
+  readonly network?: NetworkInit;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;
 }
@@ -83,6 +86,7 @@ export class Sandbox {
   /** The backend's name. */
   readonly type: string;
   readonly files: SandboxFiles;
+  readonly network: SandboxNetwork;
   readonly #instance: Instance;
   readonly #settings: SandboxSettings;
   readonly #changes: ChangeLog;
@@ -114,7 +118,8 @@ export class Sandbox {
       },
       changed: () => this.#changes.invalidate(),
     });
-    this.#warm = new WarmInterpreters(init.instance, init.settings.warm);
+    this.network = new SandboxNetwork(init.instance.runner, init.network);
+    this.#warm = new WarmInterpreters(init.instance, init.settings.warm, () => this.#environment());
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => this.#stopInBackground());
   }
@@ -201,8 +206,10 @@ export class Sandbox {
   async terminal(options: TerminalOptions): Promise<Terminal> {
     this.#assertRunning();
     const cwd = this.#directory(options.cwd);
-    const terminal = await openTerminal(this.#instance, { ...options, cwd }, (outcome) =>
-      this.#result(outcome, undefined),
+    const used = this.network.measure();
+    const env = { ...this.#environment(), ...options.env };
+    const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, (outcome) =>
+      this.#result(outcome, undefined, used()),
     );
     this.#active++;
     const overlap = this.#changes.begin(false);
@@ -249,6 +256,7 @@ export class Sandbox {
 
   async #stop(): Promise<void> {
     this.#warm.close();
+    await this.network.close();
     // First: the last one to let go of a mounted workspace waits for it to be unmounted.
     this.#workspace.close();
     await this.#reads?.close();
@@ -268,7 +276,7 @@ export class Sandbox {
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/${program.path}`;
     const args = options.args ?? [];
-    const env = { ...this.#instance.baseEnv, ...options.env };
+    const env = { ...this.#environment(), ...options.env };
     const cwd = this.#directory(options.cwd);
     const interpreter = this.#warm.take(language, options.env ?? {});
     const request: Omit<RunRequest, "env" | "cwd"> = {
@@ -300,9 +308,10 @@ export class Sandbox {
       await before.snapshot;
       if (this.#hostMayHaveRead) await this.#reads?.take();
       this.#hostMayHaveRead = false;
+      const used = this.network.measure();
       const outcome = await runCommand(
         this.#instance,
-        { ...request, env: { ...this.#instance.baseEnv, ...options.env }, cwd: this.#directory(options.cwd) },
+        { ...request, env: { ...this.#environment(), ...options.env }, cwd: this.#directory(options.cwd) },
         {
           stdin: options.stdin,
           timeoutMs: options.timeoutMs ?? this.#settings.timeoutMs,
@@ -316,7 +325,7 @@ export class Sandbox {
       const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
       const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
       const touched = { ...changes, read, readTruncated: reads?.truncated };
-      return this.#result(outcome, touched, options.timeoutMs);
+      return this.#result(outcome, touched, used(), options.timeoutMs);
     } finally {
       this.#active--;
       this.#changes.abandon(before);
@@ -327,6 +336,7 @@ export class Sandbox {
   #result(
     outcome: CommandOutcome,
     changes: FilesTouched | undefined,
+    network: NetworkUse | undefined,
     timeoutMs = this.#settings.timeoutMs,
   ): ExecutionResult {
     if (!outcome.clean) this.#stopInBackground();
@@ -339,12 +349,18 @@ export class Sandbox {
       ...(changes?.read !== undefined && { filesRead: changes.read }),
       ...(changes?.readTruncated === true && { filesReadTruncated: true }),
       ...(changes?.truncated === true && { filesWrittenTruncated: true }),
+      ...(network !== undefined && { network }),
       timeoutMs,
     });
   }
 
   #replenish(language: Language): void {
     if (this.isRunning) this.#warm.replenish(language);
+  }
+
+  /** What every command starts from. */
+  #environment(): Readonly<Record<string, string>> {
+    return { ...this.#instance.baseEnv, ...this.network.environment };
   }
 
   #directory(cwd: string | undefined): string {

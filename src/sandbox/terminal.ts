@@ -35,7 +35,13 @@ export function seatedOptions<Options extends { readonly env?: TerminalOptions["
   options: Options & { readonly timeoutMs?: number | undefined },
 ) {
   const timeoutMs = options.timeoutMs ?? 2 ** 31 - 1;
-  return { ...options, env: { TERM: "xterm-256color", ...options.env }, timeoutMs, stdin: input, stream: true };
+  return {
+    ...options,
+    env: { TERM: "xterm-256color", ...options.env },
+    timeoutMs,
+    stdin: input,
+    stream: true,
+  };
 }
 
 export async function openTerminal(
@@ -47,7 +53,7 @@ export async function openTerminal(
   const startedAt = performance.now();
   const handle = instance.runner.run({
     argv: options.argv ?? ["bash", "-i"],
-    env: { ...instance.baseEnv, TERM: "xterm-256color", ...options.env },
+    env: { TERM: "xterm-256color", ...options.env },
     cwd: options.cwd ?? instance.guestWorkspace,
     terminal: { rows: options.rows, columns: options.columns },
   });

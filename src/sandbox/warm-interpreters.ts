@@ -12,6 +12,8 @@ export interface WarmSettings {
 
 interface Slot {
   readonly handle: WarmHandle;
+  /** The variables that it started with and cannot take up later. */
+  readonly startup: string;
   ready: boolean;
   /** When it last took a program; 0: never. */
   usedAt: number;
@@ -44,12 +46,18 @@ async function within(promise: Promise<void>, timeoutMs: number): Promise<void> 
 export class WarmInterpreters {
   readonly #instance: Instance;
   readonly #settings: (language: Language) => WarmSettings;
+  readonly #environment: () => Readonly<Record<string, string>>;
   readonly #languages = new Map<string, LanguageSlots>();
   #closed = false;
 
-  constructor(instance: Instance, settings: (language: Language) => WarmSettings) {
+  constructor(
+    instance: Instance,
+    settings: (language: Language) => WarmSettings,
+    environment: () => Readonly<Record<string, string>>,
+  ) {
     this.#instance = instance;
     this.#settings = settings;
+    this.#environment = environment;
   }
 
   /** Starts one now; resolves when it is ready. */
@@ -62,12 +70,8 @@ export class WarmInterpreters {
     language: Language,
     env: Readonly<Record<string, string>>,
   ): { readonly id: number; done(): void } | undefined {
-    const { warm } = language;
-    const own = this.#instance.baseEnv;
-    const differs = ([name, value]: [string, string]) =>
-      warm?.startupVariables.test(name) && own[name] !== value;
-    if (!this.#settings(language).enabled || Object.entries(env).some(differs)) return undefined;
-    return this.#slots(language)?.take();
+    if (!this.#settings(language).enabled) return undefined;
+    return this.#slots(language)?.take({ ...this.#environment(), ...env });
   }
 
   /** Called after a program ended: the next one of its language finds a warm interpreter. */
@@ -85,7 +89,7 @@ export class WarmInterpreters {
     if (language.warm === undefined || this.#closed) return undefined;
     let slots = this.#languages.get(language.name);
     if (slots === undefined) {
-      slots = new LanguageSlots(this.#instance, language.warm, this.#settings(language));
+      slots = new LanguageSlots(this.#instance, language.warm, this.#settings(language), this.#environment);
       this.#languages.set(language.name, slots);
     }
     return slots;
@@ -97,16 +101,23 @@ class LanguageSlots {
   readonly #instance: Instance;
   readonly #warm: NonNullable<Language["warm"]>;
   readonly #settings: WarmSettings;
+  readonly #environment: () => Readonly<Record<string, string>>;
   #slots: Slot[] = [];
   #failures = 0;
   /** How long the last one took until it was ready. */
   #startMs = 50;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(instance: Instance, warm: NonNullable<Language["warm"]>, settings: WarmSettings) {
+  constructor(
+    instance: Instance,
+    warm: NonNullable<Language["warm"]>,
+    settings: WarmSettings,
+    environment: () => Readonly<Record<string, string>>,
+  ) {
     this.#instance = instance;
     this.#warm = warm;
     this.#settings = settings;
+    this.#environment = environment;
   }
 
   async prepare(): Promise<void> {
@@ -116,9 +127,11 @@ class LanguageSlots {
     this.replenish();
   }
 
-  take(): { readonly id: number; done(): void } | undefined {
+  take(env: Readonly<Record<string, string>>): { readonly id: number; done(): void } | undefined {
+    const startup = this.#startupOf(env);
     // One that was never used has a seed of its own; after that, the one that has rested longest.
-    const slot = this.#slots.filter(({ ready }) => ready).sort((a, b) => a.usedAt - b.usedAt)[0];
+    const fitting = this.#slots.filter((slot) => slot.ready && slot.startup === startup);
+    const slot = fitting.sort((a, b) => a.usedAt - b.usedAt)[0];
     if (slot === undefined || (this.#settings.freshHashSeed && slot.usedAt > 0)) return undefined;
     slot.usedAt = performance.now();
     slot.running++;
@@ -128,6 +141,7 @@ class LanguageSlots {
 
   replenish(): void {
     clearTimeout(this.#timer);
+    this.#dropOutdated();
     if (this.#warm.kind === "single") {
       if (this.#slots.length === 0) this.#start();
       return;
@@ -168,11 +182,26 @@ class LanguageSlots {
     this.replenish();
   }
 
+  /** The environment has changed since they started: nothing would fit them any more. */
+  #dropOutdated(): void {
+    const startup = this.#startupOf(this.#environment());
+    for (const slot of this.#slots.filter((each) => each.startup !== startup && each.running === 0)) {
+      this.#remove(slot);
+      slot.handle.stop();
+    }
+  }
+
+  #startupOf(env: Readonly<Record<string, string>>): string {
+    const entries = Object.entries(env).filter(([name]) => this.#warm.startupVariables.test(name));
+    return JSON.stringify(entries.sort());
+  }
+
   #start(): Slot | undefined {
     if (this.#failures >= MAX_FAILURES) return undefined;
-    const handle = this.#launch();
+    const env = this.#environment();
+    const handle = this.#launch(env);
     if (handle === undefined) return undefined;
-    const slot: Slot = { handle, ready: false, usedAt: 0, running: 0 };
+    const slot: Slot = { handle, startup: this.#startupOf(env), ready: false, usedAt: 0, running: 0 };
     const startedAt = performance.now();
     this.#slots.push(slot);
     handle.ready.then(
@@ -188,11 +217,11 @@ class LanguageSlots {
   }
 
   /** Undefined: the sandbox has just ended, which is nobody's error here. */
-  #launch(): WarmHandle | undefined {
+  #launch(env: Readonly<Record<string, string>>): WarmHandle | undefined {
     try {
       return this.#instance.runner.warm({
         argv: this.#warm.command(this.#instance.guestRuntime, this.#settings.preload),
-        env: this.#instance.baseEnv,
+        env,
         cwd: this.#instance.guestWorkspace,
         kind: this.#warm.kind,
       });

@@ -1,0 +1,160 @@
+import type { Duplex } from "node:stream";
+import type { EgressTotals } from "../egress/events.js";
+import type { EgressRules } from "../egress/rules.js";
+import { SandboxError } from "../errors.js";
+import type { Runner } from "../wire/runner.js";
+import { type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
+
+/** Where the proxy listens inside. */
+export const PROXY_PORT = 3128;
+
+/** What opens a sandbox's way out, on its first use. */
+export interface NetworkInit {
+  /** Left out: this backend has none. */
+  readonly open?: () => Promise<WayOut>;
+  /** Ports inside may be opened on this host. */
+  readonly ports: boolean;
+}
+
+/** The part of `Egress` that a sandbox needs. */
+export interface Egress {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly totals: EgressTotals;
+  accept(stream: Duplex): void;
+  update(rules: EgressRules): void;
+  enter(rules: EgressRules): () => void;
+  takeDenials(): readonly string[];
+  close(): void;
+}
+
+export interface WayOut {
+  readonly egress: Egress;
+  /** Certificates that programs inside trust, and where they look for them. */
+  readonly certificates?: { readonly path: string; readonly text: string };
+}
+
+/** What an execution did on the network. */
+export interface NetworkUse {
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** What it was told about hosts it may not reach, a line each. */
+  readonly denied: readonly string[];
+}
+
+const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
+
+/** A sandbox's network: its own loopback, and the way out once somebody opens it. */
+export class SandboxNetwork {
+  readonly #runner: Runner;
+  readonly #init: NetworkInit;
+  readonly #ports = new Set<OpenPort>();
+  #opening: Promise<Egress> | undefined;
+  #egress: Egress | undefined;
+  #closed = false;
+
+  constructor(runner: Runner, init: NetworkInit = { ports: false }) {
+    this.#runner = runner;
+    this.#init = init;
+  }
+
+  /** What programs inside need in their environment to find the way out. */
+  get environment(): Readonly<Record<string, string>> {
+    return this.#egress?.environment ?? {};
+  }
+
+  /** Bytes that went out and came in since the sandbox started. */
+  get totals(): EgressTotals {
+    return this.#egress?.totals ?? NOTHING;
+  }
+
+  /**
+   * Changes what this sandbox may reach, from now on: connections that are no longer allowed are closed. Rules that a
+   * policy sets for a call hold as well.
+   */
+  async setRules(rules: EgressRules): Promise<void> {
+    (await this.#open()).update(rules);
+  }
+
+  /** Adds a call's own rules until the function returned is called; what every set allows can be reached. */
+  async enter(rules: EgressRules): Promise<() => void> {
+    return (await this.#open()).enter(rules);
+  }
+
+  /** Opens a port inside on this host's loopback. */
+  async openPort(port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
+    if (!this.#init.ports) {
+      throw new SandboxError("UNSUPPORTED", "Ports of a sandbox are not opened unless that is asked for", {
+        hint: "Set sandbox.network.allowLocalBinding to true.",
+      });
+    }
+    this.#assertOpen();
+    const opened = await openPort((wanted) => this.connect(wanted), port, options);
+    if (this.#closed) {
+      await opened.close();
+      this.#assertOpen();
+    }
+    this.#ports.add(opened);
+    void opened.closed.then(() => this.#ports.delete(opened));
+    return opened;
+  }
+
+  /** One connection to a port inside. */
+  connect(port: number): Promise<Duplex> {
+    return this.#runner.connect(port);
+  }
+
+  /** Starts counting; the function returned tells what was used since. */
+  measure(): () => NetworkUse | undefined {
+    const before = this.totals;
+    return () => {
+      if (this.#egress === undefined) return undefined;
+      const { bytesSent, bytesReceived } = this.totals;
+      return {
+        bytesSent: bytesSent - before.bytesSent,
+        bytesReceived: bytesReceived - before.bytesReceived,
+        denied: this.#egress.takeDenials(),
+      };
+    };
+  }
+
+  /** Ends every connection in both directions. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#egress?.close();
+    await Promise.all([...this.#ports].map((port) => port.close()));
+  }
+
+  #open(): Promise<Egress> {
+    this.#opening ??= this.#start().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #start(): Promise<Egress> {
+    const { open } = this.#init;
+    if (open === undefined) {
+      throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
+        hint: "Choose one that can: skerry doctor lists them.",
+      });
+    }
+    this.#assertOpen();
+    const { egress, certificates } = await open();
+    try {
+      if (certificates !== undefined)
+        await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
+      await this.#runner.listen(PROXY_PORT, (stream) => egress.accept(stream));
+      this.#assertOpen();
+    } catch (error) {
+      egress.close();
+      throw error;
+    }
+    this.#egress = egress;
+    return egress;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new SandboxError("SANDBOX_NOT_RUNNING", "The sandbox has stopped");
+  }
+}
