@@ -22,17 +22,26 @@ export type PreparedRequest =
       readonly ok: true;
       readonly path: string;
       readonly headers: readonly Header[];
-      /** Names of the secrets that were put in. */
+      /** Names of the secrets that were put in. It grows while the body passes. */
       readonly used: readonly string[];
       /** The body goes through it; one that changes lengths needs headers without content-length. */
       readonly body?: Transform;
       /** What comes back goes through these: a host may repeat what it was told. */
-      readonly response?: {
-        headers(headers: readonly Header[]): readonly Header[];
-        body(): Transform;
-      };
+      readonly response?: EdgeResponse;
     }
   | { readonly ok: false; readonly why: string; readonly secrets: readonly string[] };
+
+/** How an answer comes in without the values that it may repeat. */
+export interface EdgeResponse {
+  /** Before the body is asked for; also for trailers. Throws SecretLeak for a body that cannot be looked into. */
+  headers(headers: readonly Header[]): readonly Header[];
+  /** A reason phrase. */
+  text(text: string): string;
+  /** Its length may differ: the headers above are without content-length. */
+  body(): Transform;
+  /** After an upgrade, whose frames have their lengths inside: what is taken out is as long as what takes its place. */
+  stream(): Transform;
+}
 
 /** A placeholder was about to leave where no secret is put in. */
 export class SecretLeak extends Error {
