@@ -3,6 +3,7 @@ import type { Attempt } from "./attempt.js";
 import { describeSurroundings } from "./call-parts.js";
 import type { Guards } from "./guards.js";
 import { judgeCall, type Plan } from "./judge-call.js";
+import { judgeTerminal, UNKNOWN_INPUT } from "./judge-terminal.js";
 import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
 
 export type Decided =
@@ -28,9 +29,10 @@ export async function decideOnCall(
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const { verdict, plan, denial } = await judgeCall(call, guards, (decision) =>
+    const judged = await judgeCall(call, guards, (decision) =>
       attempt.note({ decision }, call),
     );
+    const { verdict, plan, denial } = call.terminal === undefined ? judged : judgeTerminal(judged);
     attempt.note({ risk: plan.risk });
     if (denial !== undefined) {
       attempt.violated(denial.violation);
@@ -103,7 +105,8 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
         },
       }),
       limits: { ...plan.limits },
-      surroundings: describeSurroundings(call),
+      // An approval for the session must not cover a terminal because the same command was agreed to without one.
+      surroundings: { ...describeSurroundings(call), ...(call.terminal && { terminal: UNKNOWN_INPUT }) },
       backend: call.backend,
     },
     { signal },

@@ -83,7 +83,9 @@ export async function runInSandbox(
     const { code, language = "", filename, args } = call;
     return sandbox.runCodeInto(sink, { ...options, code, language, filename, args });
   }
-  return sandbox.execInto(sink, call.argv ?? ["bash", "-c", call.command ?? ""], options);
+  const argv = call.argv ?? ["bash", "-c", call.command ?? ""];
+  if (call.terminal !== undefined) return sandbox.terminalInto(sink, argv, call.terminal, options);
+  return sandbox.execInto(sink, argv, options);
 }
 
 /** Brings the files back that the call asked for; undefined when it asked for none. */

@@ -22,9 +22,13 @@ export async function routeCall(
     call.backend === undefined ? requiredIsolation(plan) : stronger(requiredIsolation(plan), own);
   if (!isAtLeast(isolation, required)) {
     const level = plan.risk?.level;
+    const what =
+      call.terminal !== undefined
+        ? "a terminal, into which anything may be typed,"
+        : `${level === undefined ? "this" : `${level}-risk`} code`;
     throw new SandboxError(
       "BACKEND_TOO_WEAK",
-      `The backend ${name} gives ${isolation} isolation; ${level === undefined ? "this" : `${level}-risk`} code needs at least ${required} isolation`,
+      `The backend ${name} gives ${isolation} isolation; ${what} needs at least ${required} isolation`,
       { hint: 'Leave the backend out, or set it to "auto": the best isolating one of this host is used.' },
     );
   }

@@ -1,5 +1,6 @@
 import { toSandboxError } from "../errors.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
+import { checkSize, type TerminalSeat } from "../sandbox/terminal.js";
 import { Attempt } from "./attempt.js";
 import { decideOnCall } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
@@ -12,12 +13,15 @@ export async function runToolCall(
   request: ToolCall,
   guards: Guards,
   sink: ExecutionSink,
+  /** On a terminal; left out: on pipes. */
+  terminal?: TerminalSeat,
 ): Promise<ToolResult> {
   // 1. The request, written down before anything can happen.
-  const attempt = Attempt.begin(nameCall(request), guards.audit, guards.metrics);
+  const attempt = Attempt.begin({ ...nameCall(request), terminal }, guards.audit, guards.metrics);
   try {
     guards.assertUsable();
-    const given = checkToolCall(request);
+    const given = { ...checkToolCall(request), terminal };
+    if (terminal !== undefined) checkSize(terminal.rows, terminal.columns);
     attempt.note({}, given);
 
     // 2. May this role do this? What would the code reach for? Does a person agree?

@@ -5,6 +5,7 @@ import type { RiskAssessment } from "../risk/index.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions } from "../sandbox/sandbox.js";
+import type { TerminalSeat } from "../sandbox/terminal.js";
 import { type Collected, validateSessionKey } from "../workspace/index.js";
 import { parseInnerPath } from "../workspace/relative-path.js";
 
@@ -52,8 +53,8 @@ export interface ToolResult extends ExecutionResult {
 /** A call that makes sense, with its tool named. */
 export type CheckedCall = ToolCall & {
   readonly tool: string;
-  /** It runs on a terminal of this size, and nobody knows what will be typed into it. */
-  readonly terminal?: { readonly rows: number; readonly columns: number } | undefined;
+  /** It runs on a terminal, and nobody knows what will be typed into it. */
+  readonly terminal?: TerminalSeat | undefined;
 };
 
 export const MAX_CODE_BYTES = 8 * 1024 * 1024;
