@@ -50,6 +50,7 @@ export {
   type Diagnosis,
   diagnose,
   type GetSandboxOptions,
+  HostFile,
   runCodeOnce,
   SandboxManager,
   type SandboxManagerOptions,
@@ -119,5 +120,6 @@ export {
   type Entry,
   type InputFile,
   type OutputFile,
+  type OutputStream,
   PathTraversalError,
 } from "./workspace/index.js";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { LANGUAGES } from "../sandbox/languages.js";
+import { HEAD_BYTES, StreamedInput } from "./streamed-input.js";
 import { type CheckedCall, languageOf, quote, textOf } from "./tool-call.js";
 
 /** A part of a call that carries code. */
@@ -10,7 +11,8 @@ export interface CallPart {
   readonly language: string;
 }
 
-const MAX_SCRIPT_BYTES = 256 * 1024;
+/** What is longer than this is not looked into, which has its own finding: one character more must get there. */
+const MAX_SCRIPT_CHARACTERS = 256 * 1024;
 /** A text with more patterns than this may mean any file. */
 const MAX_PATTERNS = 100;
 /** Shells run the file that these name before anything else. */
@@ -49,8 +51,19 @@ export function describeSurroundings(call: CheckedCall): Record<string, string> 
   if (call.args !== undefined && call.args.length > 0) shown.set("arguments", call.args.map(quote).join(" "));
   if (call.stdin !== undefined)
     shown.set("input", isText(call.stdin) ? decode(call.stdin) : "a stream that nobody has read yet");
-  for (const [path, content] of Object.entries(call.files ?? {})) shown.set(`file ${path}`, decode(content));
+  for (const [path, content] of Object.entries(call.files ?? {}))
+    shown.set(`file ${path}`, describeInput(content));
   return Object.fromEntries(shown);
+}
+
+function describeInput(content: Content): string {
+  const size = content instanceof StreamedInput ? content.size : undefined;
+  const head = decode(content);
+  if (content instanceof StreamedInput && content.head === undefined)
+    return "a file that nobody has read yet";
+  return size === undefined || head.length <= MAX_SCRIPT_CHARACTERS
+    ? head
+    : `${head}\n(${size} bytes in all)`;
 }
 
 /** A shell's text as it will run: with its variables, its directory and its input. Lines keep their numbers. */
@@ -134,13 +147,15 @@ function scriptLanguage(path: string, text: string): string | undefined {
   return known?.name ?? "bash";
 }
 
-function decode(content: string | Uint8Array): string {
-  if (typeof content === "string") return content.slice(0, MAX_SCRIPT_BYTES + 1);
-  return Buffer.from(
-    content.buffer,
-    content.byteOffset,
-    Math.min(content.byteLength, MAX_SCRIPT_BYTES + 1),
-  ).toString("utf8");
+type Content = string | Uint8Array | StreamedInput;
+
+/** Its text; of a long one, enough to see that it is. A character has three bytes at most for each of its units. */
+function decode(content: Content): string {
+  if (typeof content === "string") return content.slice(0, MAX_SCRIPT_CHARACTERS + 1);
+  const bytes = content instanceof StreamedInput ? (content.head ?? Buffer.alloc(0)) : content;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEAD_BYTES))
+    .toString("utf8")
+    .slice(0, MAX_SCRIPT_CHARACTERS + 1);
 }
 
 function isText(value: unknown): value is string | Uint8Array {
@@ -151,8 +166,21 @@ function hash(content: string | Uint8Array): string {
   return `sha256:${createHash("sha256").update(content).digest("hex")}`;
 }
 
-function hashOfFiles(files: Readonly<Record<string, string | Uint8Array>>): string {
+/** The same words for the same bytes, however they came; a stream that stopped half-way has no hash. */
+function hashOfFiles(files: Readonly<Record<string, Content>>): string {
+  const entries = Object.entries(files);
+  const unread = entries.flatMap(([path, content]) =>
+    content instanceof StreamedInput && content.hash === undefined ? [describeUnread(path, content)] : [],
+  );
+  if (unread.length > 0) return `${entries.length} files, not read to the end: ${unread.join(", ")}`;
   const whole = createHash("sha256");
-  for (const [path, content] of Object.entries(files)) whole.update(JSON.stringify([path, hash(content)]));
-  return `${Object.keys(files).length} files, sha256:${whole.digest("hex")}`;
+  for (const [path, content] of entries) {
+    const each = content instanceof StreamedInput ? content.hash : hash(content);
+    whole.update(JSON.stringify([path, each]));
+  }
+  return `${entries.length} files, sha256:${whole.digest("hex")}`;
+}
+
+function describeUnread(path: string, { size }: StreamedInput): string {
+  return size === undefined ? path : `${path} (${size} bytes)`;
 }

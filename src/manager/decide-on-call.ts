@@ -29,9 +29,10 @@ export async function decideOnCall(
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const judged = await judgeCall(call, guards, (decision) =>
-      attempt.note({ decision }, call),
-    );
+    const judged = await judgeCall(call, guards, {
+      onDecision: (decision) => attempt.note({ decision }, call),
+      signal: eitherSignal(call.signal, signal),
+    });
     const { verdict, plan, denial } = call.terminal === undefined ? judged : judgeTerminal(judged);
     attempt.note({ risk: plan.risk });
     if (denial !== undefined) {
@@ -114,7 +115,7 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
 }
 
 /** Aborts with the first of two; older Nodes watch the caller's own only. */
-function eitherSignal(own: AbortSignal | undefined, sink: AbortSignal): AbortSignal {
+export function eitherSignal(own: AbortSignal | undefined, sink: AbortSignal): AbortSignal {
   if (own === undefined) return sink;
   return typeof AbortSignal.any === "function" ? AbortSignal.any([own, sink]) : own;
 }

@@ -4,7 +4,7 @@ import { RISK_LEVELS, type RiskLevel } from "../risk/levels.js";
 import { visible } from "../visible.js";
 import { type CallPart, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";
-import type { CheckedCall } from "./tool-call.js";
+import { type CheckedCall, streamsOf } from "./tool-call.js";
 
 /** What the call may use, and behind which walls. */
 export interface Plan {
@@ -22,12 +22,18 @@ export interface Judgement {
   readonly denial?: { readonly why: string; readonly violation: ViolationReason | "risk" };
 }
 
+export interface JudgeOptions {
+  readonly onDecision?: (decision: Decision | undefined) => void;
+  /** Ends the wait for an input that does not come. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
 export async function judgeCall(
   call: CheckedCall,
   { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
-  /** Told as soon as the policy has spoken. */
-  onDecision: (decision: Decision | undefined) => void = () => undefined,
+  /** `onDecision` is told as soon as the policy has spoken. */
+  { onDecision = () => undefined, signal = call.signal }: JudgeOptions = {},
 ): Promise<Judgement> {
   const roles = policy?.policy.roles;
   if (call.role === undefined && roles !== undefined && roles.size > 0) {
@@ -36,8 +42,16 @@ export async function judgeCall(
     const why = visible(`denied: the policy has roles, and the call names none (${names})`);
     return deny(undefined, undefined, own, why, "role");
   }
-  const parts = partsOf(call);
-  const decision = await policy?.decide(requestOf(call, parts));
+  let parts = partsOf(call);
+  let decision = await policy?.decide(requestOf(call, parts));
+  const unread = streamsOf(call).filter(({ head }) => head === undefined);
+  if (unread.length > 0 && decision?.verdict !== "deny") {
+    // What is denied by its name is not even opened; the rest is decided about with what is in it.
+    onDecision(decision);
+    for (const input of unread) await input.look(signal);
+    parts = partsOf(call);
+    decision = await policy?.decide(requestOf(call, parts));
+  }
   onDecision(decision);
   const securityMode = stricterMode(own, decision?.securityMode);
   if (decision?.verdict === "deny") {

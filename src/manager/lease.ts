@@ -10,12 +10,15 @@ import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { Guards } from "./guards.js";
 import type { Plan } from "./judge-call.js";
-import { checkLimits, strictestLimits } from "./limits.js";
+import { checkLimits, effectiveLimits, strictestLimits } from "./limits.js";
+import { StreamedInput } from "./streamed-input.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** A sandbox that a call may use until it lets it go. */
 export interface Lease {
   readonly sandbox: Sandbox;
+  /** The workspace's limit, where it has one. */
+  readonly workspaceMb: number | undefined;
   readonly about: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
   /** What did not even run is gone when this resolves; the rest may go in the background. */
   release(isWhole: boolean): Promise<void>;
@@ -37,8 +40,11 @@ export async function acquireSandbox(
   };
   try {
     const hasNetwork = probe.capabilities.network !== "none";
+    const requested = { ...sandboxes.requestedLimits, ...limits };
+    const { workspaceMb } = effectiveLimits(requested, probe.capabilities, backend.name);
     const lease = (sandbox: Sandbox, release: Lease["release"]): Lease => ({
       sandbox,
+      workspaceMb,
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
       release,
     });
@@ -57,9 +63,16 @@ export async function acquireSandbox(
   }
 }
 
-/** Puts the call's input files in place: all of them, or none. */
-export async function placeFiles(sandbox: Sandbox, { files }: CheckedCall): Promise<void> {
-  const wanted = Object.entries(files ?? {}).map(([path, content]) => ({ path, content }));
+/** Puts the call's input files in place. Every path is checked before the first byte is written. */
+export async function placeFiles(
+  sandbox: Sandbox,
+  { files }: CheckedCall,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const wanted = Object.entries(files ?? {}).map(([path, content]) => ({
+    path,
+    content: content instanceof StreamedInput ? content.content(signal) : content,
+  }));
   if (wanted.length > 0) await sandbox.files.writeAll(wanted);
 }
 
@@ -90,24 +103,24 @@ export async function runInSandbox(
 
 /** Brings the files back that the call asked for; undefined when it asked for none. */
 export async function collectFiles(
-  sandbox: Sandbox,
-  { outputFiles }: CheckedCall,
+  { sandbox, workspaceMb }: Lease,
+  { outputFiles, onOutputFile }: CheckedCall,
   { decision }: Plan,
+  signal: AbortSignal | undefined,
 ): Promise<Collected | undefined> {
   if (outputFiles === undefined) return undefined;
-  const collected = await sandbox.files.collect(outputFiles);
-  // A glob may have found what the policy keeps back.
+  // A glob may find what the policy keeps back.
   const denied = (decision?.deniedPaths ?? []).map(pathGlob);
-  const isDenied = (path: string) => denied.some((glob) => coversPath(glob, resolveSandboxPath(path)));
-  const skipped = collected.files
-    .filter(({ path }) => isDenied(path))
-    .map(({ path }) => ({ path, code: "FILE_DENIED" as const, message: "The policy denies this path" }));
-  if (skipped.length === 0) return collected;
-  return {
-    ...collected,
-    files: collected.files.filter(({ path }) => !isDenied(path)),
-    skipped: [...collected.skipped, ...skipped],
-  };
+  return sandbox.files.collect(outputFiles, {
+    isDenied: (path) => denied.some((glob) => coversPath(glob, resolveSandboxPath(path))),
+    ...(onOutputFile !== undefined && {
+      take: onOutputFile,
+      // A sparse file of any size fits into a workspace; on this host it would be written out.
+      ...(workspaceMb !== undefined && { maxBytes: Math.ceil(workspaceMb * 1024 * 1024) }),
+    }),
+    // A program that was cancelled may have left something; only what comes later ends the copying.
+    ...(signal?.aborted === false && { signal }),
+  });
 }
 
 /** The part of a policy's limits that holds for the whole sandbox, never above what the manager's caller set. */

@@ -2,11 +2,11 @@ import { toSandboxError } from "../errors.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
 import { checkSize, type TerminalSeat } from "../sandbox/terminal.js";
 import { Attempt } from "./attempt.js";
-import { decideOnCall } from "./decide-on-call.js";
+import { decideOnCall, eitherSignal } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
 import { acquireSandbox, collectFiles, placeFiles, runInSandbox } from "./lease.js";
 import { routeCall } from "./route-call.js";
-import { checkToolCall, nameCall, type ToolCall, type ToolResult } from "./tool-call.js";
+import { checkToolCall, closingStreams, nameCall, type ToolCall, type ToolResult } from "./tool-call.js";
 
 /** The way of one tool call, from top to bottom. Every way out leaves one audit record and one set of metrics. */
 export async function runToolCall(
@@ -23,6 +23,7 @@ export async function runToolCall(
     const given = { ...checkToolCall(request), terminal };
     if (terminal !== undefined) checkSize(terminal.rows, terminal.columns);
     attempt.note({}, given);
+    using _inputs = closingStreams(given);
 
     // 2. May this role do this? What would the code reach for? Does a person agree?
     const decided = await decideOnCall(given, guards, attempt, sink.signal);
@@ -36,7 +37,7 @@ export async function runToolCall(
     let isWhole = false;
     try {
       // 4. The workspace.
-      await placeFiles(lease.sandbox, call);
+      await placeFiles(lease.sandbox, call, eitherSignal(call.signal, sink.signal));
 
       // 5. Run; output streams to the caller as it happens.
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
@@ -44,7 +45,7 @@ export async function runToolCall(
       isWhole = true;
 
       // 6. What it left.
-      const outputFiles = await collectFiles(lease.sandbox, call, plan);
+      const outputFiles = await collectFiles(lease, call, plan, eitherSignal(call.signal, sink.signal));
 
       // 7. Remember it.
       return await attempt.end({

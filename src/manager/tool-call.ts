@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { AuditResult } from "../audit/index.js";
 import { SandboxError } from "../errors.js";
 import type { Decision } from "../policy/index.js";
@@ -6,8 +7,9 @@ import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions } from "../sandbox/sandbox.js";
 import type { TerminalSeat } from "../sandbox/terminal.js";
-import { type Collected, validateSessionKey } from "../workspace/index.js";
+import { type Collected, type OutputStream, validateSessionKey } from "../workspace/index.js";
 import { parseInnerPath } from "../workspace/relative-path.js";
+import { HostFile, StreamedInput } from "./streamed-input.js";
 
 /** What an agent wants done, and in whose name. */
 export interface ToolCall extends ExecOptions {
@@ -28,10 +30,15 @@ export interface ToolCall extends ExecOptions {
   readonly command?: string | undefined;
   /** Or a command without a shell. */
   readonly argv?: readonly string[] | undefined;
-  /** Files to put into the workspace before it runs, by their path there. */
-  readonly files?: Readonly<Record<string, string | Uint8Array>> | undefined;
+  /** Files to put into the workspace before it runs, by their path there. A stream is read once, and destroyed. */
+  readonly files?: Readonly<Record<string, string | Uint8Array | HostFile | Readable>> | undefined;
   /** Files to bring back when it has ended: paths and globs. */
   readonly outputFiles?: readonly string[] | undefined;
+  /**
+   * Takes the output files, one after the other, as they are read. Left out: they come in the result, 64 MiB of all
+   * together. What it throws is why a file is in `outputFiles.skipped` of the result.
+   */
+  readonly onOutputFile?: ((file: OutputStream) => Promise<void> | void) | undefined;
   /** Only one that is at least as strong as what the security mode asks for. */
   readonly backend?: string | undefined;
 }
@@ -51,8 +58,9 @@ export interface ToolResult extends ExecutionResult {
 }
 
 /** A call that makes sense, with its tool named. */
-export type CheckedCall = ToolCall & {
+export type CheckedCall = Omit<ToolCall, "files"> & {
   readonly tool: string;
+  readonly files?: Readonly<Record<string, string | Uint8Array | StreamedInput>> | undefined;
   /** It runs on a terminal, and nobody knows what will be typed into it. */
   readonly terminal?: TerminalSeat | undefined;
 };
@@ -67,7 +75,7 @@ export function checkToolCall(given: ToolCall): CheckedCall {
   for (const name of LISTS) checkList(name, given[name]);
   checkRecord("env", given.env, isText);
   checkRecord("files", given.files, isContent);
-  const call: CheckedCall = { ...given, tool: toolOf(given) };
+  const call: CheckedCall = { ...given, files: inputsOf(given.files), tool: toolOf(given) };
   const kinds = [call.code, call.command, call.argv].filter((each) => each !== undefined);
   if (kinds.length !== 1) {
     throw invalid(
@@ -90,6 +98,9 @@ export function checkToolCall(given: ToolCall): CheckedCall {
       "A command is a list of texts, the program first",
       'Pass the program and its arguments: ["ls", "-la"].',
     );
+  }
+  if (call.onOutputFile !== undefined && typeof call.onOutputFile !== "function") {
+    throw invalid("onOutputFile must be a function", "It takes one file after the other.");
   }
   if (call.language !== undefined) findLanguage(call.language);
   const text = textOf(call);
@@ -160,13 +171,38 @@ function checkList(name: string, value: unknown): void {
 function checkRecord(name: string, value: unknown, isValue: (each: unknown) => boolean): void {
   if (value === undefined || (isRecord(value) && Object.values(value).every(isValue))) return;
   throw invalid(
-    `${name} must be an object with texts${name === "files" ? " or bytes" : ""}`,
+    `${name} must be an object with texts${name === "files" ? ", bytes, host files or streams" : ""}`,
     'For example { "NAME": "value" }.',
   );
 }
 
 function isContent(value: unknown): boolean {
-  return isText(value) || value instanceof Uint8Array;
+  return isText(value) || value instanceof Uint8Array || isStreamed(value);
+}
+
+function isStreamed(value: unknown): value is HostFile | Readable {
+  return value instanceof HostFile || value instanceof Readable;
+}
+
+function inputsOf(files: ToolCall["files"]): CheckedCall["files"] {
+  if (files === undefined) return undefined;
+  return Object.fromEntries(
+    Object.entries(files).map(([path, each]) => [path, isStreamed(each) ? new StreamedInput(each) : each]),
+  );
+}
+
+/** The inputs of a call that are read while they are put in place. */
+export function streamsOf({ files = {} }: CheckedCall): StreamedInput[] {
+  return Object.values(files).filter((each) => each instanceof StreamedInput);
+}
+
+/** Whatever comes of the call, none of its streams stays open. */
+export function closingStreams(call: CheckedCall): Disposable {
+  return {
+    [Symbol.dispose]() {
+      for (const stream of streamsOf(call)) stream.close();
+    },
+  };
 }
 
 /** What can be said of a call that may make no sense at all: texts only, and few of them. */
@@ -195,12 +231,12 @@ function toolOf(call: ToolCall): string {
 }
 
 /** The text that is decided about, shown to a person and hashed into the audit record. */
-export function textOf(call: ToolCall): string {
+export function textOf(call: Pick<ToolCall, "code" | "command" | "argv">): string {
   return call.code ?? call.command ?? (Array.isArray(call.argv) ? call.argv.map(quote).join(" ") : "");
 }
 
 /** The language of that text, for parsers. */
-export function languageOf(call: ToolCall): string {
+export function languageOf(call: Pick<ToolCall, "code" | "language">): string {
   return call.code === undefined ? "bash" : (call.language ?? "");
 }
 
@@ -222,7 +258,7 @@ export function auditResultOf(result: ExecutionResult): AuditResult {
 
 /** The result of a call that never ran. */
 export function notRun(
-  call: ToolCall,
+  call: Pick<ToolCall, "sessionId">,
   reason: "denied" | "rejected" | "cancelled",
   error: string,
 ): ToolResult {

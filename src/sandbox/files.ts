@@ -60,9 +60,13 @@ export class SandboxFiles {
     await this.#change((workspace) => putInputFiles(workspace, files));
   }
 
-  /** Reads the files at these paths and globs; what is missing or no regular file is skipped with its reason. */
+  /**
+   * Reads the files at these paths and globs; what is missing or no regular file is skipped with its reason. Without
+   * `take` all of them are kept in memory, and have 64 MiB together unless `maxBytes` says otherwise.
+   */
   async collect(patterns: readonly string[], options: CollectOptions = {}): Promise<Collected> {
-    return collectOutputFiles(this.#use(), patterns, options);
+    const streams = options.take !== undefined && { maxBytes: MAX_STREAM_BYTES };
+    return collectOutputFiles(this.#use(), patterns, { ...streams, ...options });
   }
 
   async list(path = ".", options: { readonly recursive?: boolean } = {}): Promise<Entry[]> {

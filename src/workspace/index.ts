@@ -26,6 +26,7 @@ export {
   collectOutputFiles,
   type InputFile,
   type OutputFile,
+  type OutputStream,
   putInputFiles,
 } from "./transfer.js";
 export { visibleName } from "./visible-name.js";

@@ -1,4 +1,4 @@
-import { type ErrorCode, SandboxError } from "../errors.js";
+import { type ErrorCode, SandboxError, toSandboxError } from "../errors.js";
 import { compileGlob, isGlob } from "../syntax/glob.js";
 import { quoted } from "./file-errors.js";
 import { parseInnerPath } from "./relative-path.js";
@@ -9,7 +9,8 @@ const MEBIBYTE = 1024 * 1024;
 /** A file that goes into a workspace before an execution. */
 export interface InputFile {
   readonly path: string;
-  readonly content: Uint8Array | string;
+  /** Bytes that come one after the other are written as they come. */
+  readonly content: Uint8Array | string | AsyncIterable<Uint8Array>;
   /** Permission bits; default 0o644. */
   readonly mode?: number;
 }
@@ -20,16 +21,30 @@ export interface OutputFile {
   readonly content: Buffer;
 }
 
+/** A file on its way out of a workspace, to be read once. */
+export interface OutputStream {
+  readonly path: string;
+  readonly content: AsyncIterable<Buffer>;
+}
+
 export interface CollectOptions {
   /** Of all files together. Default 64 MiB. */
   readonly maxBytes?: number;
   /** Default 1000. */
   readonly maxFiles?: number;
+  /** What must not come out: it is skipped, and not even opened. */
+  readonly isDenied?: (path: string) => boolean;
+  /** Takes one file after the other, so that none is kept in memory. What it throws is why that file is skipped. */
+  readonly take?: (file: OutputStream) => Promise<void> | void;
+  /** Ends the file that is being taken, and leaves out the rest. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Collected {
-  /** Sorted by path. */
+  /** Sorted by path; empty where `take` took them. */
   readonly files: readonly OutputFile[];
+  /** What `take` took, and how much of each it read. */
+  readonly taken?: readonly { readonly path: string; readonly bytes: number }[];
   /** What was asked for or matched, but did not come, and why. */
   readonly skipped: readonly { readonly path: string; readonly code: ErrorCode; readonly message: string }[];
   /** True when more matched than `maxFiles`, or the workspace was too large to be searched to its end. */
@@ -49,7 +64,10 @@ export async function putInputFiles(workspace: WorkspaceFiles, files: readonly I
     seen.add(text);
   }
   for (const { path, content, mode } of files) {
-    await workspace.writeFile(path, content, mode === undefined ? {} : { mode });
+    const options = mode === undefined ? {} : { mode };
+    if (typeof content === "string" || content instanceof Uint8Array)
+      await workspace.writeFile(path, content, options);
+    else await workspace.writeStream(path, content, options);
   }
 }
 
@@ -62,25 +80,80 @@ export async function collectOutputFiles(
   patterns: readonly string[],
   options: CollectOptions = {},
 ): Promise<Collected> {
-  const maxFiles = options.maxFiles ?? 1000;
+  const { take, isDenied, maxFiles = 1000 } = options;
   let remainingBytes = options.maxBytes ?? 64 * MEBIBYTE;
   const files: OutputFile[] = [];
+  const taken: { path: string; bytes: number }[] = [];
   const skipped: { path: string; code: ErrorCode; message: string }[] = [];
   const { paths, truncated } = await resolvePatterns(workspace, patterns);
+  const collected = (isCut: boolean): Collected => ({
+    files,
+    ...(take !== undefined && { taken }),
+    skipped,
+    truncated: isCut,
+  });
 
   for (const path of paths) {
     // Also bounds the list of what was skipped: the guest decides how much matches.
-    if (files.length + skipped.length >= maxFiles) return { files, skipped, truncated: true };
+    if (files.length + taken.length + skipped.length >= maxFiles) return collected(true);
     try {
-      const content = await workspace.readFile(path, { maxBytes: remainingBytes });
-      remainingBytes -= content.length;
-      files.push({ path, content });
+      if (isDenied?.(path)) throw new SandboxError("FILE_DENIED", "The policy denies this path");
+      if (take === undefined) {
+        const content = await workspace.readFile(path, { maxBytes: remainingBytes });
+        remainingBytes -= content.length;
+        files.push({ path, content });
+      } else {
+        const count = (bytes: number) => {
+          remainingBytes -= bytes;
+        };
+        const limits = { maxBytes: remainingBytes, signal: options.signal, count };
+        taken.push({ path, bytes: await giveOut(workspace, path, take, limits) });
+      }
     } catch (error) {
-      if (!(error instanceof SandboxError)) throw error;
-      skipped.push({ path, code: error.code, message: error.message });
+      if (take === undefined && !(error instanceof SandboxError)) throw error;
+      const { code, message } = toSandboxError(error, "FILE_FAILED");
+      skipped.push({ path, code, message });
     }
   }
-  return { files, skipped, truncated };
+  return collected(truncated);
+}
+
+interface GiveLimits {
+  readonly maxBytes: number;
+  readonly signal: AbortSignal | undefined;
+  /** Told of every piece, also of a file that does not come to its end. */
+  readonly count: (bytes: number) => void;
+}
+
+/** Hands a file out as it is read; resolves to how much of it was. */
+async function giveOut(
+  workspace: WorkspaceFiles,
+  path: string,
+  take: NonNullable<CollectOptions["take"]>,
+  { maxBytes, signal, count }: GiveLimits,
+): Promise<number> {
+  const cancelled = () => new SandboxError("CANCELLED", "It was cancelled before all of the file was out");
+  if (signal?.aborted) throw cancelled();
+  const stream = await workspace.createReadStream(path, { maxBytes });
+  const onAbort = () => stream.destroy(cancelled());
+  // Whoever takes it may not be reading when it fails.
+  stream.on("error", () => undefined);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  let bytes = 0;
+  async function* content(): AsyncGenerator<Buffer> {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      count(chunk.length);
+      yield chunk;
+    }
+  }
+  try {
+    await take({ path, content: content() });
+    return bytes;
+  } finally {
+    signal?.removeEventListener("abort", onAbort);
+    stream.destroy();
+  }
 }
 
 async function resolvePatterns(workspace: WorkspaceFiles, patterns: readonly string[]) {
