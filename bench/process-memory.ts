@@ -48,3 +48,20 @@ async function privateBytes(pid: number): Promise<number> {
     0,
   );
 }
+
+/** Notes by how much our resident memory rose above where it was at the start. */
+export async function watchMemory<T>(growths: number[], action: () => Promise<T>): Promise<T> {
+  const before = process.memoryUsage.rss();
+  let highest = before;
+  const look = () => {
+    highest = Math.max(highest, process.memoryUsage.rss());
+  };
+  const timer = setInterval(look, 10);
+  try {
+    return await action();
+  } finally {
+    clearInterval(timer);
+    look();
+    growths.push(highest - before);
+  }
+}

@@ -3,6 +3,8 @@ import { audit100k } from "./audit-100k.js";
 import { cliRun } from "./cli-run.js";
 import { createTrue } from "./create-true.js";
 import { decideOverhead } from "./decide-overhead.js";
+import { egressDownload } from "./egress-download.js";
+import { egressLatency } from "./egress-latency.js";
 import { execPython } from "./exec-python.js";
 import { execPythonPandas } from "./exec-python-pandas.js";
 import { humanevalFresh } from "./humaneval-fresh.js";
@@ -20,6 +22,8 @@ export const ENTRIES: readonly Benchmark[] = [
   humanevalFresh,
   idle200,
   decideOverhead,
+  egressDownload,
+  egressLatency,
   audit100k,
   riskCorpus,
 ];

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { Sandbox } from "skerry";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
+import { watchMemory } from "../process-memory.js";
 import type { Workbench } from "../workbench.js";
 
 const MIB = 1024 * 1024;
@@ -66,21 +67,4 @@ async function discardBare(bench: Workbench): Promise<number> {
   });
   await once(child, "close");
   return bytes;
-}
-
-/** Notes by how much our resident memory rose above where it was at the start. */
-async function watchMemory<T>(growths: number[], action: () => Promise<T>): Promise<T> {
-  const before = process.memoryUsage.rss();
-  let highest = before;
-  const look = () => {
-    highest = Math.max(highest, process.memoryUsage.rss());
-  };
-  const timer = setInterval(look, 10);
-  try {
-    return await action();
-  } finally {
-    clearInterval(timer);
-    look();
-    growths.push(highest - before);
-  }
 }
