@@ -74,6 +74,13 @@ export interface ResourceUsage {
   readonly networkSentBytes?: number;
 }
 
+/** Something a program tried and the walls refused. The path is the program's own words: for people, not for decisions. */
+export interface Violation {
+  readonly at: Date;
+  /** In one line, such as "deny openat /etc/passwd". */
+  readonly what: string;
+}
+
 /** One running sandbox of a backend. */
 export interface Instance {
   readonly id: string;
@@ -92,6 +99,8 @@ export interface Instance {
   memoryKills(): Promise<number | undefined>;
   /** What it uses now; undefined: nothing can be told, or it has ended. Never throws. */
   usage?(): Promise<ResourceUsage | undefined>;
+  /** What was refused since it was last asked; left out: this backend does not see it. Never throws. */
+  violations?(): Promise<readonly Violation[]>;
   /** Kills everything and removes every trace. Idempotent, never throws for what is already gone. */
   destroy(): Promise<void>;
 }

@@ -4,6 +4,7 @@ import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.j
 /** How strongly a backend isolates: `auto` takes the first available of the isolating ones, in this order. */
 const BUILT_IN: Readonly<Record<string, () => Promise<BackendFactory>>> = {
   bubblewrap: async () => (await import("./bubblewrap/index.js")).createBubblewrapBackend,
+  srt: async () => (await import("./srt/index.js")).createSrtBackend,
   subprocess: async () => (await import("./subprocess/index.js")).createSubprocessBackend,
 };
 

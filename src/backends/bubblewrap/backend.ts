@@ -31,7 +31,8 @@ import { prepareWorkspace, workspacePath } from "./workspace-mount.js";
 
 const START_TIMEOUT_MS = 20_000;
 
-const BASE_ENV = {
+/** What every command starts from, also behind the walls of other backends that are built from these. */
+export const BASE_ENV = {
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: GUEST_WORKSPACE,
   USER: "agent",

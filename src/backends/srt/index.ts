@@ -1,0 +1,1 @@
+export { createSrtBackend } from "./backend.js";

@@ -1,0 +1,113 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { PACKAGE_ROOT } from "../../config/package-root.js";
+import { systemCode } from "../../errors.js";
+
+const NAME = "@anthropic-ai/sandbox-runtime";
+
+/** What its library imports; the fourth of its dependencies serves its command line only. */
+const DEPENDENCIES = ["@pondwader/socks5-server", "node-forge", "zod"];
+
+/** sandbox-runtime insists on socat and ripgrep. There is no network to bridge and nothing to search: this is both. */
+const NOTHING = `#!/bin/sh
+case \${1-} in UNIX-LISTEN:*) path=\${1#UNIX-LISTEN:}; : >"\${path%%,*}" ;; esac
+`;
+
+export interface SrtPackage {
+  readonly directory: string;
+  readonly version: string;
+}
+
+/** Where npm put sandbox-runtime; undefined: it is an optional dependency, and not there. */
+export function findSrtPackage(from: string = PACKAGE_ROOT): SrtPackage | undefined {
+  const directory = findModule(NAME, from);
+  if (directory === undefined) return undefined;
+  const { version } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as {
+    version: string;
+  };
+  return { directory, version };
+}
+
+/** The process that hosts sandbox-runtime, and what it needs, where a sandbox's user can read it. */
+export interface SrtRuntime {
+  readonly directory: string;
+  /** Starts it; a script whose first line names Node. */
+  readonly program: string;
+  /** Stands in for the programs that sandbox-runtime asks for and that have nothing to do here. */
+  readonly nothing: string;
+}
+
+/** Copies them, one copy per version. Several processes may do this at once. */
+export function installSrtRuntime(stateDir: string, srt: SrtPackage, node: string): SrtRuntime {
+  const host = join(PACKAGE_ROOT, "dist", "backends", "srt", "host.js");
+  const script = `#!${node}\n${readFileSync(host, "utf8")}`;
+  const version = createHash("sha256").update(script).update(NOTHING).digest("hex").slice(0, 12);
+  const parent = join(stateDir, "runtime");
+  const directory = join(parent, `srt-${srt.version}-${version}`);
+  const runtime = { directory, program: join(directory, "host.mjs"), nothing: join(directory, "nothing") };
+  if (existsSync(runtime.program)) return runtime;
+  if (mkdirSync(parent, { recursive: true }) !== undefined) chmodSync(parent, 0o711);
+  const temporary = join(parent, `.new-${randomBytes(6).toString("hex")}`);
+  try {
+    copyModule(srt.directory, temporary, NAME);
+    for (const name of DEPENDENCIES) {
+      const found = findModule(name, srt.directory);
+      if (found === undefined) throw new Error(`${name} is missing beside ${NAME}`);
+      copyModule(found, temporary, name);
+    }
+    copySeccompHelper(srt.directory, temporary);
+    writeFileSync(join(temporary, "nothing"), NOTHING);
+    writeFileSync(join(temporary, "host.mjs"), script);
+    for (const name of ["nothing", "host.mjs"]) chmodSync(join(temporary, name), 0o555);
+    chmodSync(temporary, 0o755);
+    renameSync(temporary, directory);
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true });
+    const code = systemCode(error);
+    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+  }
+  return runtime;
+}
+
+/** As Node would look for it. */
+function findModule(name: string, from: string): string | undefined {
+  const directory = join(from, "node_modules", name);
+  if (existsSync(join(directory, "package.json"))) return directory;
+  const parent = dirname(from);
+  return parent === from ? undefined : findModule(name, parent);
+}
+
+/** Only what Node would load: declarations, maps, sources and programs for other systems stay behind. */
+function copyModule(from: string, to: string, name: string): void {
+  const target = join(to, "node_modules", name);
+  mkdirSync(target, { recursive: true });
+  cpSync(from, target, {
+    recursive: true,
+    dereference: true,
+    filter: (source) => {
+      const relative = source.slice(from.length);
+      if (/^\/(?:node_modules|vendor|src)(?:\/|$)/.test(relative)) return false;
+      return statSync(source).isDirectory() || /(?:\.[cm]?js|\/package\.json)$/.test(source);
+    },
+  });
+}
+
+function copySeccompHelper(from: string, to: string): void {
+  const path = join("vendor", "seccomp", process.arch, "apply-seccomp");
+  const target = join(to, "node_modules", NAME, path);
+  mkdirSync(dirname(target), { recursive: true });
+  copyFileSync(join(from, path), target);
+  chmodSync(target, 0o555);
+}
