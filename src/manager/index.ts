@@ -1,4 +1,5 @@
 export { type Diagnosis, diagnose } from "./doctor.js";
+export type { GuardedTerminal, TerminalCall } from "./open-terminal.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { runCodeOnce, SessionSandbox } from "./session-sandbox.js";
 export type { SessionInfo } from "./session-store.js";

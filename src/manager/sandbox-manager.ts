@@ -19,6 +19,12 @@ import { checkLanguages } from "./check-languages.js";
 import type { Guards } from "./guards.js";
 import { checkLimits } from "./limits.js";
 import { LiveSandboxes } from "./live-sandboxes.js";
+import {
+  type GuardedTerminal,
+  type OpeningTerminal,
+  openTerminal,
+  type TerminalCall,
+} from "./open-terminal.js";
 import { runToolCall } from "./run-tool-call.js";
 import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
 import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
@@ -73,6 +79,7 @@ export class SandboxManager {
   /** Started with the first sandbox of an audited manager. */
   #accessWatcher: AccessWatcher | undefined;
   readonly #forgetAlerts: (() => void) | undefined;
+  readonly #terminals = new Set<OpeningTerminal>();
   #closed = false;
 
   constructor(options: SandboxManagerOptions = {}) {
@@ -113,10 +120,19 @@ export class SandboxManager {
    * `stream: true` iterate it for its events.
    */
   execute(call: ToolCall): Execution<ToolResult> {
-    const copy = copyCall(call);
-    const isNamed = this.#options.sessionId === undefined || copy?.sessionId !== undefined;
-    const named = isNamed ? copy : { ...copy, sessionId: this.#options.sessionId };
-    return new Execution(copy?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
+    const named = this.#inSession(copyCall(call));
+    return new Execution(named?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
+  }
+
+  /**
+   * Opens a terminal: the same steps as `execute`, and one record for all that happens on it. Rejects where it is not
+   * allowed to open.
+   */
+  async openTerminal(call: TerminalCall): Promise<GuardedTerminal> {
+    const opening = openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards);
+    this.#terminals.add(opening);
+    void opening.over.then(() => this.#terminals.delete(opening));
+    return opening.opened;
   }
 
   /** Runs a program; a short form of `execute`. */
@@ -193,6 +209,8 @@ export class SandboxManager {
     this.#closed = true;
     this.#guards.confirmations.close();
     this.#forgetAlerts?.();
+    // Each ends with its record, before the sandbox below it goes.
+    await Promise.all([...this.#terminals].map((terminal) => terminal.close()));
     try {
       do await this.cleanupAll();
       while (this.#sandboxes.size > 0);
@@ -237,6 +255,12 @@ export class SandboxManager {
       nameOf: (sessionId) => this.#nameFor(sessionId),
       limits: undefined,
     };
+  }
+
+  /** A call that names no session is one of the manager's own, where that has one. */
+  #inSession<Call extends { readonly sessionId?: string | undefined }>(call: Call): Call {
+    const { sessionId } = this.#options;
+    return sessionId === undefined || call?.sessionId !== undefined ? call : { ...call, sessionId };
   }
 
   /** The session that a key stands for. */
