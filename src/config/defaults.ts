@@ -1,4 +1,4 @@
-import type { Config, LanguageConfig, LimitsConfig } from "./config.js";
+import type { Config, LanguageConfig, LimitsConfig, SecretPlace } from "./config.js";
 
 const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
 
@@ -8,7 +8,18 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     enabled: true,
     backend: "auto",
     mode: "per-session",
-    network: { allowedDomains: [], deniedDomains: [], allowLocalBinding: false },
+    network: {
+      allowedDomains: [],
+      deniedDomains: [],
+      allowedIps: [],
+      deniedIps: [],
+      allowedPorts: [80, 443],
+      deniedPorts: [],
+      requests: [],
+      limits: { connections: 128, idleMs: 60_000 },
+      allowLocalBinding: false,
+    },
+    secrets: {},
     filesystem: {
       allowRead: [],
       denyRead: [
@@ -81,6 +92,9 @@ export const DEFAULT_LIMITS = deepFreeze({
   tmpMb: 256,
   outputBytes: 10 * 1024 * 1024,
 } satisfies LimitsConfig);
+
+/** Where a secret is put in that does not say. */
+export const DEFAULT_SECRET_PLACES: readonly SecretPlace[] = deepFreeze(["header"]);
 
 /** What a language that the configuration does not mention gets. */
 export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({

@@ -9,10 +9,13 @@ export {
   type NetworkConfig,
   type OpenSandboxConfig,
   type OpenSandboxServer,
+  type RequestConfig,
   type RuntimeConfig,
   SANDBOX_MODES,
   type SandboxConfig,
   type SandboxMode,
+  type SecretConfig,
+  type SecretPlace,
   type SrtConfig,
   type WorkspaceConfig,
 } from "./config.js";

@@ -30,6 +30,7 @@ describe("environment overrides", () => {
       limits: { pids: 64, openFiles: 256 },
       runtime: { ...DEFAULT_CONFIG.sandbox.runtime, timeoutMs: 300_000, idleTimeoutMs: 90_000 },
       network: {
+        ...DEFAULT_CONFIG.sandbox.network,
         allowedDomains: ["a.example", "b.example"],
         deniedDomains: ["c.example"],
         allowLocalBinding: false,
@@ -62,12 +63,19 @@ describe("environment overrides", () => {
     expect(sandbox.backends.mine).toEqual({ apiUrl: "http://x", retries: 3 });
   });
 
+  it("set ports with commas or as JSON", () => {
+    const ports = (value: string) =>
+      withEnv({ SKERRY_SANDBOX__NETWORK__ALLOWED_PORTS: value }).network.allowedPorts;
+    expect(ports("443, 8443")).toEqual([443, 8443]);
+    expect(ports("[443,8443]")).toEqual([443, 8443]);
+  });
+
   it("set a whole block as JSON, with single settings on top of it", () => {
     const sandbox = withEnv({
       SKERRY_SANDBOX__NETWORK__ALLOW_LOCAL_BINDING: "true",
       SKERRY_SANDBOX__NETWORK: '{"allowedDomains":["a.example"]}',
     });
-    expect(sandbox.network).toEqual({
+    expect(sandbox.network).toMatchObject({
       allowedDomains: ["a.example"],
       deniedDomains: [],
       allowLocalBinding: true,

@@ -25,11 +25,76 @@ describe("a valid configuration", () => {
 
   it("denies by default: no domain, no host path to write, no secret place to read", () => {
     const { network, filesystem, backends } = DEFAULT_CONFIG.sandbox;
-    expect(network).toEqual({ allowedDomains: [], deniedDomains: [], allowLocalBinding: false });
+    expect(network).toMatchObject({
+      allowedDomains: [],
+      allowedIps: [],
+      requests: [],
+      allowLocalBinding: false,
+    });
+    expect(network.allowedPorts).toEqual([80, 443]);
     expect(filesystem.allowWrite).toEqual([]);
     expect(filesystem.denyRead).toEqual(expect.arrayContaining(["~/.ssh", "~/.gnupg", "~/.aws", "~/.netrc"]));
     expect(filesystem.denyWrite).toEqual([".env", "*.pem"]);
     expect(backends.docker.networkMode).toBe("none");
+  });
+
+  it("knows requests that are narrowed, and the network's limits", () => {
+    const { network } = parseConfig({
+      sandbox: {
+        network: {
+          allowedDomains: ["api.example.com"],
+          allowedIps: ["10.1.0.0/16", "::1"],
+          requests: [
+            { host: "files.example.com", methods: ["GET"], paths: ["/public/**"] },
+            { host: "api.example.com", ports: [8443] },
+          ],
+          upstreamCa: "~/ca.pem",
+          limits: { bytes: "1gb", idle: "30s" },
+        },
+      },
+    }).sandbox;
+    expect(network).toMatchObject({
+      allowedIps: ["10.1.0.0/16", "::1"],
+      requests: [
+        { host: "files.example.com", methods: ["GET"], paths: ["/public/**"] },
+        { host: "api.example.com", ports: [8443] },
+      ],
+      upstreamCa: "~/ca.pem",
+      limits: { connections: 128, bytes: 1024 ** 3, idleMs: 30_000 },
+    });
+  });
+
+  it("finds a secret in the variable of its name unless told otherwise", () => {
+    const { secrets } = parseConfig({
+      sandbox: {
+        secrets: {
+          GITHUB_TOKEN: { hosts: ["api.github.com"] },
+          KEY: { hosts: ["*.example.com"], file: "/run/key", in: ["query"] },
+        },
+      },
+    }).sandbox;
+    expect(secrets).toEqual({
+      GITHUB_TOKEN: { hosts: ["api.github.com"], env: "GITHUB_TOKEN", in: ["header"] },
+      KEY: { hosts: ["*.example.com"], file: "/run/key", in: ["query"] },
+    });
+  });
+
+  it("says why a name is too wide", () => {
+    const message = (name: string) => {
+      try {
+        parseConfig({ sandbox: { network: { allowedDomains: [name] } } });
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "taken";
+    };
+    expect(["*", "*.com", "*.co.uk", "*.example.co.uk", "example.com"].map(message)).toEqual([
+      "configuration: sandbox.network.allowedDomains[0]: this would allow every host",
+      "configuration: sandbox.network.allowedDomains[0]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
+      "configuration: sandbox.network.allowedDomains[0]: this wildcard is too wide: anybody can have a name under co.uk",
+      "taken",
+      "taken",
+    ]);
   });
 
   it("has durations in milliseconds, and sizes in MiB only where the user set them", () => {
@@ -172,6 +237,37 @@ describe("an invalid configuration", () => {
     ["a domain with a port", { network: { allowedDomains: ["example.com:443"] } }],
     ["every domain", { network: { allowedDomains: ["*"] } }],
     ["a whole top-level domain", { network: { allowedDomains: ["*.com"] } }],
+    ["every name of a country's companies", { network: { allowedDomains: ["*.co.uk"] } }],
+    ["every page that anybody publishes", { network: { allowedDomains: ["*.github.io"] } }],
+    ["an address among the names", { network: { allowedDomains: ["10.0.0.1"] } }],
+    ["a short address among the names", { network: { allowedDomains: ["127.1"] } }],
+    ["every address", { network: { allowedIps: ["0.0.0.0/0"] } }],
+    ["half of all addresses", { network: { allowedIps: ["::/1"] } }],
+    ["an address with a zone", { network: { allowedIps: ["fe80::1%eth0"] } }],
+    ["a range with too many bits", { network: { deniedIps: ["10.0.0.0/33"] } }],
+    ["port 0", { network: { allowedPorts: [0] } }],
+    ["a port beyond 16 bits", { network: { deniedPorts: [65536] } }],
+    ["a port as a word", { network: { allowedPorts: ["https"] } }],
+    ["a request without a host", { network: { requests: [{ methods: ["GET"] }] } }],
+    ["requests to every host", { network: { requests: [{ host: "*" }] } }],
+    ["a method in lower case", { network: { requests: [{ host: "a.example", methods: ["get"] }] } }],
+    ["tunnels as requests", { network: { requests: [{ host: "a.example", methods: ["CONNECT"] }] } }],
+    ["no method at all", { network: { requests: [{ host: "a.example", methods: [] }] } }],
+    ["a path that climbs", { network: { requests: [{ host: "a.example", paths: ["/a/../b"] }] } }],
+    ["an encoded path", { network: { requests: [{ host: "a.example", paths: ["/a%2fb"] }] } }],
+    ["a path with a query", { network: { requests: [{ host: "a.example", paths: ["/a?b"] }] } }],
+    [
+      "requests to a host that is allowed in whole",
+      { network: { allowedDomains: ["*.example"], requests: [{ host: "a.b.example", methods: ["GET"] }] } },
+    ],
+    ["certificates in a relative place", { network: { upstreamCa: "ca.pem" } }],
+    ["no connection at all", { network: { limits: { connections: 0 } } }],
+    ["a secret in the file itself", { secrets: { TOKEN: { hosts: ["a.example"], value: "x" } } }],
+    ["a secret of nobody", { secrets: { TOKEN: { hosts: [] } } }],
+    ["a secret for everybody", { secrets: { TOKEN: { hosts: ["*.com"] } } }],
+    ["a secret from two places", { secrets: { TOKEN: { hosts: ["a.example"], env: "T", file: "/t" } } }],
+    ["a secret's name with a dash", { secrets: { "MY-TOKEN": { hosts: ["a.example"] } } }],
+    ["a secret in a cookie jar", { secrets: { TOKEN: { hosts: ["a.example"], in: ["jar"] } } }],
     ["a wildcard in the middle", { network: { allowedDomains: ["a.*.com"] } }],
     ["the host's network for a container", { backends: { docker: { networkMode: "host" } } }],
     ["another container's network", { backends: { docker: { networkMode: "container:x" } } }],

@@ -1,7 +1,15 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 import { toSandboxError } from "../errors.js";
-import { type Config, type LimitsConfig, SANDBOX_MODES } from "./config.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE } from "./defaults.js";
+import { type Config, type LimitsConfig, SANDBOX_MODES, SECRET_PLACES } from "./config.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
+import {
+  allowedDomainComplaint,
+  allowedRangeComplaint,
+  coversDomain,
+  domainComplaint,
+  rangeComplaint,
+} from "./hosts.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "./units.js";
 
 const defaults = DEFAULT_CONFIG.sandbox;
@@ -55,26 +63,99 @@ const fixedPath = text.refine((path) => path.startsWith("/") || path.startsWith(
   error: "expected an absolute path, or one that starts with ~/",
 });
 
-const LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
-const DOMAIN = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`, "i");
-const domain = text.refine((name) => name.length <= 255 && DOMAIN.test(name), {
-  error: 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path',
-});
-const allowedDomain = domain.refine((name) => !name.startsWith("*.") || name.split(".").length > 2, {
-  error: "a wildcard for a whole top-level domain is too wide",
-});
-const deniedDomain = z.union([z.literal("*"), domain], {
-  error: 'expected a domain such as "example.com", "*.example.com" or "*"',
-});
+/** Text that a check has no complaint about. */
+const checkedText = (complaintOf: (value: string) => string | undefined) =>
+  text.superRefine((value, context) => {
+    const message = complaintOf(value);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+const allowedDomain = checkedText(allowedDomainComplaint);
+const deniedDomain = checkedText((name) => (name === "*" ? undefined : domainComplaint(name)));
 const domainLists = {
   allowedDomains: list(allowedDomain).default(() => []),
   deniedDomains: list(deniedDomain).default(() => []),
 };
 
-const network = z.strictObject({
+/** Lists of the environment hold text. */
+const port = z.preprocess(
+  (value) => (typeof value === "string" && /^[1-9]\d{0,4}$/.test(value) ? Number(value) : value),
+  z.number({ error: "expected a port from 1 to 65535" }).int().min(1).max(65_535),
+);
+const method = text
+  .regex(/^[A-Z][A-Z-]{0,31}$/, 'expected a method in upper case such as "GET"')
+  .refine((name) => name !== "CONNECT", {
+    error: "CONNECT opens a tunnel, in which requests cannot be told apart",
+  });
+/** Compared with the path that a server reads: decoded and without `..`. */
+const pathGlob = text
+  .max(1024)
+  .refine((glob) => glob.startsWith("/") && !/[%?#\\\s]|\/\/|\/\.{1,2}(?:\/|$)/.test(glob), {
+    error: 'expected a path such as "/v1/*" or "/files/**", decoded, without a query, "//" and ".."',
+  });
+const request = z.strictObject({
+  host: checkedText((host) => (isIP(host) === 0 ? allowedDomainComplaint(host) : rangeComplaint(host))),
+  ports: list(port).min(1).optional(),
+  methods: list(method).min(1).optional(),
+  paths: list(pathGlob).min(1).optional(),
+});
+
+const networkFields = z.strictObject({
   ...domainLists,
+  allowedIps: list(checkedText(allowedRangeComplaint)).default(() => []),
+  deniedIps: list(checkedText(rangeComplaint)).default(() => []),
+  allowedPorts: list(port).default(() => [...defaults.network.allowedPorts]),
+  deniedPorts: list(port).default(() => []),
+  requests: list(request).default(() => []),
+  upstreamCa: fixedPath.optional(),
+  limits: z
+    .strictObject({
+      connections: count(1).max(10_000).default(defaults.network.limits.connections),
+      bytes: sizeBytes.optional(),
+      idle: durationMs.default(defaults.network.limits.idleMs),
+    })
+    .transform(({ idle, ...rest }) => ({ ...rest, idleMs: idle }))
+    .prefault({}),
   allowLocalBinding: z.boolean().default(defaults.network.allowLocalBinding),
 });
+
+/** What is allowed in whole would make the narrower entry mean nothing. */
+const network = networkFields.superRefine(({ allowedDomains, allowedPorts, requests }, context) => {
+  for (const [index, { host, ports, methods, paths }] of requests.entries()) {
+    if (methods === undefined && paths === undefined) continue;
+    if (ports !== undefined && !ports.some((each) => allowedPorts.includes(each))) continue;
+    const wider = allowedDomains.find((domain) => coversDomain(domain, host));
+    if (wider === undefined) continue;
+    const message = `allowedDomains has ${JSON.stringify(wider)}, which allows every request to this host: name it in one of the two`;
+    context.addIssue({ code: "custom", path: ["requests", index, "host"], message });
+  }
+});
+
+const variableName = text.max(64).regex(/^[A-Za-z_]\w*$/, "expected the name of a variable");
+const secrets = z
+  .record(
+    variableName,
+    z
+      .strictObject({
+        hosts: list(allowedDomain).min(1, "expected one host at least"),
+        env: variableName.optional(),
+        file: fixedPath.optional(),
+        in: list(z.enum(SECRET_PLACES))
+          .min(1)
+          .default(() => [...DEFAULT_SECRET_PLACES]),
+      })
+      .refine(({ env, file }) => env === undefined || file === undefined, {
+        error: "expected env or file, not both",
+      }),
+  )
+  .default(() => ({}))
+  .transform((named) =>
+    Object.fromEntries(
+      Object.entries(named).map(([name, secret]) => [
+        name,
+        secret.file === undefined ? { ...secret, env: secret.env ?? name } : secret,
+      ]),
+    ),
+  );
 
 const filesystem = z.strictObject({
   allowRead: listOfText(defaults.filesystem.allowRead),
@@ -225,6 +306,7 @@ export const configSchema = z.strictObject({
       mode: z.enum(SANDBOX_MODES).default(defaults.mode),
       stateDir: text.optional(),
       network: network.prefault({}),
+      secrets,
       filesystem: filesystem.prefault({}),
       runtime: runtime.prefault({}),
       limits: limits.prefault({}),
@@ -251,9 +333,11 @@ export const configSchema = z.strictObject({
 type ParsedConfig = z.output<typeof configSchema>;
 
 /** Optional fields of zod may hold undefined for the compiler; parsed JSON and YAML never do. */
-type WithoutUndefined<T> = T extends readonly unknown[] | string | number | boolean | null
-  ? T
-  : { [K in keyof T]: WithoutUndefined<Exclude<T[K], undefined>> };
+type WithoutUndefined<T> = T extends readonly (infer Item)[]
+  ? WithoutUndefined<Item>[]
+  : T extends string | number | boolean | null
+    ? T
+    : { [K in keyof T]: WithoutUndefined<Exclude<T[K], undefined>> };
 
 /** What the schema makes of a valid file, as the interface that the rest of the code knows. */
 export function asConfig(parsed: ParsedConfig): Config {

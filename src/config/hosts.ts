@@ -1,0 +1,101 @@
+import { isIP } from "node:net";
+
+const LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?";
+const DOMAIN = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`, "i");
+const MAX_DOMAIN = 253;
+
+/** Under these and two letters of a country anybody registers a name: `co.uk`, `com.au`, `or.jp`. */
+const SECOND_LEVEL = new Set(
+  "ac co com edu gob gouv gov go gv id in info ltd me mil ne net nom or org plc sch web".split(" "),
+);
+/** Where anybody gets a name of their own for their own content. */
+const SHARED = new Set([
+  "appspot.com",
+  "azurewebsites.net",
+  "blob.core.windows.net",
+  "cloudfront.net",
+  "deno.dev",
+  "firebaseapp.com",
+  "fly.dev",
+  "github.io",
+  "gitlab.io",
+  "glitch.me",
+  "herokuapp.com",
+  "netlify.app",
+  "ngrok.app",
+  "ngrok.io",
+  "ngrok-free.app",
+  "onrender.com",
+  "pages.dev",
+  "repl.co",
+  "run.app",
+  "s3.amazonaws.com",
+  "trycloudflare.com",
+  "vercel.app",
+  "web.app",
+  "workers.dev",
+]);
+
+/** What is wrong with a host that a rule allows: a name, or `*.name` for all names below it. */
+export function allowedDomainComplaint(name: string): string | undefined {
+  if (isIP(name) !== 0 || /(?:^|\.)\d+$/.test(name))
+    return "this is an address; addresses are allowed by allowedIps";
+  return domainComplaint(name) ?? tooWideComplaint(name);
+}
+
+/** What is wrong with a name, or `*.name`. */
+export function domainComplaint(name: string): string | undefined {
+  // `*` and `*.*.com` are told by what they would allow.
+  if (/^[*.]*$/.test(name) && name.includes("*")) return tooWideComplaint(name);
+  if (name.length <= MAX_DOMAIN && DOMAIN.test(name)) return undefined;
+  return 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path';
+}
+
+/** Why a pattern allows names of people nobody thought of. What `*` leaves fixed at the end has to be somebody's own. */
+export function tooWideComplaint(pattern: string): string | undefined {
+  const labels = pattern.toLowerCase().split(".");
+  const last = labels.findLastIndex((label) => label.includes("*"));
+  if (last === -1 || /^\d[\d.]*\.\*$/.test(pattern)) return undefined;
+  const fixed = labels.slice(last + 1);
+  const suffix = fixed.join(".");
+  if (fixed.length === 0)
+    return pattern === "*" ? "this would allow every host" : "anybody can have a name that begins like this";
+  if (fixed.length === 1)
+    return `a wildcard for a whole top-level domain is too wide: anybody can have a name under ${suffix}`;
+  const isCountry = fixed.length === 2 && fixed[1]!.length === 2 && SECOND_LEVEL.has(fixed[0]!);
+  if (isCountry || SHARED.has(suffix))
+    return `this wildcard is too wide: anybody can have a name under ${suffix}`;
+  return undefined;
+}
+
+/** Does `*.example.com` or `example.com` stand for all that the other one does? */
+export function coversDomain(wide: string, narrow: string): boolean {
+  const [outer, inner] = [wide.toLowerCase(), narrow.toLowerCase()];
+  return outer === inner || (outer.startsWith("*.") && inner.endsWith(outer.slice(1)));
+}
+
+/** What is wrong with an address, or a range in CIDR notation. */
+export function rangeComplaint(text: string): string | undefined {
+  return rangeOf(text) !== undefined
+    ? undefined
+    : `expected an address or a range such as "192.0.2.0/24", not ${JSON.stringify(text).slice(0, 60)}`;
+}
+
+/** The same for one that a rule allows. */
+export function allowedRangeComplaint(text: string): string | undefined {
+  const range = rangeOf(text);
+  if (range === undefined) return rangeComplaint(text);
+  const least = range.family === 4 ? 8 : 7;
+  return range.length >= least ? undefined : `this range is too wide: at least /${least} is expected`;
+}
+
+function rangeOf(text: string): { family: number; length: number } | undefined {
+  const [address = "", bits, ...rest] = text.split("/");
+  const family = address.includes("%") ? 0 : isIP(address);
+  if (family === 0 || rest.length > 0) return undefined;
+  const most = family === 4 ? 32 : 128;
+  if (bits === undefined) return { family, length: most };
+  return /^(?:0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= most
+    ? { family, length: Number(bits) }
+    : undefined;
+}
