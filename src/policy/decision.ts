@@ -1,4 +1,4 @@
-import type { RuleReference } from "./policy.js";
+import type { Items, RuleReference, Setting } from "./policy.js";
 import type { Tier } from "./tools.js";
 
 /** What somebody wants to do. */
@@ -86,11 +86,13 @@ export interface Decision {
   readonly settingRules: Readonly<Partial<Record<RuledSetting, SettingRule>>>;
   readonly network: {
     readonly access: boolean;
-    readonly allowedDomains: readonly string[];
-    readonly deniedDomains: readonly string[];
-    readonly allowedIps: readonly string[];
-    readonly deniedIps: readonly string[];
-    readonly deniedPorts: readonly number[];
+    /** The list that refuses what none of its entries allows. */
+    readonly rule: RuleReference;
+    readonly allowedDomains: Items;
+    readonly deniedDomains: Items;
+    readonly allowedIps: Items;
+    readonly deniedIps: Items;
+    readonly deniedPorts: readonly Setting<number>[];
   };
   readonly securityMode?: "strict" | "permissive";
   readonly maxRisk?: "safe" | "low" | "medium" | "high" | "critical";

@@ -65,7 +65,8 @@ function opposed(name: string, setting: SettingRule | undefined): string[] {
 }
 
 function describeNetwork({ network }: Decision): string {
-  return network.allowedDomains.length === 0 ? "no host is allowed" : network.allowedDomains.join(", ");
+  const hosts = network.allowedDomains.map(({ value }) => value);
+  return hosts.length === 0 ? "no host is allowed" : hosts.join(", ");
 }
 
 function place({ source, line, path }: RuleReference): string {

@@ -129,6 +129,27 @@ describe("a mistake is told with its line, column and the nearest right word", (
       ['3:21 policies.default.network_access: expected true or false, not "yes"'],
     ],
     [
+      "a rule that allows every host",
+      'network:\n  allowlist:\n    domains: ["*"]\n',
+      ["3:15 network.allowlist.domains[0]: this would allow every host"],
+    ],
+    [
+      "a rule that allows whole suffixes",
+      defaults('allowed_domains: ["*.com", "*.co.uk", "*evil.com", "example.*", "*.github.io"]'),
+      [
+        "3:23 policies.default.allowed_domains[0]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
+        "3:32 policies.default.allowed_domains[1]: this wildcard is too wide: anybody can have a name under co.uk",
+        "3:43 policies.default.allowed_domains[2]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
+        "3:56 policies.default.allowed_domains[3]: anybody can have a name that begins like this",
+        "3:69 policies.default.allowed_domains[4]: this wildcard is too wide: anybody can have a name under github.io",
+      ],
+    ],
+    [
+      "a rule that allows every address",
+      "network:\n  allowlist:\n    ips: [0.0.0.0/0]\n",
+      ["3:11 network.allowlist.ips[0]: this range is too wide: at least /8 is expected"],
+    ],
+    [
       "a number in a list of names",
       tools("shell_exec:\n  denied_commands: [1]"),
       ["4:25 policies.tools.shell_exec.denied_commands[0]: expected text, not 1"],

@@ -16,14 +16,7 @@ import type {
   SettingName,
   Settings,
 } from "./policy.js";
-import {
-  checkDomain,
-  checkIpRange,
-  type ItemCheck,
-  readSetting,
-  SETTING_KINDS,
-  shown,
-} from "./setting-kinds.js";
+import { type ItemCheck, NETWORK_ITEMS, readSetting, SETTING_KINDS, shown } from "./setting-kinds.js";
 import { BUILT_IN_TOOLS } from "./tools.js";
 import { YamlTree } from "./yaml-tree.js";
 
@@ -205,12 +198,14 @@ class Reader {
     };
     const allow = list("allowlist", ["domains", "ips"]);
     const deny = list("denylist", ["domains", "ips", "ports"]);
-    const items = ({ fields, isOn }: typeof allow, name: string, key: string) => {
+    const items = (
+      { fields, isOn }: typeof allow,
+      name: "allowlist" | "denylist",
+      key: "domains" | "ips",
+    ) => {
       const value = fields.get(key);
       const read =
-        value === undefined
-          ? []
-          : this.#list(value, `network.${name}.${key}`, key === "domains" ? checkDomain : checkIpRange);
+        value === undefined ? [] : this.#list(value, `network.${name}.${key}`, NETWORK_ITEMS[name][key]);
       return isOn ? read : [];
     };
     return {

@@ -61,6 +61,7 @@ export class PolicyEngine {
     const strictestSay = considered[0]!;
     const valuesOf = (items: Items) => items.map(({ value }) => value);
     const allowed = allowLists(layers, "allowed_paths");
+    const hosts = allowedDomains(layers, this.policy);
     const securityMode = strictest<"strict" | "permissive">(layers, "security_mode", strictMode)?.value;
     const maxRisk = strictest<NonNullable<Decision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
     return {
@@ -76,11 +77,12 @@ export class PolicyEngine {
       settingRules: effectiveSettingRules(layers),
       network: {
         access: strictest<boolean>(layers, "network_access", isFalse)?.value ?? false,
-        allowedDomains: valuesOf(allowedDomains(layers, this.policy).items),
-        deniedDomains: [...valuesOf(denyItems(layers, "denied_domains")), ...valuesOf(network.deniedDomains)],
-        allowedIps: valuesOf(network.allowedIps),
-        deniedIps: valuesOf(network.deniedIps),
-        deniedPorts: network.deniedPorts.map(({ value }) => value),
+        rule: hosts.rule,
+        allowedDomains: hosts.items,
+        deniedDomains: [...denyItems(layers, "denied_domains"), ...network.deniedDomains],
+        allowedIps: network.allowedIps,
+        deniedIps: network.deniedIps,
+        deniedPorts: network.deniedPorts,
       },
       deniedPaths: valuesOf(denyItems(layers, "denied_paths")),
       allowedPaths: allowed.length === 0 ? undefined : allowed.map(({ value }) => valuesOf(value)),

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { allowedRangeComplaint, rangeComplaint, tooWideComplaint } from "../config/hosts.js";
 import { nearest } from "../config/nearest.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../config/units.js";
 import { toSandboxError } from "../errors.js";
@@ -46,10 +46,12 @@ function above(least: number, whole: boolean): (value: string | number) => numbe
 }
 
 const DOMAIN = /^(?:[a-z0-9_*-]+\.)*[a-z0-9_*-]+$/i;
-const domain = (name: string) =>
+const deniedDomain = (name: string) =>
   name.length <= 253 && DOMAIN.test(name)
     ? undefined
     : 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path';
+
+const allowedDomain = (name: string) => deniedDomain(name) ?? tooWideComplaint(name);
 
 function language(name: string): Complaint | undefined {
   if (languageName(name) !== undefined) return undefined;
@@ -58,15 +60,6 @@ function language(name: string): Complaint | undefined {
     message: `there is no language named ${shown(name)}`,
     hint: near === undefined ? `Known: ${LANGUAGE_NAMES.join(", ")}.` : `Did you mean ${near}?`,
   };
-}
-
-/** An address, or a range in CIDR notation. */
-export function checkIpRange(text: string): Complaint | undefined {
-  const [address = "", bits, ...rest] = text.split("/");
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  const isLength = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  if (most > 0 && rest.length === 0 && isLength) return undefined;
-  return `expected an address or a range such as "192.0.2.0/24", not ${shown(text)}`;
 }
 
 /** Every key of a block, once. The file's keys and their units are the design document's. */
@@ -91,11 +84,15 @@ export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   denied_commands: { kind: "list" },
   confirm_commands: { kind: "list" },
   supported_languages: { kind: "list", check: language },
-  allowed_domains: { kind: "list", check: domain },
-  denied_domains: { kind: "list", check: domain },
+  allowed_domains: { kind: "list", check: allowedDomain },
+  denied_domains: { kind: "list", check: deniedDomain },
 };
 
-export const checkDomain = domain;
+/** What may stand in the lists of the `network` block. */
+export const NETWORK_ITEMS = {
+  allowlist: { domains: allowedDomain, ips: allowedRangeComplaint },
+  denylist: { domains: deniedDomain, ips: rangeComplaint },
+} satisfies Record<string, Record<string, ItemCheck>>;
 
 /** The value of a key, or what is wrong with it. */
 export function readSetting(
