@@ -15,8 +15,7 @@ const MAX_ADDRESSES = 32;
 
 /** The system's own resolver, with its `/etc/hosts`. */
 export const systemResolve: Resolve = async (name, signal) => {
-  // A dot at the end: no search domain of this machine is tried.
-  const found = await abortable(lookup(`${name}.`, { all: true, order: "verbatim" }), signal);
+  const found = await abortable(lookup(name, { all: true, verbatim: true }), signal);
   return found.map(({ address }) => address);
 };
 
