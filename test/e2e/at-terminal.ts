@@ -5,7 +5,7 @@ const run = promisify(execFile);
 
 /** A person at a pseudo-terminal: waits for words, then types. Prints all that was to be seen, and how it ended. */
 const PERSON = `
-import json, os, pty, select, sys, time
+import json, os, pty, select, signal, sys, time
 steps, command = json.loads(sys.argv[1]), sys.argv[2:]
 pid, fd = pty.fork()
 if pid == 0:
@@ -26,6 +26,7 @@ for step in steps:
         if not read(): sys.exit("ended early; seen: " + repr(seen[-4000:]))
     at = seen.find(wanted, at) + len(wanted)
     os.write(fd, step["send"].encode())
+    if "signal" in step: os.kill(pid, getattr(signal, step["signal"]))
 while read(): pass
 status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 print(json.dumps({"seen": seen.decode(errors="replace"), "status": status}))
@@ -35,6 +36,8 @@ print(json.dumps({"seen": seen.decode(errors="replace"), "status": status}))
 export interface Step {
   readonly expect: string;
   readonly send: string;
+  /** What the command's process gets then. */
+  readonly signal?: string;
 }
 
 /** Runs a command on a terminal of its own; the lines of it that were to be seen, without colours, and its status. */

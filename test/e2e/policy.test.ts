@@ -456,7 +456,7 @@ real.describe("at a terminal", () => {
       exit_code: 3,
       tool: "shell_exec",
       agent_id: "a",
-      command: "bash -c ulimit -f; exit 3",
+      command: "bash -c 'ulimit -f; exit 3'",
       details: { terminal: true },
       policy_rule: expect.stringContaining("policies.tools.shell_exec"),
     });
@@ -476,9 +476,57 @@ real.describe("at a terminal", () => {
     ]);
     expect(no.status).toBe(77);
     expect(no.lines).not.toContain("inside");
+    expect(no.lines.join("\n")).toMatch(
+      /skerry: rejected by \w+: .* \(needs a confirmation by asking\.yaml:4 /,
+    );
+    expect(lastRecord()).toMatchObject({ result: "rejected", details: { terminal: true } });
     const yes = await run(shell, [{ expect: QUESTION, send: "y\r" }]);
     expect({ status: yes.status, ran: yes.lines.includes("inside") }).toEqual({ status: 0, ran: true });
     expect(lastRecord()).toMatchObject({ result: "success", confirmation: "approved" });
+  });
+
+  it.each([
+    ["a program", () => wild],
+    ["a terminal inside", () => ["shell", "--policy", "asking.yaml", "--", "echo", "inside"]],
+  ])("Ctrl-C at the question cancels %s, which nobody has rejected", async (_, command) => {
+    const { lines, status } = await run(command(), [{ expect: QUESTION, send: "\x03" }]);
+    expect({ status, line: lines.at(-2) }).toEqual({
+      status: 130,
+      line: "skerry: Cancelled with Ctrl-C at the question",
+    });
+    expect(lines).not.toContain("start");
+    expect(lines).not.toContain("inside");
+    expect(lastRecord()).toMatchObject({
+      result: "cancelled",
+      confirmation: "cancelled",
+      decided_by: "nobody",
+      sandbox_id: null,
+    });
+  });
+
+  it("a terminal inside leaves a record also when the command line is killed meanwhile", async () => {
+    const shell = [
+      "shell",
+      "--policy",
+      "open.yaml",
+      "--agent",
+      "killed",
+      "--",
+      "sh",
+      "-c",
+      "echo on; sleep 600",
+    ];
+    const { status } = await run(shell, [{ expect: "on\r\n", send: "", signal: "SIGKILL" }]);
+    expect(status).toBe(-9);
+    // The next one finds what is owed.
+    expect(user.skerry(["exec", "--", "true"]).status).toBe(0);
+    expect(JSON.parse(user.skerry(["audit", "query", "--agent", "killed", "--json"]).stdout)).toEqual([
+      expect.objectContaining({
+        result: "interrupted",
+        tool: "shell_exec",
+        details: expect.objectContaining({ terminal: true }),
+      }),
+    ]);
   });
 
   it("a terminal inside needs walls in strict mode", async () => {
@@ -488,7 +536,7 @@ real.describe("at a terminal", () => {
     );
     expect({ status, line: lines[0] }).toEqual({
       status: 77,
-      line: "skerry: The backend subprocess has no walls, and nobody knows what will be typed",
+      line: "skerry: The backend subprocess gives none isolation; a terminal, into which anything may be typed, needs at least process isolation",
     });
   });
 
