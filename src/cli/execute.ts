@@ -1,17 +1,17 @@
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
-import type { ToolCall, ToolResult } from "../manager/index.js";
+import type { HostFile, ToolCall, ToolResult } from "../manager/index.js";
 import type { Execution } from "../sandbox/index.js";
 import { exitStatusOf } from "../sandbox/result.js";
 import type { Transfer } from "./arguments.js";
-import { readHostFile, requireFile } from "./host-files.js";
+import { requireFile } from "./host-files.js";
 import { Interrupt } from "./interrupt.js";
 import { jsonText } from "./json-text.js";
 import { callerOf, openGuardedManager } from "./open-guards.js";
 import { readConfig } from "./open-sandbox.js";
 import type { ExecuteOptions } from "./options.js";
 import { stderr, stdout } from "./output.js";
-import { fetchOutputs, outputPatterns } from "./output-files.js";
+import { outputsOf, reportOutputs } from "./output-files.js";
 import { endLine, resultJson } from "./result-text.js";
 
 /** What `run` and `exec` share: decides, puts files in, runs, shows, fetches files, remembers, cleans up. */
@@ -22,7 +22,7 @@ export async function execute(
 ): Promise<number> {
   const { json = false, input = [], output = [] } = options;
   await Promise.all(input.map(requireFile));
-  const outputFiles = outputPatterns(output, options.session);
+  const outputs = outputsOf(output);
   using interrupt = new Interrupt();
   const config = await readConfig(options);
   await using guarded = await openGuardedManager(config, options);
@@ -39,11 +39,11 @@ export async function execute(
     env: options.env,
     cwd: options.cwd,
     timeoutMs: options.timeout,
-    ...(input.length > 0 && { files: await readInputs(input) }),
-    outputFiles,
+    ...(input.length > 0 && { files: await inputsOf(input) }),
+    ...outputs,
   });
   const result = json ? await execution : await show(execution, interrupt.signal);
-  const fetched = await fetchOutputs(output, result, manager, options.session);
+  const fetched = await reportOutputs(output, result);
   if (json) await stdout.write(`${jsonText(resultJson(result))}\n`);
   else if (result.reason !== "exited" && !stdout.closed) await stderr.write(`skerry: ${endLine(result)}\n`);
   const status = interrupt.status ?? exitStatusOf(result);
@@ -71,8 +71,8 @@ function standardInput(): Readable | undefined {
   return stdin;
 }
 
-async function readInputs(transfers: readonly Transfer[]): Promise<Record<string, Buffer>> {
-  const contents: [string, Buffer][] = [];
-  for (const { path, hostPath } of transfers) contents.push([path, await readHostFile(hostPath)]);
-  return Object.fromEntries(contents);
+/** Names them only: what a policy denies is not read. */
+async function inputsOf(transfers: readonly Transfer[]): Promise<Record<string, HostFile>> {
+  const { HostFile } = await import("../manager/index.js");
+  return Object.fromEntries(transfers.map(({ path, hostPath }) => [path, new HostFile(hostPath)]));
 }

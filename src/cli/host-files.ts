@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { readFile, rename, rm, stat } from "node:fs/promises";
+import { createReadStream, rmSync } from "node:fs";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { SandboxError, systemCode } from "../errors.js";
 import type { Sandbox } from "../sandbox/index.js";
 import type { Transfer } from "./arguments.js";
@@ -19,19 +18,27 @@ export async function putFile(sandbox: Sandbox, { hostPath, path }: Transfer): P
 
 /** Copies a file of the workspace to this machine: whole or not at all. A directory gets it under its own name. */
 export async function fetchFile(sandbox: Sandbox, transfer: Transfer): Promise<void> {
-  await writeWhole(transfer, await sandbox.files.readStream(transfer.path));
+  const source = await sandbox.files.readStream(transfer.path);
+  try {
+    await writeHostFiles([transfer], source);
+  } finally {
+    source.destroy();
+  }
 }
 
-/** Writes what came out of a workspace to this machine, in the same way. */
-export async function writeHostFile(transfer: Transfer, content: Buffer): Promise<void> {
-  await writeWhole(transfer, [content]);
-}
-
-/** The bytes of a file of this machine. */
-export async function readHostFile(hostPath: string): Promise<Buffer> {
-  return readFile(hostPath).catch((cause: unknown) => {
-    throw hostError(hostPath, cause);
-  });
+/** Writes what comes out of a workspace to one or more places on this machine, in the same way: all of them or none. */
+export async function writeHostFiles(
+  transfers: readonly Transfer[],
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const targets: HostTarget[] = [];
+  try {
+    for (const transfer of transfers) targets.push(await HostTarget.open(transfer));
+    for await (const piece of content) for (const target of targets) await target.write(piece);
+    for (const target of targets) await target.commit();
+  } finally {
+    for (const target of targets) await target.close();
+  }
 }
 
 /** Refuses what cannot be put into a workspace before anything starts. */
@@ -49,27 +56,56 @@ export async function requireFile({ hostPath }: Transfer): Promise<void> {
   });
 }
 
-async function writeWhole(
-  { path, hostPath }: Transfer,
-  source: AsyncIterable<Buffer> | Iterable<Buffer>,
-): Promise<void> {
-  const found = await stat(hostPath).catch(() => undefined);
-  const target = found?.isDirectory() ? join(hostPath, basename(path)) : hostPath;
-  // A device or a pipe is written to; only a file can be replaced.
-  if (found !== undefined && !found.isFile() && !found.isDirectory()) {
-    await pipeline(source, createWriteStream(target));
-    return;
+/** A file of this machine that is written beside its place, and put there when it is whole. */
+class HostTarget {
+  readonly #path: string;
+  /** Where it is written until then; undefined: a device or a pipe is written to, only a file can be replaced. */
+  #partial: string | undefined;
+  readonly #handle: FileHandle;
+  readonly #onExit = () => {
+    if (this.#partial !== undefined) rmSync(this.#partial, { force: true });
+  };
+
+  private constructor(path: string, partial: string | undefined, handle: FileHandle) {
+    this.#path = path;
+    this.#partial = partial;
+    this.#handle = handle;
+    // A second Ctrl-C waits for nobody.
+    process.once("exit", this.#onExit);
   }
-  const partial = join(
-    dirname(target),
-    `.${basename(target).slice(0, 200)}.${randomBytes(4).toString("hex")}.partial`,
-  );
-  try {
-    await pipeline(source, createWriteStream(partial, { flags: "wx" }));
-    await rename(partial, target);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error instanceof SandboxError ? error : hostError(target, error);
+
+  static async open({ path, hostPath }: Transfer): Promise<HostTarget> {
+    const found = await stat(hostPath).catch(() => undefined);
+    const target = found?.isDirectory() ? join(hostPath, basename(path)) : hostPath;
+    const isFile = found === undefined || found.isFile() || found.isDirectory();
+    const name = `.${basename(target).slice(0, 200)}.${randomBytes(4).toString("hex")}.partial`;
+    const partial = isFile ? join(dirname(target), name) : undefined;
+    try {
+      return new HostTarget(target, partial, await open(partial ?? target, isFile ? "wx" : "w"));
+    } catch (cause) {
+      throw hostError(target, cause);
+    }
+  }
+
+  async write(piece: Uint8Array): Promise<void> {
+    await this.#handle.writeFile(piece).catch((cause: unknown) => {
+      throw hostError(this.#path, cause);
+    });
+  }
+
+  async commit(): Promise<void> {
+    if (this.#partial === undefined) return;
+    await rename(this.#partial, this.#path).catch((cause: unknown) => {
+      throw hostError(this.#path, cause);
+    });
+    this.#partial = undefined;
+  }
+
+  /** Leaves nothing of what was not committed. */
+  async close(): Promise<void> {
+    process.off("exit", this.#onExit);
+    await this.#handle.close().catch(() => undefined);
+    if (this.#partial !== undefined) await rm(this.#partial, { force: true });
   }
 }
 

@@ -1,49 +1,43 @@
-import { SandboxError, toSandboxError } from "../errors.js";
-import type { SandboxManager, ToolResult } from "../manager/index.js";
+import { SandboxError } from "../errors.js";
+import type { ToolCall, ToolResult } from "../manager/index.js";
 import { visible } from "../visible.js";
 import { parseInnerPath } from "../workspace/relative-path.js";
 import type { Transfer } from "./arguments.js";
-import { fetchFile, writeHostFile } from "./host-files.js";
+import { writeHostFiles } from "./host-files.js";
 import { stderr } from "./output.js";
 
-/** What a call that is thrown away must bring back itself. A session's files are still there afterwards. */
-export function outputPatterns(
-  transfers: readonly Transfer[],
-  session: string | undefined,
-): readonly string[] | undefined {
-  const paths = transfers.map(({ path }) => parseInnerPath(path).text);
-  if (session !== undefined || paths.length === 0) return undefined;
-  // A path means itself, whatever characters its name has.
-  return paths.map((path) => path.replaceAll(/[*?[{\\]/g, "\\$&"));
+/** The part of a call that brings files to this machine while its sandbox is still there. */
+export function outputsOf(transfers: readonly Transfer[]): Pick<ToolCall, "outputFiles" | "onOutputFile"> {
+  if (transfers.length === 0) return {};
+  const places = new Map<string, Transfer[]>();
+  for (const transfer of transfers) {
+    const { text } = parseInnerPath(transfer.path);
+    places.set(text, [...(places.get(text) ?? []), transfer]);
+  }
+  return {
+    // A path means itself, whatever characters its name has.
+    outputFiles: [...places.keys()].map((path) => path.replaceAll(/[*?[{\\]/g, "\\$&")),
+    onOutputFile: ({ path, content }) => writeHostFiles(places.get(path) ?? [], content),
+  };
 }
 
-/** Fetches what can be fetched, and says what could not; resolves to an exit status. */
-export async function fetchOutputs(
+/** Says what could not be fetched; resolves to an exit status. */
+export async function reportOutputs(
   transfers: readonly Transfer[],
-  result: ToolResult,
-  manager: SandboxManager,
-  session: string | undefined,
+  { outputFiles }: ToolResult,
 ): Promise<number> {
   // Nothing ran, which is said elsewhere.
-  if (result.reason === "denied" || result.reason === "rejected") return 0;
+  if (outputFiles === undefined) return 0;
   let status = 0;
   for (const transfer of transfers) {
-    try {
-      if (session !== undefined) await fetchFile(await manager.getSandbox(session), transfer);
-      else await writeHostFile(transfer, collectedFile(result, transfer));
-    } catch (error) {
-      const { message, exitStatus } = toSandboxError(error, "FILE_FAILED");
-      await stderr.write(`skerry: --output ${visible(transfer.path)}: ${visible(message)}\n`);
-      status = exitStatus;
-    }
+    const { text } = parseInnerPath(transfer.path);
+    if (outputFiles.taken?.some(({ path }) => path === text)) continue;
+    const skipped = outputFiles.skipped.find(({ path }) => path === text);
+    const { code, message } = skipped ?? MISSING;
+    await stderr.write(`skerry: --output ${visible(transfer.path)}: ${visible(message)}\n`);
+    status = new SandboxError(code, message).exitStatus;
   }
   return status;
 }
 
-function collectedFile({ outputFiles }: ToolResult, transfer: Transfer): Buffer {
-  const path = parseInnerPath(transfer.path).text;
-  const found = outputFiles?.files.find((file) => file.path === path);
-  if (found !== undefined) return found.content;
-  const { code, message } = outputFiles?.skipped.find((file) => file.path === path) ?? {};
-  throw new SandboxError(code ?? "FILE_NOT_FOUND", message ?? "there is no such file in the workspace");
-}
+const MISSING = { code: "FILE_NOT_FOUND", message: "there is no such file in the workspace" } as const;

@@ -12,6 +12,8 @@ import { unlessAborted } from "./unless-aborted.js";
  */
 export class HostFile {
   readonly path: string;
+  /** As the caller wrote it, for messages. */
+  readonly name: string;
 
   constructor(path: string) {
     if (typeof path !== "string" || path === "" || path.includes("\0")) {
@@ -19,6 +21,8 @@ export class HostFile {
         hint: 'For example new HostFile("data.csv").',
       });
     }
+    this.name = path;
+    // The working directory may be another one when it is opened.
     this.path = resolve(path);
   }
 }
@@ -107,20 +111,20 @@ export class StreamedInput {
   }
 }
 
-async function openFile({ path }: HostFile): Promise<Source> {
+async function openFile({ path, name }: HostFile): Promise<Source> {
   let handle: FileHandle;
   try {
     // A pipe without a writer must not hold us up.
     handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
-    throw unreadable(path, cause);
+    throw unreadable(name, cause);
   }
   // Closing waits for a read that is under way.
   const close = () => void handle.close().catch(() => undefined);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) {
-      throw new SandboxError("FILE_TYPE", `${path} is not a file`, { hint: "Give files one by one." });
+      throw new SandboxError("FILE_TYPE", `${name} is not a file`, { hint: "Give files one by one." });
     }
     return {
       size: stat.size,
@@ -129,14 +133,14 @@ async function openFile({ path }: HostFile): Promise<Source> {
           const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES);
           return bytesRead === 0 ? undefined : buffer.subarray(0, bytesRead);
         } catch (cause) {
-          throw unreadable(path, cause);
+          throw unreadable(name, cause);
         }
       },
       close,
     };
   } catch (error) {
     close();
-    throw error instanceof SandboxError ? error : unreadable(path, error);
+    throw error instanceof SandboxError ? error : unreadable(name, error);
   }
 }
 
@@ -157,10 +161,10 @@ function openStream(stream: Readable): Source {
   };
 }
 
-function unreadable(path: string, cause: unknown): SandboxError {
+function unreadable(name: string, cause: unknown): SandboxError {
   const code = systemCode(cause);
   if (code === "ENOENT")
-    return new SandboxError("FILE_NOT_FOUND", `${path}: there is no such file`, { cause });
-  if (code === "EACCES") return new SandboxError("FILE_DENIED", `${path}: you may not read it`, { cause });
-  return new SandboxError("FILE_FAILED", `${path}: cannot be read (${code ?? String(cause)})`, { cause });
+    return new SandboxError("FILE_NOT_FOUND", `${name}: there is no such file`, { cause });
+  if (code === "EACCES") return new SandboxError("FILE_DENIED", `${name}: you may not read it`, { cause });
+  return new SandboxError("FILE_FAILED", `${name}: cannot be read (${code ?? String(cause)})`, { cause });
 }
