@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 const USER = "65534";
+const BACKENDS = ["bubblewrap", "srt"];
 
 interface Outcome {
   readonly title: string;
@@ -18,11 +19,14 @@ interface Outcome {
 const copy = mkdtempSync(join(tmpdir(), "skerry-ordinary-"));
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-async function runAsOrdinaryUser(): Promise<Outcome[]> {
+function copyPackage(): void {
   for (const name of ["dist", "prebuilt", "package.json", "node_modules", "test/conformance-worker.mjs"]) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
   }
   execFileSync("chmod", ["-R", "a+rX", copy]);
+}
+
+async function runAsOrdinaryUser(backend: string): Promise<Outcome[]> {
   const command = [
     "--reuid",
     USER,
@@ -31,7 +35,7 @@ async function runAsOrdinaryUser(): Promise<Outcome[]> {
     "--clear-groups",
     process.execPath,
     "test/conformance-worker.mjs",
-    "bubblewrap",
+    backend,
   ];
   const child = spawn("setpriv", command, {
     cwd: copy,
@@ -46,9 +50,15 @@ async function runAsOrdinaryUser(): Promise<Outcome[]> {
 
 const reason = process.getuid?.() === 0 ? undefined : "it takes root to become another user";
 if (reason !== undefined) console.log(`skipped: ordinary user: ${reason}`);
-const outcomes = reason === undefined ? await runAsOrdinaryUser() : [];
+const outcomesOf = new Map<string, Outcome[]>();
+if (reason === undefined) {
+  copyPackage();
+  for (const backend of BACKENDS) outcomesOf.set(backend, await runAsOrdinaryUser(backend));
+}
 
-describe.skipIf(reason !== undefined)("bubblewrap as an ordinary user", () => {
+describe.skipIf(reason !== undefined).each(BACKENDS)("%s as an ordinary user", (backend) => {
+  const outcomes = outcomesOf.get(backend) ?? [];
+
   it("claims everything but what takes root", () => {
     const refused = outcomes.filter(({ skip }) => skip !== undefined).map(({ title }) => title);
     expect(refused).toEqual([

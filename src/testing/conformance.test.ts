@@ -1,7 +1,14 @@
-import { describe, it } from "vitest";
+import { describe } from "vitest";
+import { requires } from "../../test/setup/requires.js";
 import { loadConformanceSuite } from "./conformance.js";
 
-for (const name of ["bubblewrap", "subprocess"]) {
+const BACKENDS = {
+  bubblewrap: requires("bubblewrap"),
+  srt: requires("bubblewrap", "sandbox-runtime"),
+  subprocess: requires(),
+};
+
+for (const [name, { it }] of Object.entries(BACKENDS)) {
   const suite = await loadConformanceSuite({ name });
   describe(`backend ${name}`, () => {
     for (const { title, skip, run } of suite) {

@@ -44,7 +44,7 @@ export class Tree {
     this.#code = join(this.#top, `code-${this.word}`);
     for (const folder of ["src", "test/attacks"]) transpile(join(ROOT, folder), join(this.#code, folder));
     cpSync(join(ROOT, "prebuilt"), join(this.#code, "prebuilt"), { recursive: true });
-    for (const name of ["zod", "yaml"]) {
+    for (const name of ["zod", "yaml", "@anthropic-ai", "@pondwader", "node-forge"]) {
       cpSync(join(ROOT, "node_modules", name), join(this.#code, "node_modules", name), { recursive: true });
     }
     writeFileSync(join(this.#code, "package.json"), '{ "type": "module" }');

@@ -7,6 +7,7 @@ const COMPONENTS = {
   linux: () => process.platform === "linux",
   root: () => process.getuid?.() === 0,
   bubblewrap: () => runs("bwrap", "--version"),
+  "sandbox-runtime": () => existsSync("node_modules/@anthropic-ai/sandbox-runtime/package.json"),
   python3: () => existsSync("/usr/bin/python3") || existsSync("/usr/local/bin/python3"),
   numpy: () => runs("/usr/bin/python3", "-c", "import numpy"),
   pandas: () => runs("/usr/bin/python3", "-c", "import pandas"),

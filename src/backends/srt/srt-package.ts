@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { PACKAGE_ROOT } from "../../config/package-root.js";
 import { systemCode } from "../../errors.js";
 
@@ -51,8 +52,7 @@ export interface SrtRuntime {
 
 /** Copies them, one copy per version. Several processes may do this at once. */
 export function installSrtRuntime(stateDir: string, srt: SrtPackage, node: string): SrtRuntime {
-  const host = join(PACKAGE_ROOT, "dist", "backends", "srt", "host.js");
-  const script = `#!${node}\n${readFileSync(host, "utf8")}`;
+  const script = `#!${node}\n${readFileSync(findHostScript(), "utf8")}`;
   const version = createHash("sha256").update(script).update(NOTHING).digest("hex").slice(0, 12);
   const parent = join(stateDir, "runtime");
   const directory = join(parent, `srt-${srt.version}-${version}`);
@@ -79,6 +79,12 @@ export function installSrtRuntime(stateDir: string, srt: SrtPackage, node: strin
     if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
   }
   return runtime;
+}
+
+/** Beside this module, unless that is in the command's bundle or not compiled. */
+function findHostScript(): string {
+  const here = fileURLToPath(new URL("./host.js", import.meta.url));
+  return existsSync(here) ? here : join(PACKAGE_ROOT, "dist", "backends", "srt", "host.js");
 }
 
 /** As Node would look for it. */
