@@ -1,0 +1,53 @@
+/** Where the guest listens inside. */
+export const EGRESS_PORT = 3128;
+
+export interface EnvironmentOptions {
+  /** The port on the loopback inside. */
+  readonly port?: number;
+  /** A file inside with every certificate that programs trust, ours too. Left out: TLS is never terminated. */
+  readonly caPath?: string;
+  /** The folder inside with `node-egress.cjs`, without which Node before 24 goes around the proxy, and so nowhere. */
+  readonly guestRuntime?: string;
+}
+
+/** Read by OpenSSL's users, requests, curl, Node, git, pip, npm, the AWS tools, Deno, cargo and gRPC. */
+const CA_VARIABLES = [
+  "SSL_CERT_FILE",
+  "REQUESTS_CA_BUNDLE",
+  "CURL_CA_BUNDLE",
+  "NODE_EXTRA_CA_CERTS",
+  "GIT_SSL_CAINFO",
+  "PIP_CERT",
+  "npm_config_cafile",
+  "AWS_CA_BUNDLE",
+  "DENO_CERT",
+  "CARGO_HTTP_CAINFO",
+  "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+];
+
+/** The variables that make the usual clients use the way out. */
+export function egressEnvironment(options: EnvironmentOptions = {}): Record<string, string> {
+  const proxy = `http://127.0.0.1:${options.port ?? EGRESS_PORT}`;
+  const direct = "localhost,127.0.0.1,::1";
+  return {
+    ...bothCases("HTTP_PROXY", proxy),
+    ...bothCases("HTTPS_PROXY", proxy),
+    // Not socks5h: httpx, and with it most clients of language models, then fails without a package for SOCKS.
+    ...bothCases("ALL_PROXY", proxy),
+    ...bothCases("NO_PROXY", direct),
+    NODE_USE_ENV_PROXY: "1",
+    ...(options.guestRuntime !== undefined && {
+      NODE_OPTIONS: `--require ${quoted(`${options.guestRuntime}/node-egress.cjs`)}`,
+    }),
+    ...(options.caPath !== undefined &&
+      Object.fromEntries(CA_VARIABLES.map((name) => [name, options.caPath]))),
+  };
+}
+
+function bothCases(name: string, value: string): Record<string, string> {
+  return { [name]: value, [name.toLowerCase()]: value };
+}
+
+function quoted(path: string): string {
+  return /[\s"\\]/.test(path) ? JSON.stringify(path) : path;
+}
