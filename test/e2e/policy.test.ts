@@ -516,7 +516,7 @@ real.describe("at a terminal", () => {
       "-c",
       "echo on; sleep 600",
     ];
-    const { status } = await run(shell, [{ expect: "on\r\n", send: "", signal: "SIGKILL" }]);
+    const { status } = await run(shell, [{ expect: "on\r", send: "", signal: "SIGKILL" }]);
     expect(status).toBe(-9);
     // The next one finds what is owed.
     expect(user.skerry(["exec", "--", "true"]).status).toBe(0);
