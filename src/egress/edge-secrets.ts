@@ -33,14 +33,15 @@ export type PreparedRequest =
 
 /** How an answer comes in without the values that it may repeat. */
 export interface EdgeResponse {
-  /** Before the body is asked for; also for trailers. Throws SecretLeak for a body that cannot be looked into. */
+  /** Before the body is asked for; also for trailers. */
   headers(headers: readonly Header[]): readonly Header[];
   /** A reason phrase. */
   text(text: string): string;
-  /** Its length may differ: the headers above are without content-length. */
+  /**
+   * Also for what follows an upgrade. Its length may differ: the headers above are without content-length. It fails with
+   * SecretLeak for what cannot be looked into.
+   */
   body(): Transform;
-  /** After an upgrade, whose frames have their lengths inside: what is taken out is as long as what takes its place. */
-  stream(): Transform;
 }
 
 /** A placeholder was about to leave where no secret is put in. */

@@ -1,27 +1,17 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { expandHome } from "../config/index.js";
+import { expandHome, type SecretConfig } from "../config/index.js";
 import { SandboxError, systemCode } from "../errors.js";
 import { matchingDomain } from "../policy/domains.js";
-import { inRange } from "./addresses.js";
 import type { EgressRules } from "./rules.js";
-import { Secret, type SecretOrigin, type SecretPlace } from "./secret.js";
-
-/** A secret of the configuration: whom it is for, and where its value is kept. */
-export interface SecretSource {
-  readonly hosts: readonly string[];
-  /** A variable of this process. Left out, and no file: the one with the secret's name. */
-  readonly env?: string;
-  readonly file?: string;
-  readonly in?: readonly SecretPlace[];
-}
+import { Secret, type SecretOrigin } from "./secret.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 const MAX_FILE_BYTES = 64 * 1024;
 
 /** The secrets of `sandbox.secrets`, with their values. */
-export function loadSecrets(sources: Readonly<Record<string, SecretSource>>, env: Env): Secret[] {
+export function loadSecrets(sources: Readonly<Record<string, SecretConfig>>, env: Env): Secret[] {
   return Object.entries(sources).map(([name, source]) =>
     load(name, source, env, { words: `sandbox.secrets.${name}`, code: "CONFIG_INVALID" }),
   );
@@ -57,9 +47,7 @@ export function checkSecretHosts(secrets: readonly Secret[], rules: EgressRules)
   const names = [...rules.allowedDomains, ...rules.requests.map(({ value }) => ({ value: value.host }))];
   for (const { name, hosts, origin } of secrets) {
     for (const host of hosts) {
-      const isAllowed =
-        names.some(({ value }) => covers(value, host) || covers(host, value)) ||
-        rules.allowedIps.some(({ value }) => inRange(host, value));
+      const isAllowed = names.some(({ value }) => covers(value, host) || covers(host, value));
       const denying = matchingDomain(rules.deniedDomains, host, "deny");
       if (isAllowed && denying === undefined) continue;
       const why = denying === undefined ? "which no rule allows" : `which rule ${denying.rule} denies`;
@@ -78,7 +66,12 @@ function covers(pattern: string, host: string): boolean {
   return matchingDomain([{ value: pattern, rule: "" }], host, "allow") !== undefined;
 }
 
-function load(name: string, source: SecretSource, env: Env, origin: SecretOrigin): Secret {
+function load(
+  name: string,
+  source: Partial<SecretConfig> & Pick<SecretConfig, "hosts">,
+  env: Env,
+  origin: SecretOrigin,
+): Secret {
   if (source.env !== undefined && source.file !== undefined) {
     throw new SandboxError(origin.code, `${origin.words} has both env and file`, {
       hint: "Keep one of them.",

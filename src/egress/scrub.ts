@@ -24,7 +24,7 @@ export function scrubber(method: string, placed: readonly Placed[], echoes: read
   // The whole of what was put in comes back as the whole that it was.
   const wholes = echoes.map(({ sent, was }) => ({ find: Buffer.from(sent), by: () => Buffer.from(was) }));
   const all: readonly Replacement[] = [...wholes, ...replacements];
-  let decoder: (() => Transform) | undefined;
+  let makeBody = (): Transform => new StreamReplace(all, { releaseUpTo: RELEASE_UP_TO });
 
   return {
     headers(headers) {
@@ -33,33 +33,36 @@ export function scrubber(method: string, placed: readonly Placed[], echoes: read
       );
       // An answer to HEAD has no body, and tells the length of one.
       if (method === "HEAD") return scrubbed;
-      const encodings = scrubbed
-        .filter(([name]) => name.toLowerCase() === "content-encoding")
-        .flatMap(([, value]) => value.split(","))
-        .map((each) => each.trim().toLowerCase())
+      const valuesOf = (wanted: string) =>
+        scrubbed.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
+      const encodings = valuesOf("content-encoding")
+        .flatMap((value) => value.toLowerCase().split(","))
+        .map((each) => each.trim())
         .filter((each) => each !== "" && each !== "identity");
-      decoder = encodings.length === 0 ? decoder : DECODERS[encodings[0]!];
-      if (encodings.length > 1 || (encodings.length === 1 && decoder === undefined)) {
-        const names = placed.map(({ secret }) => secret.name);
-        throw new SecretLeak(
-          `the answer is compressed in a way that cannot be searched for ${names.join(", ")}`,
-          names,
-        );
-      }
+      if (encodings.length > 0) makeBody = () => decoded(encodings);
+      else if (valuesOf("sec-websocket-accept").length > 0) makeBody = masked;
       return scrubbed.filter(
         ([name]) => !["content-length", "content-encoding"].includes(name.toLowerCase()),
       );
     },
     text: (text) => replaceText(text, all),
-    body: () =>
-      decoder === undefined
-        ? new StreamReplace(all, { releaseUpTo: RELEASE_UP_TO })
-        : new DecodedReplace(decoder(), all),
-    stream: () => {
-      const masked = all.map(({ find }) => ({ find, by: () => Buffer.alloc(find.length, "*") }));
-      return new StreamReplace(masked, { releaseUpTo: RELEASE_UP_TO });
-    },
+    body: () => makeBody(),
   };
+
+  function decoded(encodings: readonly string[]): Transform {
+    const decoder = encodings.length === 1 ? DECODERS[encodings[0]!] : undefined;
+    if (decoder !== undefined) return new DecodedReplace(decoder(), all);
+    const names = placed.map(({ secret }) => secret.name);
+    const why = `the answer is compressed in a way that cannot be searched for ${names.join(", ")}`;
+    const fail = (done: TransformCallback) => done(new SecretLeak(why, names));
+    return new Transform({ transform: (_chunk, _encoding, done) => fail(done), flush: fail });
+  }
+
+  /** Frames have their lengths inside. */
+  function masked(): Transform {
+    const stars = all.map(({ find }) => ({ find, by: () => Buffer.alloc(find.length, "*") }));
+    return new StreamReplace(stars, { releaseUpTo: RELEASE_UP_TO });
+  }
 }
 
 /** What a decoder makes of the bytes, with replacements. It decodes no faster than it is read. */

@@ -1,18 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { inspect } from "node:util";
+import { SECRET_PLACES, type SecretPlace } from "../config/config.js";
 import { type ErrorCode, SandboxError } from "../errors.js";
 import { shown } from "./decide.js";
-import { hostText, parseHost } from "./host.js";
-
-/** Where in a request a secret may stand. */
-export const SECRET_PLACES = ["header", "query", "body"] as const;
-export type SecretPlace = (typeof SECRET_PLACES)[number];
+import { parseHost } from "./host.js";
 
 export interface SecretOptions {
   /** The name of the variable inside. */
   readonly name: string;
   readonly value: string;
-  /** Names, `*.name` for what is below a name, or addresses. */
+  /** Names, or `*.name` for what is below a name. */
   readonly hosts: readonly string[];
   /** Left out: headers. `query` also means the path. */
   readonly in?: readonly SecretPlace[];
@@ -85,11 +82,11 @@ export class Secret {
   #parseHost(text: string): string {
     const isBelow = text.startsWith("*.");
     const host = parseHost(isBelow ? text.slice(2) : text);
-    const canonical = host === undefined ? "" : hostText(host);
-    const isTooWide = isBelow && (host?.kind !== "name" || !canonical.includes("."));
-    if (host === undefined || isTooWide) {
-      throw this.#refuse(`is for "${shown(text)}", which is not a host`, {
-        hint: "A host is a name, *.name with a dot in the name, or an address; without scheme, port or path.",
+    const canonical = host?.kind === "name" ? host.name : "";
+    const isTooWide = isBelow && !canonical.includes(".");
+    if (host?.kind !== "name" || isTooWide) {
+      throw this.#refuse(`is for "${shown(text)}", which is not the name of a host`, {
+        hint: "Give a name, or *.name with a dot in the name: without scheme, port or path, and no address.",
       });
     }
     return isBelow ? `*.${canonical}` : canonical;

@@ -1,6 +1,7 @@
 import type { Transform } from "node:stream";
+import type { SecretPlace } from "../config/index.js";
 import { type Header, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
-import { PLACEHOLDER_START, type Placed, type Secret, type SecretPlace } from "./secret.js";
+import { PLACEHOLDER_START, type Placed, type Secret } from "./secret.js";
 import { type Replacement, StreamReplace } from "./stream-replace.js";
 import { FORMS, formFor } from "./value-forms.js";
 
@@ -153,14 +154,9 @@ function withBody(
 function adjusted(headers: readonly Header[], isReplaced: boolean): Header[] {
   const dropped = new Set(["accept-encoding", "sec-websocket-extensions"]);
   const length = headerOf(headers, "content-length");
-  const isOpen = isReplaced && length !== undefined && length.trim() !== "0";
-  if (isOpen) dropped.add("content-length").add("transfer-encoding");
+  if (isReplaced && length?.trim() !== "0") dropped.add("content-length");
   const kept = headers.filter(([name]) => !dropped.has(name.toLowerCase()));
-  return [
-    ...kept,
-    ["accept-encoding", "identity"],
-    ...(isOpen ? [["transfer-encoding", "chunked"] as const] : []),
-  ];
+  return [...kept, ["accept-encoding", "identity"]];
 }
 
 function headerOf(headers: readonly Header[], wanted: string): string | undefined {
