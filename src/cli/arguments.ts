@@ -123,6 +123,15 @@ export function parseCount(option: string, value: string, least: 0 | 1): number 
   );
 }
 
+export function parsePort(option: string, value: string): number {
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  throw wrong(
+    `${option}: ${JSON.stringify(value.slice(0, 40))} is not a port`,
+    "Write a whole number between 1 and 65535, such as 8000.",
+  );
+}
+
 /** `seq:hash`, as `audit verify` prints it. */
 export function parseChainPoint(value: string): { seq: number; hash: string } {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(value) ?? [];

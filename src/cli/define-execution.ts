@@ -20,6 +20,7 @@ const EXAMPLES = {
   cat prog.js | skerry run --language javascript -
   skerry run plot.py --input data.csv --output plot.png --timeout 30s --memory 512mb
   skerry run report.py -- --verbose 2024
+  skerry run fetch.py --allow-domain api.example.com --secret API_TOKEN@api.example.com
   skerry run --policy policy.yaml --role code_assistant --security-mode strict prog.py`,
   exec: `
   skerry exec -- sh -c 'ls -la; id'
@@ -72,7 +73,8 @@ export function defineExecution(program: Command): void {
   examples(shell, EXAMPLES.shell);
 }
 
-function sandbox(command: Command): Command {
+/** Which sandbox, and what it may use and reach. */
+export function sandbox(command: Command): Command {
   return command
     .option("-s, --session <name>", "keep the files under this name; default: thrown away afterwards")
     .option("--backend <name>", "what isolates; default: the best this host has")
@@ -82,10 +84,21 @@ function sandbox(command: Command): Command {
     .option<Record<string, string>>("-e, --env <name=value>", "a variable; repeatable", (value, previous) =>
       parseEnv(value, previous),
     )
-    .option("--cwd <path>", "where to start, relative to the workspace");
+    .option("--cwd <path>", "where to start, relative to the workspace")
+    .option<string[]>(
+      "--allow-domain <name>",
+      "let it reach api.example.com, or *.example.com for all below; repeatable",
+      (value, previous = []) => [...previous, value],
+    )
+    .option<string[]>(
+      "--secret <name@host>",
+      "the variable NAME is a placeholder inside, and put in on the way to HOST; repeatable",
+      (value, previous = []) => [...previous, value],
+    );
 }
 
-function guards(command: Command): Command {
+/** What is decided, asked and remembered. */
+export function guards(command: Command): Command {
   const mode = new Option("--security-mode <mode>", "look at the code first; default with a policy: strict");
   const confirm = new Option(
     "--confirm <who>",

@@ -12,7 +12,7 @@ import { readConfig } from "./open-sandbox.js";
 import type { ExecuteOptions } from "./options.js";
 import { stderr, stdout } from "./output.js";
 import { outputsOf, reportOutputs } from "./output-files.js";
-import { endLine, resultJson } from "./result-text.js";
+import { closingLines, resultJson } from "./result-text.js";
 
 /** What `run` and `exec` share: decides, puts files in, runs, shows, fetches files, remembers, cleans up. */
 export async function execute(
@@ -45,14 +45,14 @@ export async function execute(
   const result = json ? await execution : await show(execution, interrupt.signal);
   const fetched = await reportOutputs(output, result);
   if (json) await stdout.write(`${jsonText(resultJson(result))}\n`);
-  else if (result.reason !== "exited" && !stdout.closed) await stderr.write(`skerry: ${endLine(result)}\n`);
+  else await showEnd(result);
   const status = interrupt.status ?? exitStatusOf(result);
   // The program's own failure says more than that its output is missing.
   return status === 0 ? fetched : status;
 }
 
 /** Passes the output on as it happens. */
-async function show(execution: Execution<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
+export async function show(execution: Execution<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
   for await (const event of execution) {
     if (event.type === "stdout") await stdout.write(event.data, signal);
     else if (event.type === "stderr") await stderr.write(event.data, signal);
@@ -61,8 +61,14 @@ async function show(execution: Execution<ToolResult>, signal: AbortSignal): Prom
   throw new SandboxError("INTERNAL", "the execution ended without a result");
 }
 
+/** Says what the output does not, unless nobody reads any more. */
+export async function showEnd(result: ToolResult): Promise<void> {
+  if (stdout.closed) return;
+  for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
+}
+
 /** Our own standard input, unless a person sits there. */
-function standardInput(): Readable | undefined {
+export function standardInput(): Readable | undefined {
   const { stdin } = process;
   if (stdin.isTTY) return undefined;
   stdin.once("error", (error) => {

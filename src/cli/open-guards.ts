@@ -3,12 +3,12 @@ import type { AuditLogger } from "../audit/index.js";
 import { type Config, expandHome } from "../config/index.js";
 import type { ConfirmationService } from "../confirmation/index.js";
 import { SandboxError } from "../errors.js";
-import type { SandboxManager } from "../manager/index.js";
+import type { SandboxManager, SandboxManagerOptions } from "../manager/index.js";
 import type { Policy } from "../policy/index.js";
 import type { SecurityMode } from "../risk/required-sandbox.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
-import type { ExecuteOptions, GuardOptions } from "./options.js";
+import type { ExecuteOptions, GuardOptions, SandboxOptions } from "./options.js";
 
 /** What a call passes through, as the command line and the configuration say; what is left out has no say. */
 export interface OpenGuards {
@@ -26,8 +26,13 @@ export interface GuardedManager extends AsyncDisposable {
 
 /** A manager whose calls are decided about and remembered as the command line and the configuration say. */
 export async function openGuardedManager(config: Config, options: ExecuteOptions): Promise<GuardedManager> {
-  const guards = await openGuards(config, options);
-  const manager = await createManager(config, options, { ...guards, limits: limitsOf(options) });
+  const [guards, network] = await Promise.all([openGuards(config, options), openNetwork(options)]);
+  const manager = await createManager(config, options, {
+    ...guards,
+    ...network,
+    limits: limitsOf(options),
+    doors: options.session !== undefined,
+  });
   return {
     manager,
     async [Symbol.asyncDispose]() {
@@ -37,6 +42,21 @@ export async function openGuardedManager(config: Config, options: ExecuteOptions
     },
   };
 }
+
+/** What the command line lets out, and which secrets it puts in on the way. */
+async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
+  if (allowDomain === undefined && secret === undefined) return {};
+  const [{ egressRulesOfDomains }, { parseSecretOption }] = await Promise.all([
+    import("../egress/from-config.js"),
+    import("../egress/load-secrets.js"),
+  ]);
+  return {
+    ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
+    ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),
+  };
+}
+
+type NetworkOptions = Pick<SandboxManagerOptions, "egress" | "secrets">;
 
 /** In whose name a call is made. */
 export interface Caller {

@@ -16,6 +16,9 @@ export interface SandboxOptions extends GlobalOptions {
   readonly pids?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  readonly allowDomain?: readonly string[];
+  /** As they stand on the command line: names, never values. */
+  readonly secret?: readonly string[];
 }
 
 export const CONFIRM_CHOICES = ["ask", "reject"] as const;

@@ -7,6 +7,7 @@ import { defineAudit } from "./define-audit.js";
 import { examples, globals, leaf, OUTCOME, type Outcome } from "./define-command.js";
 import { defineExecution } from "./define-execution.js";
 import { defineFiles, defineSessions } from "./define-files.js";
+import { defineNetwork } from "./define-network.js";
 import { definePolicy, defineRisk } from "./define-policy.js";
 import { stdout } from "./output.js";
 import { reportError } from "./report-error.js";
@@ -45,6 +46,7 @@ export function createProgram(): Command {
   defineExecution(program);
   defineFiles(program);
   defineSessions(program);
+  defineNetwork(program);
   definePolicy(program);
   defineRisk(program);
   defineAudit(program);

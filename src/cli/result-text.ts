@@ -22,10 +22,11 @@ const JSON_KEYS = [
 
 /** The one object of `--json`: what it always has, then what is known. */
 export function resultJson(result: ToolResult): Record<string, unknown> {
-  const { filesRead, risk, decision, confirmation, auditId, error, reason } = result;
+  const { filesRead, network, risk, decision, confirmation, auditId, error, reason } = result;
   const refused = reason === "denied" || reason === "rejected";
   const known = {
     filesRead,
+    network,
     riskLevel: risk?.level,
     policyRule: decision === undefined ? undefined : ruleText(decision.rule),
     confirmation,
@@ -36,6 +37,12 @@ export function resultJson(result: ToolResult): Record<string, unknown> {
     ...Object.fromEntries(JSON_KEYS.map((key) => [key, result[key]])),
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
   };
+}
+
+/** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
+export function closingLines(result: ToolResult): string[] {
+  const denied = (result.network?.denied ?? []).map((line) => visible(line));
+  return result.reason === "exited" ? denied : [...denied, endLine(result)];
 }
 
 /** Why it ended, in one line for a person. */

@@ -69,6 +69,7 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
   return everySet(rules, (set) => {
     const refusing = deniedAddress(set, address);
     if (refusing !== undefined) return deny(refusing.rule, `${named} is denied by rule ${refusing.rule}`);
+    if (set.deniesOnly === true) return allow(set.origin, shown(address));
     const special = isSpecialAddress(address);
     const naming = set.allowedIps.find(({ value }) => inRange(address, value));
     if (special === undefined) return allow(naming?.rule ?? set.origin, shown(address));
@@ -119,6 +120,7 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): V
   const denied =
     host.kind === "address" ? deniedAddress(set, text) : matchingDomain(set.deniedDomains, text, "deny");
   if (denied !== undefined) return deny(denied.rule, `${text} is denied by rule ${denied.rule}`);
+  if (set.deniesOnly === true) return isOpen(port) ? allow(set.origin, text) : closedPort(set, text, port);
   const open =
     matchingDomain(set.allowedDomains, text, "allow") ??
     set.allowedIps.find(({ value }) => host.kind === "address" && inRange(text, value));
@@ -129,12 +131,14 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): V
     const whole = narrowed.find(({ value }) => value.methods === undefined && value.paths === undefined);
     return { ...(whole !== undefined && { open: whole }), narrowed };
   }
-  if (open !== undefined || requests.length > 0) {
-    const rule = set.portsOrigin ?? set.origin;
-    return deny(rule, `port ${port} of ${text} is not allowed by rule ${rule}`);
-  }
+  if (open !== undefined || requests.length > 0) return closedPort(set, text, port);
   const rule = host.kind === "address" ? (set.ipsOrigin ?? set.origin) : set.origin;
   return deny(rule, `${text} is not allowed by rule ${rule}`);
+}
+
+function closedPort(set: EgressRules, host: string, port: number): Verdict {
+  const rule = set.portsOrigin ?? set.origin;
+  return deny(rule, `port ${port} of ${host} is not allowed by rule ${rule}`);
 }
 
 function deniedAddress(set: EgressRules, address: string): Ruled<string> | undefined {
@@ -153,7 +157,7 @@ const NO_RULES = "built in";
 
 type IsOpen = (port: number) => boolean;
 
-/** The first set that refuses decides; where every set allows, the first names the rule. */
+/** The first set that refuses decides; where every set allows, the first that can names the rule. */
 function everySet(rules: RuleSets, decide: (set: EgressRules, isOpen: IsOpen) => Verdict): Verdict {
   const sets = isList(rules) ? rules : [rules];
   const isSaid = sets.some(({ allowedPorts }) => allowedPorts !== undefined);
@@ -162,7 +166,8 @@ function everySet(rules: RuleSets, decide: (set: EgressRules, isOpen: IsOpen) =>
     decide(set, (port) => set.allowedPorts?.some(({ value }) => value === port) ?? byDefault(port)),
   );
   const refusal = verdicts.find(({ allowed }) => !allowed);
-  return refusal ?? verdicts[0] ?? deny(NO_RULES, "nothing is allowed: there are no rules");
+  const naming = verdicts.find((_, index) => sets[index]!.deniesOnly !== true);
+  return refusal ?? naming ?? deny(NO_RULES, "nothing is allowed: there are no rules");
 }
 
 function isList(rules: RuleSets): rules is readonly EgressRules[] {

@@ -36,6 +36,8 @@ export interface EgressRules {
   /** The same for an address and for a port. Left out: `origin`. */
   readonly ipsOrigin?: string;
   readonly portsOrigin?: string;
+  /** It says which ports are open and what is denied; the rest is for the other sets to decide. Without one, nothing is allowed. */
+  readonly deniesOnly?: boolean;
 }
 
 /** One set of rules, or several that all have to allow. */

@@ -29,6 +29,11 @@ const REFUSALS: Partial<Record<ErrorCode, string>> = {
   SANDBOX_DISABLED: "backend",
 };
 
+/** True for an error that says no. */
+export function isRefusal(code: ErrorCode): boolean {
+  return REFUSALS[code] !== undefined;
+}
+
 /** One attempt, owed one audit record and one set of metrics whatever comes of it. */
 export class Attempt {
   readonly #pending: PendingAttempt | undefined;
@@ -125,9 +130,8 @@ export class Attempt {
       ...(sandbox !== undefined && {
         sandboxId: sandbox.id,
         backend: sandbox.backend,
-        // Where there is a network, nobody has counted yet.
-        networkBytesSent: sandbox.hasNetwork ? null : 0,
-        networkBytesRecv: sandbox.hasNetwork ? null : 0,
+        networkBytesSent: sandbox.hasNetwork ? null : (ended?.network?.bytesSent ?? 0),
+        networkBytesRecv: sandbox.hasNetwork ? null : (ended?.network?.bytesReceived ?? 0),
       }),
       ...(ended !== undefined && {
         // A call without a session has the name of the sandbox that was thrown away after it.

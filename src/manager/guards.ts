@@ -5,6 +5,7 @@ import type { Metrics } from "../metrics/index.js";
 import type { PolicyEngine } from "../policy/index.js";
 import type { SecurityMode } from "../risk/index.js";
 import type { LiveSandboxes } from "./live-sandboxes.js";
+import type { WaysOut } from "./ways-out.js";
 
 /** Everything a tool call passes through; what is left out has no say. */
 export interface Guards {
@@ -15,6 +16,7 @@ export interface Guards {
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
   readonly sandboxes: LiveSandboxes;
+  readonly waysOut: WaysOut;
   /** Throws when sandboxes are switched off, or the manager is closed. */
   readonly assertUsable: () => void;
   /** The session that a key stands for, by the manager's mode. */

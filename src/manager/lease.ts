@@ -19,6 +19,7 @@ export interface Lease {
   readonly sandbox: Sandbox;
   /** The workspace's limit, where it has one. */
   readonly workspaceMb: number | undefined;
+  /** `hasNetwork`: the host's, which nobody counts. */
   readonly about: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
   /** What did not even run is gone when this resolves; the rest may go in the background. */
   release(isWhole: boolean): Promise<void>;
@@ -28,23 +29,22 @@ export interface Lease {
 export async function acquireSandbox(
   call: CheckedCall,
   plan: Plan,
-  { backend, probe }: ChosenBackend,
-  { sandboxes, nameOf, limits: own }: Pick<Guards, "sandboxes" | "nameOf" | "limits">,
+  chosen: ChosenBackend,
+  guards: Pick<Guards, "sandboxes" | "nameOf" | "limits">,
 ): Promise<Lease> {
-  if (own !== undefined) checkLimits(own);
-  const limits = sandboxLimits(plan.limits, { ...sandboxes.requestedLimits, ...own }, own);
+  const { backend, probe } = chosen;
+  const { sandboxes, nameOf } = guards;
+  const { limits, enforced } = limitsFor(plan, chosen, guards);
   const options = {
     limits,
     signal: call.signal,
     ...(call.backend !== undefined && { backend: backend.name }),
   };
   try {
-    const hasNetwork = probe.capabilities.network !== "none";
-    const requested = { ...sandboxes.requestedLimits, ...limits };
-    const { workspaceMb } = effectiveLimits(requested, probe.capabilities, backend.name);
+    const hasNetwork = probe.capabilities.network === "all-or-nothing";
     const lease = (sandbox: Sandbox, release: Lease["release"]): Lease => ({
       sandbox,
-      workspaceMb,
+      workspaceMb: enforced.workspaceMb,
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
       release,
     });
@@ -58,6 +58,22 @@ export async function acquireSandbox(
       leased: true,
     });
     return lease(sandbox, (isWhole) => (isWhole ? sandboxes.retire(sandbox) : sandbox.stop()));
+  } catch (error) {
+    throw asPolicyError(error, plan);
+  }
+}
+
+/** The limits that a sandbox for the plan is asked to have, and all that it then has. Throws where it cannot. */
+export function limitsFor(
+  plan: Plan,
+  { backend, probe }: ChosenBackend,
+  { sandboxes, limits: own }: Pick<Guards, "sandboxes" | "limits">,
+): { readonly limits: Limits; readonly enforced: Limits } {
+  if (own !== undefined) checkLimits(own);
+  const limits = sandboxLimits(plan.limits, { ...sandboxes.requestedLimits, ...own }, own);
+  try {
+    const requested = { ...sandboxes.requestedLimits, ...limits };
+    return { limits, enforced: effectiveLimits(requested, probe.capabilities, backend.name) };
   } catch (error) {
     throw asPolicyError(error, plan);
   }

@@ -9,6 +9,7 @@ import type { SessionStore, StoredSession } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { unlessAborted } from "./unless-aborted.js";
+import type { WaysOut } from "./ways-out.js";
 
 export interface LiveSandboxesOptions {
   readonly config: Config["sandbox"];
@@ -20,6 +21,7 @@ export interface LiveSandboxesOptions {
   readonly limits: Limits;
   readonly warm?: boolean | undefined;
   readonly accessWatcher?: (() => AccessWatcher) | undefined;
+  readonly waysOut: WaysOut;
   readonly handleSignals?: boolean | undefined;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
@@ -79,8 +81,8 @@ export class LiveSandboxes {
     this.#options = options;
     this.#config = options.config;
     this.#store = options.store;
-    const { config, store, warm, accessWatcher } = options;
-    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher });
+    const { config, store, warm, accessWatcher, waysOut } = options;
+    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut });
   }
 
   get size(): number {
@@ -185,6 +187,12 @@ export class LiveSandboxes {
   /** The session of a sandbox that was started here and runs. */
   sessionOf(sandboxId: string): string | undefined {
     return this.#started.get(sandboxId);
+  }
+
+  /** The session's sandbox if it runs; starts none. */
+  find(name: string): Sandbox | undefined {
+    const running = this.#entries.get(name)?.running;
+    return running?.isRunning ? running : undefined;
   }
 
   /** The names of the sessions that run. */

@@ -35,9 +35,11 @@ export async function runToolCall(
     const lease = await acquireSandbox(call, plan, chosen, guards);
     attempt.note({ sandbox: lease.about });
     let isWhole = false;
+    let closeWayOut: (() => void) | undefined;
     try {
-      // 4. The workspace.
+      // 4. The workspace, and the way out.
       await placeFiles(lease.sandbox, call, eitherSignal(call.signal, sink.signal));
+      closeWayOut = await guards.waysOut.enter(lease.sandbox, plan.decision);
 
       // 5. Run; output streams to the caller as it happens.
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
@@ -55,6 +57,7 @@ export async function runToolCall(
       });
     } finally {
       // 8. Let the sandbox go; one that is thrown away takes everything with it.
+      closeWayOut?.();
       await lease.release(isWhole);
     }
     // 9. The result is the caller's.

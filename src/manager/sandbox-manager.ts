@@ -4,18 +4,22 @@ import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
 import type { ConfirmationService } from "../confirmation/index.js";
 import { ConfirmationQueue } from "../confirmation/queue.js";
+import type { EgressRules } from "../egress/rules.js";
+import { Secret, type SecretOptions } from "../egress/secret.js";
 import { SandboxError } from "../errors.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { Policy } from "../policy/index.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
 import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
 import { Execution } from "../sandbox/execution.js";
+import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
 import { validateSessionKey } from "../workspace/index.js";
 import { checkStatePath, defaultStateDirectory } from "../workspace/state-directory.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
+import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
 import type { Guards } from "./guards.js";
 import { checkLimits } from "./limits.js";
 import { LiveSandboxes } from "./live-sandboxes.js";
@@ -26,8 +30,10 @@ import {
   type TerminalCall,
 } from "./open-terminal.js";
 import { runToolCall } from "./run-tool-call.js";
+import { SessionDoors } from "./session-doors.js";
 import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
 import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
+import { type EgressChange, WaysOut } from "./ways-out.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
@@ -57,6 +63,12 @@ export interface SandboxManagerOptions {
   readonly metrics?: Metrics;
   /** Watches what the sandboxes use; its alerts are audited. */
   readonly monitor?: SandboxMonitor;
+  /** Hosts that sandboxes may reach besides the configuration's, from `allowDomains`. */
+  readonly egress?: EgressRules;
+  /** Put in at the edge besides the configuration's: programs inside have a placeholder. */
+  readonly secrets?: readonly (SecretOptions | Secret)[];
+  /** Other processes of this user may open ports of the sessions that run here, and change what they reach. */
+  readonly doors?: boolean;
 }
 
 export interface GetSandboxOptions {
@@ -76,6 +88,8 @@ export class SandboxManager {
   readonly #store: SessionStore;
   readonly #sandboxes: LiveSandboxes;
   readonly #guards: Guards;
+  readonly #waysOut: WaysOut;
+  readonly #doors: SessionDoors;
   /** Started with the first sandbox of an audited manager. */
   #accessWatcher: AccessWatcher | undefined;
   readonly #forgetAlerts: (() => void) | undefined;
@@ -94,7 +108,23 @@ export class SandboxManager {
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
-    const { audit, monitor } = options;
+    const { audit, metrics, monitor } = options;
+    this.#waysOut = new WaysOut({
+      config: this.#config,
+      stateDir,
+      rules: options.egress,
+      secrets: options.secrets?.map((each) => (each instanceof Secret ? each : new Secret(each))) ?? [],
+      isDecidedPerCall: options.policy !== undefined,
+      audit,
+      metrics,
+    });
+    this.#doors = new SessionDoors({
+      stateDir,
+      waysOut: this.#waysOut,
+      areOpen: options.doors === true,
+      ports: this.#config.network.allowLocalBinding,
+      find: (session) => this.#sandboxes.find(session),
+    });
     this.#sandboxes = new LiveSandboxes({
       config: this.#config,
       stateDir,
@@ -105,8 +135,16 @@ export class SandboxManager {
       handleSignals: options.handleSignals,
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
+      waysOut: this.#waysOut,
       assertUsable: () => this.#assertUsable(),
-      onStarted: (sandbox) => monitor?.watch(sandbox),
+      onStarted: (sandbox) => {
+        const unwatch = monitor?.watch(sandbox);
+        const shut = this.#doors.open(sandbox);
+        return () => {
+          unwatch?.();
+          shut();
+        };
+      },
     });
     this.#forgetAlerts =
       audit === undefined || monitor === undefined
@@ -133,6 +171,11 @@ export class SandboxManager {
     this.#terminals.add(opening);
     void opening.over.then(() => this.#terminals.delete(opening));
     return opening.opened;
+  }
+
+  /** What `execute` would make of a call, and why. Nothing runs, nobody is asked, nothing is written down. */
+  async explain(call: ToolCall, options: ExplainOptions = {}): Promise<Explanation> {
+    return explainCall(this.#inSession(copyCall(call)), this.#guards, options);
   }
 
   /** Runs a program; a short form of `execute`. */
@@ -175,10 +218,37 @@ export class SandboxManager {
     return this.#guards.confirmations;
   }
 
+  /**
+   * Opens a port inside a session on this host's loopback, until it is closed. The session may run in another process of
+   * this user that opens its doors.
+   */
+  async openPort(key: string, port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.openPort(this.#nameFor(key), port, options);
+  }
+
+  /**
+   * Lets a running session reach more hosts, or fewer: what is open and no longer allowed is closed. Resolves to how many
+   * processes run it.
+   */
+  async changeEgress(key: string, change: EgressChange): Promise<number> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.changeEgress(this.#nameFor(key), change);
+  }
+
   /** Every session with files on this host, last used first. */
   async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
     const running = await this.#sandboxes.running();
-    return this.#store.list().map((session) => ({ ...session, running: running.has(session.key) }));
+    const isRunning = (key: string) => running.has(key) || this.#doors.isRunning(key);
+    return this.#store.list().map((session) => ({ ...session, running: isRunning(session.key) }));
+  }
+
+  /** True when the session runs in this process, or in another of this user that opens its doors. */
+  isRunning(key: string): boolean {
+    validateSessionKey(key);
+    return this.#doors.isRunning(this.#nameFor(key));
   }
 
   /** True when a session of that name has files here. */
@@ -216,6 +286,7 @@ export class SandboxManager {
       while (this.#sandboxes.size > 0);
     } finally {
       this.#accessWatcher?.close();
+      await this.#doors.close();
     }
   }
 
@@ -229,8 +300,8 @@ export class SandboxManager {
   }
 
   /** Removes what killed processes left behind; resolves to how many things. */
-  reap(): Promise<number> {
-    return this.#sandboxes.reap();
+  async reap(): Promise<number> {
+    return this.#doors.reap() + (await this.#sandboxes.reap());
   }
 
   #watcher(): AccessWatcher {
@@ -251,6 +322,7 @@ export class SandboxManager {
       audit,
       metrics,
       sandboxes: this.#sandboxes,
+      waysOut: this.#waysOut,
       assertUsable: () => this.#assertUsable(),
       nameOf: (sessionId) => this.#nameFor(sessionId),
       limits: undefined,

@@ -10,6 +10,7 @@ import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
 import { openWorkspace } from "./open-workspace.js";
 import { type SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
+import type { WaysOut } from "./ways-out.js";
 
 export interface SandboxStarterOptions {
   readonly config: Config["sandbox"];
@@ -17,6 +18,7 @@ export interface SandboxStarterOptions {
   readonly warm: boolean | undefined;
   /** Tells which files programs read; left out: nobody wants to know. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
+  readonly waysOut: WaysOut;
 }
 
 export interface StartOrder {
@@ -87,13 +89,22 @@ export class SandboxStarter {
       hostWorkspace === undefined || !isWorthWatching
         ? undefined
         : this.#options.accessWatcher?.().watch(hostWorkspace);
+    const { waysOut } = this.#options;
+    const type = chosen.backend.name;
+    const sessionId = session.key === SHARED_KEY ? "shared" : session.key;
+    const traveller = {
+      sandboxId: instance.id,
+      sessionId,
+      backend: type,
+      guestRuntime: instance.guestRuntime,
+    };
     const sandbox: Sandbox = new Sandbox({
       instance,
-      type: chosen.backend.name,
-      sessionId: session.key === SHARED_KEY ? "shared" : session.key,
+      type,
+      sessionId,
       workspace,
       ...(reads !== undefined && { reads }),
-      network: { ports: this.#config.network.allowLocalBinding },
+      network: waysOut.networkFor(traveller, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
@@ -104,6 +115,7 @@ export class SandboxStarter {
         await this.#store.discardEphemeral(session, recycle);
       },
     });
+    if (waysOut.opensAtStart) await sandbox.network.open();
     if (!session.ready) await this.#bootstrap(workspace);
     this.#store.markReady(session);
     return sandbox;
@@ -140,12 +152,12 @@ export class SandboxStarter {
   }
 
   #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
-    const { allowedDomains, deniedDomains } = this.#config.network;
+    const { isOpen, denies, hasSecrets } = this.#options.waysOut;
     // Without any network there is nothing left to deny.
-    const rules = network === "none" ? allowedDomains : [...allowedDomains, ...deniedDomains];
-    if (rules.length === 0 || network === "per-host") return;
-    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one domain from another`, {
-      hint: "Leave sandbox.network.allowedDomains empty: then there is no network inside.",
+    const isAsked = isOpen || hasSecrets || (denies && network !== "none");
+    if (!isAsked || network === "per-host") return;
+    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one host from another`, {
+      hint: "Choose a backend that can (skerry doctor lists them), or leave out the network's rules and secrets.",
     });
   }
 }

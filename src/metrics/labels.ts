@@ -20,6 +20,7 @@ export const KNOWN_TOOLS = [
   "browser_automation",
   "system_admin",
   "network_scan",
+  "network",
 ] as const;
 
 /** `success` and `error` of the tools' results, and why an execution ended. */
@@ -43,6 +44,9 @@ export const KNOWN_VIOLATIONS = [
 ] as const;
 
 export const POOL_STATUSES = ["idle", "acquiring", "busy"] as const;
+export const NETWORK_VERDICTS = ["allowed", "denied", "failed"] as const;
+export type NetworkVerdict = (typeof NETWORK_VERDICTS)[number];
+export const NETWORK_DIRECTIONS = ["sent", "received"] as const;
 export const ALERT_RESOURCES = ["cpu", "memory"] as const;
 export type AlertResource = (typeof ALERT_RESOURCES)[number];
 

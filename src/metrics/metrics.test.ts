@@ -15,7 +15,13 @@ it("has the names, types and labels that the documents ask for", async () => {
   metrics.recordExecution({ tool: "code_run", language: "py", status: "success", durationMs: 1500 });
   metrics.recordExecution({ tool: "file_read", status: "denied", durationMs: 1 });
   metrics.recordViolation({ tool: "shell_exec", reason: "command" });
-  metrics.setSandboxUsage("sbx-1", { memoryBytes: 1024, cpuTimeMs: 250 });
+  metrics.setSandboxUsage("sbx-1", {
+    memoryBytes: 1024,
+    cpuTimeMs: 250,
+    networkSentBytes: 5,
+    networkReceivedBytes: 6,
+  });
+  metrics.recordNetwork({ verdict: "denied", bytesSent: 10, bytesReceived: 20, count: 3 });
   metrics.setPoolSize("idle", 2);
   metrics.recordAlert("cpu");
   expect(await series(metrics)).toEqual([
@@ -29,6 +35,13 @@ it("has the names, types and labels that the documents ask for", async () => {
     'sandbox_cpu_usage_seconds{sandbox_id="sbx-1"} 0.25',
     'sandbox_pool_size{status="idle"} 2',
     'sandbox_policy_violations_total{tool="shell_exec",reason="command"} 1',
+    'sandbox_network_connections_total{verdict="allowed"} 0',
+    'sandbox_network_connections_total{verdict="denied"} 3',
+    'sandbox_network_connections_total{verdict="failed"} 0',
+    'sandbox_network_bytes_total{direction="sent"} 10',
+    'sandbox_network_bytes_total{direction="received"} 20',
+    'sandbox_network_usage_bytes{sandbox_id="sbx-1",direction="sent"} 5',
+    'sandbox_network_usage_bytes{sandbox_id="sbx-1",direction="received"} 6',
     'sandbox_resource_alerts_total{resource="cpu"} 1',
     'sandbox_resource_alerts_total{resource="memory"} 0',
   ]);
@@ -40,6 +53,9 @@ it("has the names, types and labels that the documents ask for", async () => {
     "# TYPE sandbox_cpu_usage_seconds gauge",
     "# TYPE sandbox_pool_size gauge",
     "# TYPE sandbox_policy_violations_total counter",
+    "# TYPE sandbox_network_connections_total counter",
+    "# TYPE sandbox_network_bytes_total counter",
+    "# TYPE sandbox_network_usage_bytes gauge",
     "# TYPE sandbox_resource_alerts_total counter",
   ]);
   expect(metrics.contentType).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -85,6 +101,11 @@ it("counts what nobody announced as other, whatever it says", async () => {
     'sandbox_execution_duration_seconds_count{tool="other"}',
     'sandbox_pool_size{status="other"}',
     'sandbox_policy_violations_total{tool="other",reason="other"}',
+    'sandbox_network_connections_total{verdict="allowed"}',
+    'sandbox_network_connections_total{verdict="denied"}',
+    'sandbox_network_connections_total{verdict="failed"}',
+    'sandbox_network_bytes_total{direction="sent"}',
+    'sandbox_network_bytes_total{direction="received"}',
     'sandbox_resource_alerts_total{resource="cpu"}',
     'sandbox_resource_alerts_total{resource="memory"}',
   ]);

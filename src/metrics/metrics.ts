@@ -8,6 +8,9 @@ import {
   KNOWN_VIOLATIONS,
   LabelSet,
   languageLabel,
+  NETWORK_DIRECTIONS,
+  NETWORK_VERDICTS,
+  type NetworkVerdict,
   POOL_STATUSES,
 } from "./labels.js";
 import { createSeries } from "./series.js";
@@ -38,6 +41,19 @@ export interface ViolationMetric {
   readonly reason: string;
 }
 
+export type SandboxUsage = Pick<
+  ResourceUsage,
+  "memoryBytes" | "cpuTimeMs" | "networkSentBytes" | "networkReceivedBytes"
+>;
+
+export interface NetworkMetric {
+  readonly verdict: NetworkVerdict;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** How many connections it stands for; left out: one. */
+  readonly count?: number | undefined;
+}
+
 /** What was counted. Recording never throws; a value of a label that nobody announced is counted as `other`. */
 export interface Metrics {
   readonly registry: Registry;
@@ -49,9 +65,10 @@ export interface Metrics {
   recordExecution(execution: ExecutionMetric): void;
   recordViolation(violation: ViolationMetric): void;
   recordAlert(resource: AlertResource): void;
+  recordNetwork(connection: NetworkMetric): void;
   setPoolSize(status: string, size: number): void;
   /** A running sandbox's series; at most a thousand sandboxes have one. */
-  setSandboxUsage(id: string, usage: Pick<ResourceUsage, "memoryBytes" | "cpuTimeMs">): void;
+  setSandboxUsage(id: string, usage: SandboxUsage): void;
   /** Removes them: the sandbox has ended. */
   removeSandbox(id: string): void;
   /** Everything in Prometheus' text format. */
@@ -76,6 +93,8 @@ export async function createMetrics(options: MetricsOptions = {}): Promise<Metri
   for (const tool of options.tools ?? []) tools.add(tool);
   // A counter that starts at one hides its first increase from a rate.
   for (const resource of ALERT_RESOURCES) series.alerts.inc({ resource }, 0);
+  for (const verdict of NETWORK_VERDICTS) series.connections.inc({ verdict }, 0);
+  for (const direction of NETWORK_DIRECTIONS) series.networkBytes.inc({ direction }, 0);
 
   return {
     registry,
@@ -94,20 +113,30 @@ export async function createMetrics(options: MetricsOptions = {}): Promise<Metri
     recordAlert(resource) {
       series.alerts.inc({ resource });
     },
+    recordNetwork({ verdict, bytesSent, bytesReceived, count = 1 }) {
+      series.connections.inc({ verdict }, count);
+      series.networkBytes.inc({ direction: "sent" }, bytesSent);
+      series.networkBytes.inc({ direction: "received" }, bytesReceived);
+    },
     setPoolSize(status, size) {
       if (Number.isFinite(size)) series.pool.set({ status: poolStatuses.of(status) }, size);
     },
-    setSandboxUsage(id, { memoryBytes, cpuTimeMs }) {
+    setSandboxUsage(id, { memoryBytes, cpuTimeMs, networkSentBytes, networkReceivedBytes }) {
       if (!Number.isFinite(memoryBytes) || !Number.isFinite(cpuTimeMs)) return;
       if (!sandboxes.has(id) && sandboxes.size >= MAX_SANDBOXES) return;
       sandboxes.add(id);
       series.memory.set({ sandbox_id: id }, memoryBytes);
       series.cpu.set({ sandbox_id: id }, cpuTimeMs / 1000);
+      if (networkSentBytes !== undefined)
+        series.sandboxNetwork.set({ sandbox_id: id, direction: "sent" }, networkSentBytes);
+      if (networkReceivedBytes !== undefined)
+        series.sandboxNetwork.set({ sandbox_id: id, direction: "received" }, networkReceivedBytes);
     },
     removeSandbox(id) {
       if (!sandboxes.delete(id)) return;
       series.memory.remove({ sandbox_id: id });
       series.cpu.remove({ sandbox_id: id });
+      for (const direction of NETWORK_DIRECTIONS) series.sandboxNetwork.remove({ sandbox_id: id, direction });
     },
     text: () => registry.metrics(),
   };

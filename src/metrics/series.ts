@@ -46,6 +46,14 @@ export function createSeries(client: typeof import("prom-client"), registry: Reg
     cpu: gauge("sandbox_cpu_usage_seconds", "CPU time that a running sandbox has used", "sandbox_id"),
     pool: gauge("sandbox_pool_size", "Prepared sandboxes", "status"),
     violations: counter("sandbox_policy_violations_total", "Calls that a policy refused", "tool", "reason"),
+    connections: counter("sandbox_network_connections_total", "Connections asked for", "verdict"),
+    networkBytes: counter("sandbox_network_bytes_total", "Bytes to and from other hosts", "direction"),
+    sandboxNetwork: gauge(
+      "sandbox_network_usage_bytes",
+      "Bytes that a running sandbox has sent and received",
+      "sandbox_id",
+      "direction",
+    ),
     alerts: counter("sandbox_resource_alerts_total", "Sandboxes that came near a limit", "resource"),
   };
 }

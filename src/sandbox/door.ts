@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type Duplex, pipeline } from "node:stream";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { ERROR_CODES, type ErrorCode, SandboxError, systemCode, toSandboxError } from "../errors.js";
@@ -83,14 +83,15 @@ export async function knock(stateDir: string, session: string, request: DoorRequ
   );
 }
 
-/** The same of every process that runs the session; resolves to how many there were. */
+/** The same of every other process that runs the session; resolves to how many there were. */
 export async function knockEverywhere(
   stateDir: string,
   session: string,
   request: DoorRequest,
 ): Promise<number> {
   let count = 0;
-  for (const path of doorsOf(stateDir, session)) {
+  const own = labelFor("");
+  for (const path of doorsOf(stateDir, session).filter((each) => !basename(each).startsWith(own))) {
     try {
       (await ask(path, request)).destroy();
       count++;
@@ -99,6 +100,11 @@ export async function knockEverywhere(
     }
   }
   return count;
+}
+
+/** True when some process lets others reach the session. */
+export function hasDoor(stateDir: string, session: string): boolean {
+  return doorsOf(stateDir, session).length > 0;
 }
 
 /** Removes the doors of processes that were killed; resolves to how many. */

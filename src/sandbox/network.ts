@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { EgressTotals } from "../egress/events.js";
-import type { EgressRules } from "../egress/rules.js";
+import type { EgressRules, RuleSets } from "../egress/rules.js";
 import { SandboxError } from "../errors.js";
 import type { Runner } from "../wire/runner.js";
 import { type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
@@ -18,10 +18,9 @@ export interface NetworkInit {
 
 /** The part of `Egress` that a sandbox needs. */
 export interface Egress {
-  readonly environment: Readonly<Record<string, string>>;
   readonly totals: EgressTotals;
   accept(stream: Duplex): void;
-  update(rules: EgressRules): void;
+  update(rules: RuleSets): void;
   enter(rules: EgressRules): () => void;
   takeDenials(): readonly string[];
   close(): void;
@@ -29,6 +28,8 @@ export interface Egress {
 
 export interface WayOut {
   readonly egress: Egress;
+  /** What programs inside need to find it. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Certificates that programs inside trust, and where they look for them. */
   readonly certificates?: { readonly path: string; readonly text: string };
 }
@@ -48,8 +49,8 @@ export class SandboxNetwork {
   readonly #runner: Runner;
   readonly #init: NetworkInit;
   readonly #ports = new Set<OpenPort>();
-  #opening: Promise<Egress> | undefined;
-  #egress: Egress | undefined;
+  #opening: Promise<WayOut> | undefined;
+  #wayOut: WayOut | undefined;
   #closed = false;
 
   constructor(runner: Runner, init: NetworkInit = { ports: false }) {
@@ -59,25 +60,34 @@ export class SandboxNetwork {
 
   /** What programs inside need in their environment to find the way out. */
   get environment(): Readonly<Record<string, string>> {
-    return this.#egress?.environment ?? {};
+    return this.#wayOut?.environment ?? {};
   }
 
   /** Bytes that went out and came in since the sandbox started. */
   get totals(): EgressTotals {
-    return this.#egress?.totals ?? NOTHING;
+    return this.#wayOut?.egress.totals ?? NOTHING;
+  }
+
+  get isOpen(): boolean {
+    return this.#wayOut !== undefined;
+  }
+
+  /** Opens the way out, for whatever its rules allow. Idempotent. */
+  async open(): Promise<void> {
+    await this.#open();
   }
 
   /**
    * Changes what this sandbox may reach, from now on: connections that are no longer allowed are closed. Rules that a
    * policy sets for a call hold as well.
    */
-  async setRules(rules: EgressRules): Promise<void> {
-    (await this.#open()).update(rules);
+  async setRules(rules: RuleSets): Promise<void> {
+    (await this.#open()).egress.update(rules);
   }
 
   /** Adds a call's own rules until the function returned is called; what every set allows can be reached. */
   async enter(rules: EgressRules): Promise<() => void> {
-    return (await this.#open()).enter(rules);
+    return (await this.#open()).egress.enter(rules);
   }
 
   /** Opens a port inside on this host's loopback. */
@@ -107,12 +117,12 @@ export class SandboxNetwork {
   measure(): () => NetworkUse | undefined {
     const before = this.totals;
     return () => {
-      if (this.#egress === undefined) return undefined;
+      if (this.#wayOut === undefined) return undefined;
       const { bytesSent, bytesReceived } = this.totals;
       return {
         bytesSent: bytesSent - before.bytesSent,
         bytesReceived: bytesReceived - before.bytesReceived,
-        denied: this.#egress.takeDenials(),
+        denied: this.#wayOut.egress.takeDenials(),
       };
     };
   }
@@ -120,11 +130,11 @@ export class SandboxNetwork {
   /** Ends every connection in both directions. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#egress?.close();
+    this.#wayOut?.egress.close();
     await Promise.all([...this.#ports].map((port) => port.close()));
   }
 
-  #open(): Promise<Egress> {
+  #open(): Promise<WayOut> {
     this.#opening ??= this.#start().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
@@ -132,7 +142,7 @@ export class SandboxNetwork {
     return this.#opening;
   }
 
-  async #start(): Promise<Egress> {
+  async #start(): Promise<WayOut> {
     const { open } = this.#init;
     if (open === undefined) {
       throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
@@ -140,7 +150,8 @@ export class SandboxNetwork {
       });
     }
     this.#assertOpen();
-    const { egress, certificates } = await open();
+    const wayOut = await open();
+    const { egress, certificates } = wayOut;
     try {
       if (certificates !== undefined)
         await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
@@ -150,8 +161,8 @@ export class SandboxNetwork {
       egress.close();
       throw error;
     }
-    this.#egress = egress;
-    return egress;
+    this.#wayOut = wayOut;
+    return wayOut;
   }
 
   #assertOpen(): void {

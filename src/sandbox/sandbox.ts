@@ -149,7 +149,10 @@ export class Sandbox {
 
   /** What everything inside uses now, counted from outside; undefined: this backend cannot tell, or it has ended. */
   async usage(): Promise<ResourceUsage | undefined> {
-    return this.#instance.usage?.();
+    const usage = await this.#instance.usage?.();
+    if (usage === undefined || !this.network.isOpen) return usage;
+    const { bytesSent, bytesReceived } = this.network.totals;
+    return { ...usage, networkSentBytes: bytesSent, networkReceivedBytes: bytesReceived };
   }
 
   /** Runs a command; arguments are passed as they are, without a shell. */

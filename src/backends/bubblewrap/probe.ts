@@ -33,7 +33,7 @@ export function findMke2fs(): string | undefined {
 export function capabilitiesOf(facts: HostFacts): Capabilities {
   return {
     isolates: true,
-    network: "none",
+    network: "per-host",
     memoryLimit: facts.cgroups?.directories.has("memory") ?? false,
     cpuLimit: facts.cgroups?.directories.has("cpu") ?? false,
     pidsLimit: true,

@@ -6,7 +6,7 @@ import { callerOf, openGuardedManager } from "../open-guards.js";
 import { readConfig } from "../open-sandbox.js";
 import type { ShellOptions } from "../options.js";
 import { stderr } from "../output.js";
-import { endLine } from "../result-text.js";
+import { closingLines } from "../result-text.js";
 
 /** `skerry shell`: our terminal becomes one inside. */
 export async function shell(argv: readonly string[], options: ShellOptions): Promise<number> {
@@ -29,6 +29,6 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
     signal: interrupt.signal,
   });
   const result = await attachTerminal(terminal);
-  if (result.reason !== "exited") await stderr.write(`skerry: ${endLine(result)}\n`);
+  for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
   return interrupt.status ?? exitStatusOf(result);
 }

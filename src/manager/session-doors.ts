@@ -1,0 +1,91 @@
+import type { Duplex } from "node:stream";
+import { SandboxError } from "../errors.js";
+import { type Door, hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "../sandbox/door.js";
+import { type OpenPort, type OpenPortOptions, openPort } from "../sandbox/open-port.js";
+import type { Sandbox } from "../sandbox/sandbox.js";
+import type { EgressChange, WaysOut } from "./ways-out.js";
+
+export interface SessionDoorsOptions {
+  readonly stateDir: string;
+  readonly waysOut: WaysOut;
+  /** Sessions of this process can be reached from others of this user. */
+  readonly areOpen: boolean;
+  /** Ports inside may be opened on this host. */
+  readonly ports: boolean;
+  /** The session's sandbox, if it runs here. */
+  readonly find: (session: string) => Sandbox | undefined;
+}
+
+/** The ways into sessions that run, here or in another process of this user: ports, and changes of their rules. */
+export class SessionDoors {
+  readonly #options: SessionDoorsOptions;
+  readonly #ports = new Set<OpenPort>();
+  readonly #doors = new Set<Promise<Door | undefined>>();
+
+  constructor(options: SessionDoorsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens a door to a sandbox that has started; the function returned closes it. */
+  open(sandbox: Sandbox): () => void {
+    const { stateDir, waysOut, areOpen } = this.#options;
+    if (!areOpen) return () => undefined;
+    const keeper = {
+      connect: (port: number) => sandbox.network.connect(port),
+      changeEgress: (change: EgressChange) => waysOut.change(sandbox, change),
+    };
+    // A session that nobody else can reach still does its work.
+    const door = openDoor(stateDir, sandbox.sessionId, keeper).catch(() => undefined);
+    this.#doors.add(door);
+    return () => {
+      void door.then(async (opened) => {
+        await opened?.close();
+        this.#doors.delete(door);
+      });
+    };
+  }
+
+  /** Opens a session's port on this host's loopback; whoever runs the session is found anew for every connection. */
+  async openPort(session: string, port: number, options: OpenPortOptions): Promise<OpenPort> {
+    if (!this.#options.ports) {
+      throw new SandboxError("UNSUPPORTED", "Ports of a sandbox are not opened unless that is asked for", {
+        hint: "Set sandbox.network.allowLocalBinding to true.",
+      });
+    }
+    const opened = await openPort((wanted) => this.#connect(session, wanted), port, options);
+    this.#ports.add(opened);
+    void opened.closed.then(() => this.#ports.delete(opened));
+    return opened;
+  }
+
+  /** Changes what a session may reach, in every process that runs it; resolves to how many do. */
+  async changeEgress(session: string, change: EgressChange): Promise<number> {
+    const here = this.#options.find(session);
+    if (here !== undefined) await this.#options.waysOut.change(here, change);
+    const ask = { ask: "change-egress", allow: change.allow, deny: change.deny } as const;
+    const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask);
+    return elsewhere + (here === undefined ? 0 : 1);
+  }
+
+  /** True when the session runs here, or in another process that opens its doors. */
+  isRunning(session: string): boolean {
+    return this.#options.find(session) !== undefined || hasDoor(this.#options.stateDir, session);
+  }
+
+  reap(): number {
+    return reapDoors(this.#options.stateDir);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([
+      ...[...this.#ports].map((port) => port.close()),
+      ...[...this.#doors].map(async (door) => (await door)?.close()),
+    ]);
+  }
+
+  async #connect(session: string, port: number): Promise<Duplex> {
+    const here = this.#options.find(session);
+    if (here !== undefined) return here.network.connect(port);
+    return knock(this.#options.stateDir, session, { ask: "connect", port });
+  }
+}

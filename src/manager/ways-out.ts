@@ -1,0 +1,258 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import type { AuditLogger } from "../audit/index.js";
+import type { Capabilities } from "../backends/backend.js";
+import { type Config, expandHome } from "../config/index.js";
+import type { EgressEvent } from "../egress/events.js";
+import { egressRulesOf, egressRulesOfDomains, joinRules } from "../egress/from-config.js";
+import { egressRulesOfDecision } from "../egress/from-policy.js";
+import { checkSecretHosts, loadSecrets } from "../egress/load-secrets.js";
+import type { EgressRules } from "../egress/rules.js";
+import type { Secret } from "../egress/secret.js";
+import { SandboxError, systemCode, toSandboxError } from "../errors.js";
+import type { Metrics } from "../metrics/index.js";
+import type { Decision } from "../policy/index.js";
+import type { NetworkInit, WayOut } from "../sandbox/network.js";
+import type { Sandbox } from "../sandbox/sandbox.js";
+
+/** Where programs inside find the certificates that they trust. */
+const CERTIFICATES = "/tmp/.skerry/certificates.pem";
+
+export interface WaysOutOptions {
+  readonly config: Config["sandbox"];
+  readonly stateDir: string;
+  /** Besides the configuration's. */
+  readonly rules: EgressRules | undefined;
+  /** Besides the configuration's. */
+  readonly secrets: readonly Secret[];
+  /** A policy decides for every call what it may reach. */
+  readonly isDecidedPerCall: boolean;
+  readonly audit: AuditLogger | undefined;
+  readonly metrics: Metrics | undefined;
+}
+
+/** Which sandbox asks. */
+export interface Traveller {
+  readonly sandboxId: string;
+  readonly sessionId: string;
+  readonly backend: string;
+  readonly guestRuntime: string;
+}
+
+/** Hosts that a running session may reach besides, or no longer. */
+export interface EgressChange {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}
+
+/** Everything that sandboxes of one manager may reach, and what is remembered of it. */
+export class WaysOut {
+  readonly #options: WaysOutOptions;
+  /** What holds for every sandbox. */
+  readonly #rules: EgressRules;
+  #secrets: readonly Secret[] | undefined;
+  readonly #changes = new WeakMap<Sandbox, EgressChange>();
+
+  constructor(options: WaysOutOptions) {
+    this.#options = options;
+    const { config, rules } = options;
+    const configured = egressRulesOf(config.network);
+    this.#rules = rules === undefined ? configured : joinRules(configured, rules);
+  }
+
+  /** Some host may be reached without anybody deciding about it. */
+  get isOpen(): boolean {
+    return allowsSomething(this.#rules);
+  }
+
+  /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
+  get opensAtStart(): boolean {
+    return this.isOpen || (this.hasSecrets && !this.#options.isDecidedPerCall);
+  }
+
+  get denies(): boolean {
+    const { deniedDomains, deniedIps, deniedPorts } = this.#rules;
+    return deniedDomains.length + deniedIps.length + deniedPorts.length > 0;
+  }
+
+  get hasSecrets(): boolean {
+    const { config, secrets } = this.#options;
+    return secrets.length + Object.keys(config.secrets).length > 0;
+  }
+
+  /** The network of a sandbox that starts. */
+  networkFor(traveller: Traveller, { network }: Capabilities): NetworkInit {
+    return {
+      ports: this.#options.config.network.allowLocalBinding,
+      ...(network === "per-host" && { open: () => this.#open(traveller) }),
+    };
+  }
+
+  /** Lets a call out as far as its decision says; the function returned ends that. */
+  async enter(sandbox: Sandbox, decision: Decision | undefined): Promise<() => void> {
+    if (decision === undefined) return () => undefined;
+    const rules = egressRulesOfDecision(decision.network);
+    if (rules !== undefined) {
+      this.#requireGivenSecrets(rules);
+      return sandbox.network.enter(rules);
+    }
+    // Whoever asks is told which rule says no; where there is no way out, there is nobody to ask.
+    return sandbox.network.isOpen ? sandbox.network.enter(nothing(decision)) : () => undefined;
+  }
+
+  /** Changes what a running sandbox may reach. */
+  async change(sandbox: Sandbox, { allow, deny }: EgressChange): Promise<void> {
+    if (this.#options.isDecidedPerCall && allow.length > 0) {
+      throw new SandboxError("POLICY_DENIED", "A policy decides what this session may reach", {
+        hint: "Add the host to the policy's network block.",
+      });
+    }
+    egressRulesOfDomains(allow, "egress allow");
+    const known = this.#changes.get(sandbox) ?? { allow: [], deny: [] };
+    const others = (list: readonly string[]) => list.filter((each) => ![...allow, ...deny].includes(each));
+    this.#changes.set(sandbox, {
+      allow: [...others(known.allow), ...allow],
+      deny: [...others(known.deny), ...deny],
+    });
+    await sandbox.network.setRules(this.#rulesOf(sandbox));
+  }
+
+  /** What a sandbox may reach whoever calls. */
+  #rulesOf(sandbox: Sandbox | undefined): EgressRules {
+    const { allow, deny } = (sandbox && this.#changes.get(sandbox)) ?? { allow: [], deny: [] };
+    const rules = joinRules(this.#rules, {
+      ...egressRulesOfDomains(allow, "egress allow"),
+      deniedDomains: deny.map((value) => ({ value, rule: `egress deny ${value}` })),
+    });
+    // Where a policy decides, a configuration that allows nothing has nothing to say but what it denies.
+    return this.#options.isDecidedPerCall && !allowsSomething(rules) ? { ...rules, deniesOnly: true } : rules;
+  }
+
+  async #open(traveller: Traveller): Promise<WayOut> {
+    const { config, isDecidedPerCall } = this.#options;
+    const rules = this.#rulesOf(undefined);
+    if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
+    const [{ Egress }, edge] = await Promise.all([
+      import("../egress/egress.js"),
+      this.hasSecrets ? this.#openSecrets() : undefined,
+    ]);
+    const { connections, bytes, idleMs } = config.network.limits;
+    const egress = new Egress({
+      rules,
+      limits: { maxConnections: connections, idleMs, ...(bytes !== undefined && { maxBytes: bytes }) },
+      guestRuntime: traveller.guestRuntime,
+      ...(edge !== undefined && { secrets: edge.secrets, caPath: edge.certificates.path }),
+      ...(config.network.upstreamCa !== undefined && { upstreamCa: readCa(config.network.upstreamCa) }),
+      onEvent: (event) => this.#remember(traveller, event),
+    });
+    return {
+      egress,
+      environment: { ...egress.environment, ...edge?.secrets.placeholders() },
+      ...(edge !== undefined && { certificates: edge.certificates }),
+    };
+  }
+
+  /** New placeholders for every sandbox; one authority for all. */
+  async #openSecrets() {
+    const { stateDir, config } = this.#options;
+    const [{ SecretSet }, { openAuthority }, { createCaBundle }] = await Promise.all([
+      import("../egress/secrets.js"),
+      import("../egress/authority.js"),
+      import("../egress/ca-bundle.js"),
+    ]);
+    const authority = await openAuthority(stateDir);
+    const more = config.network.upstreamCa === undefined ? [] : [readCa(config.network.upstreamCa)];
+    return {
+      secrets: new SecretSet(this.#allSecrets(), authority),
+      certificates: { path: CERTIFICATES, text: [createCaBundle(authority.certificate), ...more].join("\n") },
+    };
+  }
+
+  /** Read when they are first needed: most commands of a configuration with secrets run no sandbox. */
+  #allSecrets(): readonly Secret[] {
+    const { config, secrets } = this.#options;
+    this.#secrets ??= [...loadSecrets(config.secrets, process.env), ...secrets];
+    return this.#secrets;
+  }
+
+  /** A secret that the caller gave and the policy keeps from its host is a mistake; the configuration's are for all. */
+  #requireGivenSecrets(rules: EgressRules): void {
+    const given = this.#options.secrets.filter(({ origin }) => origin.code === "INVALID_ARGUMENT");
+    try {
+      checkSecretHosts(given, rules);
+    } catch (error) {
+      throw new SandboxError("POLICY_DENIED", toSandboxError(error).message, {
+        hint: "Add the host to the policy's network block, or leave the secret out.",
+        cause: error,
+      });
+    }
+  }
+
+  #remember({ sandboxId, sessionId, backend }: Traveller, event: EgressEvent): void {
+    const { audit, metrics } = this.#options;
+    const { verdict, rule, why, bytesSent, bytesReceived } = event;
+    if (verdict === "denied") metrics?.recordViolation({ tool: "network", reason: "domain" });
+    metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
+    const result = ({ allowed: "success", denied: "denied", failed: "failure" } as const)[verdict];
+    audit
+      ?.log({
+        eventType: "network",
+        sandboxId,
+        sessionId,
+        backend,
+        result,
+        policyRule: rule,
+        error: verdict === "allowed" ? null : why,
+        networkBytesSent: bytesSent,
+        networkBytesRecv: bytesReceived,
+        details: detailsOf(event),
+      })
+      .catch((error: unknown) => {
+        process.emitWarning(`A connection could not be audited: ${String(error)}`);
+      });
+  }
+}
+
+function detailsOf({ via, host, port, address, method, path, durationMs, count, secrets }: EgressEvent) {
+  return {
+    via,
+    host,
+    port,
+    ...(address !== undefined && { address }),
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    duration_ms: Math.round(durationMs),
+    ...(count !== undefined && { count }),
+    ...(secrets !== undefined && secrets.length > 0 && { secrets: secrets.join(", ") }),
+  };
+}
+
+function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
+  return allowedDomains.length + allowedIps.length + requests.length > 0;
+}
+
+/** A policy that grants no network, for those who ask all the same. */
+function nothing({ settingRules, rule }: Decision): EgressRules {
+  const { path, line, source } = settingRules.network_access?.rule ?? rule;
+  return {
+    allowedDomains: [],
+    deniedDomains: [],
+    allowedIps: [],
+    deniedIps: [],
+    deniedPorts: [],
+    requests: [],
+    origin: `${basename(source)}: ${path} (line ${line})`,
+  };
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(expandHome(path), "utf8");
+  } catch (error) {
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `sandbox.network.upstreamCa cannot be read (${systemCode(error) ?? "unknown error"})`,
+      { hint: "Give a file of certificates in PEM.", cause: error },
+    );
+  }
+}
