@@ -49,6 +49,8 @@ export { ERROR_CODES, type ErrorCode, SandboxError } from "./errors.js";
 export {
   type Diagnosis,
   diagnose,
+  type ExplainOptions,
+  type Explanation,
   type GetSandboxOptions,
   type GuardedTerminal,
   HostFile,

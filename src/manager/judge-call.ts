@@ -1,4 +1,11 @@
-import type { Decision, PolicyLimits, PolicyRequest, Verdict, ViolationReason } from "../policy/index.js";
+import type {
+  Decision,
+  Policy,
+  PolicyLimits,
+  PolicyRequest,
+  Verdict,
+  ViolationReason,
+} from "../policy/index.js";
 import type { RiskAssessment, SecurityMode } from "../risk/index.js";
 import { RISK_LEVELS, type RiskLevel } from "../risk/levels.js";
 import { visible } from "../visible.js";
@@ -26,6 +33,8 @@ export interface JudgeOptions {
   readonly onDecision?: (decision: Decision | undefined) => void;
   /** Ends the wait for an input that does not come. */
   readonly signal?: AbortSignal | undefined;
+  /** Files besides the call's own. */
+  readonly paths?: PolicyRequest["paths"];
 }
 
 /** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
@@ -33,24 +42,20 @@ export async function judgeCall(
   call: CheckedCall,
   { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
   /** `onDecision` is told as soon as the policy has spoken. */
-  { onDecision = () => undefined, signal = call.signal }: JudgeOptions = {},
+  { onDecision = () => undefined, signal = call.signal, paths = [] }: JudgeOptions = {},
 ): Promise<Judgement> {
-  const roles = policy?.policy.roles;
-  if (call.role === undefined && roles !== undefined && roles.size > 0) {
-    // Leaving the role out must not be a way around the rules of every role.
-    const names = [...roles.keys()].slice(0, 20).join(", ");
-    const why = visible(`denied: the policy has roles, and the call names none (${names})`);
-    return deny(undefined, undefined, own, why, "role");
-  }
+  const nameless = policy === undefined ? undefined : missingRole(policy.policy, call.role);
+  if (nameless !== undefined) return deny(undefined, undefined, own, nameless, "role");
   let parts = partsOf(call);
-  let decision = await policy?.decide(requestOf(call, parts));
+  const decide = () => policy?.decide(requestOf(call, parts, paths));
+  let decision = await decide();
   const unread = streamsOf(call).filter(({ head }) => head === undefined);
   if (unread.length > 0 && decision?.verdict !== "deny") {
     // What is denied by its name is not even opened; the rest is decided about with what is in it.
     onDecision(decision);
     for (const input of unread) await input.look(signal);
     parts = partsOf(call);
-    decision = await policy?.decide(requestOf(call, parts));
+    decision = await decide();
   }
   onDecision(decision);
   const securityMode = stricterMode(own, decision?.securityMode);
@@ -65,6 +70,14 @@ export async function judgeCall(
   }
   const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
   return { verdict: asks ? "confirm" : "allow", plan: planOf(decision, risk, securityMode) };
+}
+
+/** Why a call must name a role; undefined: it does, or need not. */
+export function missingRole({ roles }: Policy, role: string | undefined): string | undefined {
+  // Leaving the role out must not be a way around the rules of every role.
+  if (role !== undefined || roles.size === 0) return undefined;
+  const names = [...roles.keys()].slice(0, 20).join(", ");
+  return visible(`denied: the policy has roles, and the call names none (${names})`);
 }
 
 function deny(
@@ -105,8 +118,13 @@ async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> 
 }
 
 /** What a policy is asked about a call. */
-export function requestOf(call: CheckedCall, [main, ...scripts]: readonly CallPart[]): PolicyRequest {
+function requestOf(
+  call: CheckedCall,
+  [main, ...scripts]: readonly CallPart[],
+  more: NonNullable<PolicyRequest["paths"]>,
+): PolicyRequest {
   const paths = [
+    ...more,
     ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
     ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
   ];

@@ -37,7 +37,7 @@ export async function routeCall(
 }
 
 /** What the code asks for; where nobody looked at it, whatever the manager has. */
-function requiredIsolation({ risk, securityMode }: Plan): Isolation {
+export function requiredIsolation({ risk, securityMode }: Plan): Isolation {
   return risk === undefined || securityMode === undefined ? "none" : getRequiredSandbox(risk, securityMode);
 }
 
