@@ -17,7 +17,7 @@ const HEAD_START_MS = 250;
 export function dial(addresses: readonly string[], port: number, options: DialOptions): Promise<Socket> {
   const { connectMs, signal } = options;
   if (addresses.length === 0 || addresses.some((address) => isIP(address) === 0)) {
-    throw new SandboxError("INTERNAL", "only addresses are dialled");
+    return Promise.reject(new SandboxError("INTERNAL", "only addresses are dialled"));
   }
   return new Promise((resolve, reject) => {
     const attempts = new Set<Socket>();

@@ -2,8 +2,10 @@
 const DOTS = /^\.{1,2}(?:;|$)/;
 /** A percent sign that was itself encoded: some servers decode twice. */
 const TWICE = /%25[\da-f]{2}/i;
+/** What a request target has to encode. */
+const RAW = /[^\x21-\x7e]|#/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to be found
-const FOREIGN = /[\x00-\x20\x7f\\#]/;
+const FOREIGN = /[\x00-\x1f\x7f\\]/;
 
 /**
  * The path of a request target as every server reads it: decoded, without its query. Undefined: servers disagree about it
@@ -11,7 +13,7 @@ const FOREIGN = /[\x00-\x20\x7f\\#]/;
  */
 export function readPath(target: string): string | undefined {
   const raw = target.split("?", 1)[0]!;
-  if (!raw.startsWith("/") || TWICE.test(raw) || /%2f/i.test(raw)) return undefined;
+  if (!raw.startsWith("/") || RAW.test(raw) || TWICE.test(raw) || /%2f/i.test(raw)) return undefined;
   const path = decoded(raw);
   if (path === undefined || FOREIGN.test(path) || path.includes("//")) return undefined;
   const segments = path.split("/");
