@@ -45,6 +45,15 @@ export {
   RemoteConfirmationService,
   TerminalConfirmationService,
 } from "./confirmation/index.js";
+export {
+  allowDomains,
+  Egress,
+  type EgressEvent,
+  type EgressOptions,
+  type EgressRules,
+  Secret,
+  type SecretOptions,
+} from "./egress/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./errors.js";
 export {
   type Diagnosis,
@@ -108,11 +117,15 @@ export {
   type ExecutionResult,
   type Language,
   languageNames,
+  type NetworkUse,
+  type OpenPort,
+  type OpenPortOptions,
   REASONS,
   type Reason,
   type RunCodeOptions,
   Sandbox,
   SandboxFiles,
+  SandboxNetwork,
   type Terminal,
   type TerminalOptions,
 } from "./sandbox/index.js";

@@ -1,12 +1,11 @@
 import type { Duplex } from "node:stream";
+import type { Egress } from "../egress/egress.js";
+import { EGRESS_PORT } from "../egress/environment.js";
 import type { EgressTotals } from "../egress/events.js";
 import type { EgressRules, RuleSets } from "../egress/rules.js";
 import { SandboxError } from "../errors.js";
 import type { Runner } from "../wire/runner.js";
 import { type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
-
-/** Where the proxy listens inside. */
-export const PROXY_PORT = 3128;
 
 /** What opens a sandbox's way out, on its first use. */
 export interface NetworkInit {
@@ -14,16 +13,6 @@ export interface NetworkInit {
   readonly open?: () => Promise<WayOut>;
   /** Ports inside may be opened on this host. */
   readonly ports: boolean;
-}
-
-/** The part of `Egress` that a sandbox needs. */
-export interface Egress {
-  readonly totals: EgressTotals;
-  accept(stream: Duplex): void;
-  update(rules: RuleSets): void;
-  enter(rules: EgressRules): () => void;
-  takeDenials(): readonly string[];
-  close(): void;
 }
 
 export interface WayOut {
@@ -155,7 +144,7 @@ export class SandboxNetwork {
     try {
       if (certificates !== undefined)
         await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
-      await this.#runner.listen(PROXY_PORT, (stream) => egress.accept(stream));
+      await this.#runner.listen(EGRESS_PORT, (stream) => egress.accept(stream));
       this.#assertOpen();
     } catch (error) {
       egress.close();
