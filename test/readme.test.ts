@@ -42,6 +42,8 @@ const DOCUMENTS = [
   "docs/policy.md",
   "docs/risk.md",
   "docs/audit.md",
+  "docs/network.md",
+  "docs/secrets.md",
   "examples/README.md",
 ] as const;
 const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
@@ -380,6 +382,9 @@ function anchorsOf(document: string): string[] {
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^(npm|npx|node) /, "sets up or tests this repository"],
   [/^\.\/skerry shell/, "needs a terminal"],
+  [/^\.\/skerry port/, "ends with Ctrl-C"],
+  [/^\.\/skerry egress (allow|deny)/, "needs a session that runs"],
+  [/(pip install|examples\/fetch\.py|api\.github\.com)/, "needs the Internet"],
   [/^\.\/skerry bench/, "takes minutes"],
   [/^\.\/skerry doctor --fix/, "changes the host"],
 ];
