@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { domainToASCII } from "node:url";
 import type { Items } from "./policy.js";
 
 /** Ends in a `*`: `10.*`. */
@@ -14,7 +15,9 @@ export function matchingDomain<Rule extends { readonly value: string }>(
   name: string,
   use: "allow" | "deny",
 ): Rule | undefined {
-  const canonical = name.toLowerCase().replace(/\.$/, "");
+  // Fullwidth letters and the like spell the same name.
+  const ascii = /^[^:]*[^\0-\x7f][^:]*$/.test(name) ? domainToASCII(name) : name;
+  const canonical = ascii.toLowerCase().replace(/\.$/, "");
   return items.find(({ value }) => {
     const pattern = value.toLowerCase();
     if (use === "allow" && OPEN_END.test(pattern) && isIP(canonical) === 0) return false;
