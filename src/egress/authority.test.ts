@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import {
@@ -16,7 +16,10 @@ import {
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text as streamText } from "node:stream/consumers";
 import { connect, TLSSocket } from "node:tls";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CertificateAuthority, openAuthority } from "./authority.js";
 import { createCaBundle } from "./ca-bundle.js";
@@ -90,6 +93,31 @@ describe("the authority of an installation", () => {
     const made = await Promise.all(Array.from({ length: 8 }, () => openAuthority(stateDir)));
     expect(new Set(made.map(({ certificate }) => certificate)).size).toBe(1);
     expect(readdirSync(join(stateDir, "egress")).sort()).toEqual(["ca.key", "ca.pem"]);
+  });
+
+  it("is one and the same for real processes, some of which are killed in the midst of it", async () => {
+    const program = join(stateDir, "open.cjs");
+    const source = fileURLToPath(new URL("authority.ts", import.meta.url));
+    await build({
+      stdin: {
+        contents: `import { openAuthority } from ${JSON.stringify(source)};
+          openAuthority(process.argv[2]).then(({ certificate }) => process.stdout.write(certificate));`,
+        resolveDir: stateDir,
+      },
+      ...{ outfile: program, bundle: true, format: "cjs", platform: "node", logLevel: "error" },
+    });
+    for (let round = 0; round < 3; round++) {
+      rmSync(join(stateDir, "egress"), { recursive: true, force: true });
+      const children = Array.from({ length: 6 }, (_, index) => {
+        const child = spawn(process.execPath, [program, stateDir], { stdio: ["ignore", "pipe", "inherit"] });
+        if (index < 2) setTimeout(() => child.kill("SIGKILL"), 150 + 60 * round + 30 * index);
+        return child;
+      });
+      const texts = await Promise.all(children.map(({ stdout }) => streamText(stdout!)));
+      const { certificate } = await openAuthority(stateDir);
+      expect(new Set(texts.filter((text) => text !== ""))).toEqual(new Set([certificate]));
+      expect(texts.slice(2)).not.toContain("");
+    }
   });
 
   it("is made although a process was killed while it did so", async () => {
