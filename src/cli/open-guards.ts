@@ -11,7 +11,7 @@ import { createManager, limitsOf } from "./open-sandbox.js";
 import type { ExecuteOptions, GuardOptions, SandboxOptions } from "./options.js";
 
 /** What a call passes through, as the command line and the configuration say; what is left out has no say. */
-export interface OpenGuards {
+interface OpenGuards {
   readonly policy?: Policy;
   readonly securityMode?: SecurityMode;
   readonly confirmation?: ConfirmationService;
@@ -66,7 +66,7 @@ export interface Caller {
 }
 
 /** Loads only the rooms that are needed: most runs have no policy and ask nobody. */
-export async function openGuards(config: Config, options: GuardOptions): Promise<OpenGuards> {
+async function openGuards(config: Config, options: GuardOptions): Promise<OpenGuards> {
   checkGuardOptions(config, options);
   const { sandbox } = config;
   const file = policyFileOf(config, options.policy);

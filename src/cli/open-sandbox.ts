@@ -47,12 +47,11 @@ export function openSandbox(
   manager: SandboxManager,
   options: SandboxOptions,
   signal: AbortSignal,
-  limits: Limits = limitsOf(options),
 ): Promise<Sandbox> {
   const { session } = options;
   return manager.getSandbox(session ?? `cli-${randomBytes(8).toString("hex")}`, {
     ephemeral: session === undefined,
-    limits,
+    limits: limitsOf(options),
     signal,
   });
 }

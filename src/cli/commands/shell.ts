@@ -19,7 +19,8 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
   using interrupt = new Interrupt();
   const config = await readConfig(options);
   await using guarded = await openGuardedManager(config, options);
-  const terminal = await guarded.manager.openTerminal({
+  // Over before the log is closed, also when our own terminal fails.
+  await using terminal = await guarded.manager.openTerminal({
     ...callerOf(config, options),
     ...sizeOf(stdout),
     sessionId: options.session,
