@@ -3,6 +3,8 @@ import type { EgressEvent } from "./events.js";
 const WINDOW_MS = 1000;
 /** Told one by one within a window; what comes beyond is told together at its end. */
 const MAX_TOLD = 100;
+/** Kinds that are kept apart within a window. */
+const MAX_KINDS = 120;
 const MAX_LINES = 20;
 const MAX_REMEMBERED_LINES = 1000;
 
@@ -58,7 +60,7 @@ export class EventMerger {
     if (this.#told < MAX_TOLD)
       return verdict === "allowed" ? undefined : JSON.stringify([verdict, via, host, port, rule, event.why]);
     const key = JSON.stringify([verdict, via, host, port, rule]);
-    return this.#window.has(key) || this.#window.size < 2 * MAX_TOLD ? key : verdict;
+    return this.#window.has(key) || this.#window.size < MAX_KINDS ? key : verdict;
   }
 }
 

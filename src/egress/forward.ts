@@ -235,7 +235,8 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       const shownHeaders = prepared.response?.headers(received) ?? received;
       const body = prepared.response?.body();
       response.sendDate = false;
-      const message = /^[\t\x20-\x7e]*$/.test(incoming.statusMessage ?? "") ? incoming.statusMessage : "";
+      const phrase = prepared.response?.text(incoming.statusMessage ?? "") ?? incoming.statusMessage ?? "";
+      const message = /^[\t\x20-\x7e]*$/.test(phrase) ? phrase : "";
       try {
         response.writeHead(incoming.statusCode ?? 502, message, shownHeaders.flat() as string[]);
       } catch (error) {

@@ -112,7 +112,7 @@ export class Passage implements Open {
       bytesSent,
       bytesReceived,
       durationMs: performance.now() - this.#start,
-      ...(this.#secrets.length > 0 && { secrets: this.#secrets }),
+      ...(this.#secrets.length > 0 && { secrets: [...this.#secrets] }),
     });
   }
 }

@@ -31,6 +31,9 @@ interface Client {
   pending: number;
   timer: NodeJS.Timeout | undefined;
   isInHead: boolean;
+  headBytes: number;
+  /** After our last word. */
+  readonly linger: () => void;
 }
 
 /** Speaks HTTP with programs inside: each request is parsed strictly, checked, and written anew. */
@@ -71,13 +74,15 @@ export class HttpProxy {
       pending: 0,
       timer: undefined,
       isInHead: true,
+      headBytes: 0,
+      linger: () => lingerThenDestroy(stream, LINGER_MS),
     };
     this.#clients.set(stream, client);
     stream.once("close", () => {
       clearTimeout(client.timer);
       client.link?.close();
     });
-    stream.once("finish", () => lingerThenDestroy(stream, LINGER_MS));
+    stream.once("finish", client.linger);
     this.#await(client, "head");
     this.#server.emit("connection", stream);
     stream.on("data", this.#onData);
@@ -85,9 +90,13 @@ export class HttpProxy {
 
   readonly #onData = (() => {
     const proxy = this;
-    return function onData(this: Duplex) {
+    return function onData(this: Duplex, chunk: Buffer) {
       const client = proxy.#clients.get(this);
-      if (client !== undefined && client.pending === 0 && !client.isInHead) proxy.#await(client, "head");
+      if (client === undefined || client.pending > 0) return;
+      if (!client.isInHead) proxy.#await(client, "head");
+      // The parser has read it by now, and asks for more. It counts names and values, and not how many there are.
+      client.headBytes += chunk.length;
+      if (client.headBytes > proxy.#options.limits.maxHeaderBytes) proxy.#complainAboutLength(this);
     };
   })();
 
@@ -96,6 +105,7 @@ export class HttpProxy {
     const { headMs, idleMs } = this.#options.limits;
     clearTimeout(client.timer);
     client.isInHead = what === "head";
+    client.headBytes = 0;
     if (what === "answer") return;
     client.timer = setTimeout(
       () => {
@@ -182,8 +192,7 @@ export class HttpProxy {
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const client = this.#clients.get(stream);
     if (client === undefined || client.pending > 0) return void stream.destroy();
-    this.#await(client, "answer");
-    stream.off("data", this.#onData);
+    this.#release(client);
     const { upgrade, "content-length": length, "transfer-encoding": encoding } = request.headers;
     if (
       upgrade?.toLowerCase() !== "websocket" ||
@@ -204,8 +213,7 @@ export class HttpProxy {
   #connect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const client = this.#clients.get(stream);
     if (client === undefined || client.pending > 0) return void stream.destroy();
-    this.#await(client, "answer");
-    stream.off("data", this.#onData);
+    this.#release(client);
     const refuse = (status: number, why: string) => {
       new Passage(this.#options.ledger, { via: "connect", host: shown(request.url ?? ""), port: 0 }).deny({
         ...refuseHost(this.#options.rules(), request.url ?? ""),
@@ -225,25 +233,37 @@ export class HttpProxy {
       }
     }
     client.link?.close();
-    stream.removeAllListeners("finish");
+    stream.off("finish", client.linger);
     if (head.length > 0) stream.unshift(head);
     this.#options.tunnel(stream, authority);
+  }
+
+  /** What the client sends from now on is no request. */
+  #release(client: Client): void {
+    this.#await(client, "answer");
+    client.stream.off("data", this.#onData);
+    this.#clients.delete(client.stream);
+  }
+
+  #complainAboutLength(stream: Duplex): void {
+    const why = `the headers are longer than ${this.#options.limits.maxHeaderBytes} bytes`;
+    this.#end(stream, rawAnswer(431, why));
   }
 
   /** Not HTTP as everyone reads it: the connection has no next request that could be found. */
   #complain(error: NodeJS.ErrnoException, stream: Duplex): void {
     if (error.code === "ECONNRESET" || !stream.writable) return void stream.destroy();
-    const isTooLong = error.code === "HPE_HEADER_OVERFLOW";
-    const why = isTooLong
-      ? `the headers are longer than ${this.#options.limits.maxHeaderBytes} bytes`
-      : "the request is not plain HTTP/1.1";
     const client = this.#clients.get(stream);
     // In the middle of another answer there is no place for this one.
     if (client !== undefined && client.pending > 0) return void stream.destroy();
-    this.#end(stream, rawAnswer(isTooLong ? 431 : 400, why));
+    if (error.code === "HPE_HEADER_OVERFLOW") return this.#complainAboutLength(stream);
+    this.#end(stream, rawAnswer(400, "the request is not plain HTTP/1.1"));
   }
 
   #end(stream: Duplex, last: Buffer): void {
+    const client = this.#clients.get(stream);
+    if (client !== undefined) this.#release(client);
+    stream.removeAllListeners("data");
     stream.end(last);
     stream.resume();
     lingerThenDestroy(stream, LINGER_MS);
