@@ -38,7 +38,10 @@ async function repeat(request: IncomingMessage, response: ServerResponse): Promi
     return;
   }
   const header = request.headers.authorization ?? "none";
-  response.writeHead(200, { "x-echo": header, location: `/?${encodeURIComponent(header)}` });
+  response.writeHead(200, `Seen ${request.headers["x-key"] ?? "nothing"}`, {
+    "x-echo": header,
+    location: `/?${encodeURIComponent(header)}`,
+  });
   for (const character of seen) response.write(character);
   response.end();
 }
@@ -100,6 +103,7 @@ describe("a real client, through egress, to a real host that repeats everything"
     expect(arrived).toContain(`\n\n${JSON.stringify({ key: VALUE })}`);
     expect(arrived).not.toContain(placeholder);
     expectNoValue(answer);
+    expect(answer.stdout).toContain(`HTTP/1.1 200 Seen ${placeholder}`);
     expect(answer.stdout).toContain(`x-echo: Basic ${basic}`);
     expect(answer.stdout).toContain(`X-Key\n${placeholder}`);
     await until(() => hosts.events.length === 1, "it is told");
