@@ -1,0 +1,239 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { waitUntil } from "../../src/testing/wait-until.js";
+import { EgressHosts } from "../setup/egress-hosts.js";
+import { requires } from "../setup/requires.js";
+import { createUser, type Ended, LAUNCHER, type User } from "./run-skerry.js";
+
+const SECRET = "the-value-that-nobody-may-see-7391";
+const HOST = "api.skerry.test";
+
+const hosts = new EgressHosts();
+const children: ChildProcess[] = [];
+let user: User;
+let port: number;
+/** What the host was told, a request each. */
+let heard: string[] = [];
+
+beforeAll(async () => {
+  user = createUser();
+  port = await hosts.https((request, response) => {
+    heard.push(`${request.method} ${request.url} ${request.headers.authorization ?? "-"}`);
+    // An answer that repeats everything it was told.
+    response.setHeader("x-echo", request.headers.authorization ?? "-");
+    response.end(`${JSON.stringify(request.headers)}\n`);
+  }, HOST);
+  writeFileSync(join(user.home, "hosts"), `127.0.0.1 localhost\n127.0.0.2 ${HOST} other.skerry.test\n`);
+  const network = { allowedIps: ["127.0.0.2/32"], allowedPorts: [port], upstreamCa: hosts.caPath };
+  writeFileSync(join(user.home, "config.json"), JSON.stringify({ sandbox: { network } }));
+});
+
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  heard = [];
+});
+
+afterAll(async () => {
+  await hosts.close();
+  user.remove();
+});
+
+/** Starts the command line in a place where the test's hosts have names. */
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const config = ["--config", join(user.home, "config.json")];
+  const script = 'mount --bind "$1" /etc/hosts && shift && exec "$@"';
+  const words = ["-c", script, "sh", join(user.home, "hosts"), LAUNCHER, ...config, ...args];
+  const child = spawn("unshare", ["--mount", "sh", ...words], {
+    cwd: user.home,
+    env: { ...user.environment, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  children.push(child);
+  const ended = Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once("close", resolve)),
+  ]).then(([stdout, stderr, status]): Ended => ({ status, stdout, stderr }));
+  return { child, ended };
+}
+
+const skerry = (args: readonly string[], env?: Readonly<Record<string, string>>) => start(args, env).ended;
+const filesBelow = (directory: string): string[] =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_000 }, () => {
+  it("reaches what --allow-domain names, and says in one line what it does not", async () => {
+    const fetched = await skerry([
+      ...["exec", "--allow-domain", HOST, "--session", "out", "--"],
+      ...["curl", "-sS", "--insecure", `https://${HOST}:${port}/there`],
+    ]);
+    expect(fetched).toMatchObject({ status: 0, stderr: "" });
+    expect(heard).toEqual(["GET /there -"]);
+    const refused = await skerry([
+      ...["exec", "--allow-domain", HOST, "--session", "out", "--"],
+      ...["curl", "-sS", "--insecure", `https://other.skerry.test:${port}/`],
+    ]);
+    expect(refused.status).not.toBe(0);
+    const lines = refused.stderr.trim().split("\n");
+    expect(lines.at(-1)).toBe(
+      "skerry: other.skerry.test is not allowed by rule sandbox.network.allowedDomains",
+    );
+
+    const log = await skerry(["egress", "log", "--session", "out", "--json"]);
+    expect(log.status).toBe(0);
+    const records = JSON.parse(log.stdout);
+    expect(records.map(({ result }: { result: string }) => result)).toEqual(["success", "denied"]);
+    expect(records[0]).toMatchObject({
+      policy_rule: `--allow-domain ${HOST}`,
+      details: { via: "connect", host: HOST, port, address: "127.0.0.2" },
+    });
+    expect(records[0].network_bytes_recv).toBeGreaterThan(500);
+  });
+
+  it("puts a secret in for its host, and the value is nowhere else", async () => {
+    const script = [
+      "env > env.txt",
+      `curl -sS -i -H "Authorization: Bearer $TOKEN" https://${HOST}:${port}/mine`,
+      `curl -sS -o /dev/null -w '%{http_code}\\n' -H "Authorization: Bearer $TOKEN" http://${HOST}:${port}/plain`,
+      `grep -rl "$NEEDLE" /workspace /tmp /proc/self/environ /proc/1/environ 2>/dev/null; true`,
+    ].join("\n");
+    const running = start(
+      [
+        ...["exec", "--allow-domain", HOST, "--secret", `TOKEN@${HOST}`, "--session", "secret"],
+        // In two halves: the search would find itself.
+        ...["--env", `HALF=${SECRET.slice(0, 20)}`, "--", "sh", "-c"],
+        `NEEDLE="$HALF${SECRET.slice(20)}"; export NEEDLE HALF; unset HALF\n${script}`,
+      ],
+      { TOKEN: SECRET },
+    );
+    const { status, stdout, stderr } = await running.ended;
+    expect({ status, heard }).toEqual({ status: 0, heard: [`GET /mine Bearer ${SECRET}`] });
+    // The host repeated it, in a header and in the body: both came in with the placeholder instead.
+    expect(stdout.match(/Bearer skerry_secret_TOKEN_/g)).toHaveLength(2);
+    expect(stdout).toMatch(/^403$/m);
+    for (const output of [stdout, stderr]) expect(output).not.toContain(SECRET);
+    const holding = filesBelow(user.home).filter((file) => readFileSync(file).includes(SECRET));
+    expect(holding).toEqual([]);
+    const log = await skerry(["egress", "log", "--session", "secret"]);
+    expect(log.stdout).toContain("/mine");
+    expect(log.stdout).toContain("denied");
+  });
+
+  it("refuses a secret that has no value, and one for a host that nothing allows", async () => {
+    const without = await skerry(["exec", "--allow-domain", HOST, "--secret", `TOKEN@${HOST}`, "--", "true"]);
+    expect(without.status).toBe(64);
+    const nowhere = await skerry(["exec", "--secret", `TOKEN@${HOST}`, "--", "true"], { TOKEN: SECRET });
+    expect(nowhere.status).toBe(64);
+    expect(nowhere.stderr).toContain(`hint: Add --allow-domain '${HOST}'`);
+    expect(nowhere.stderr).not.toContain(SECRET);
+  });
+
+  it.each(["*", "*.com", "https://example.com", "exa mple.com"])(
+    "refuses --allow-domain %s",
+    async (name) => {
+      const refused = await skerry(["exec", "--allow-domain", name, "--", "true"]);
+      expect(refused).toMatchObject({ status: 64, stdout: "" });
+      expect(refused.stderr).toMatch(/^skerry: --allow-domain .*\nhint: /);
+    },
+  );
+});
+
+requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, () => {
+  const ask = async (at: number) => {
+    const socket = connect(at, "127.0.0.1");
+    socket.write("GET / HTTP/1.0\r\n\r\n");
+    return text(socket);
+  };
+
+  /** The port outside, once the command line has told it. */
+  async function openPort(args: readonly string[]) {
+    const child = spawn(LAUNCHER, ["port", "--json", ...args], {
+      cwd: user.home,
+      env: user.environment,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    children.push(child);
+    let said = "";
+    child.stdout.on("data", (data: Buffer) => {
+      said += data.toString();
+    });
+    await waitUntil(() => said.includes("\n"), 30_000);
+    return { child, at: JSON.parse(said.split("\n")[0]!).port as number };
+  }
+
+  it("opens a port of a command, and of a session that another process runs", async () => {
+    const server = ["python3", "-u", "-m", "http.server", "8000", "--bind", "127.0.0.1"];
+    const first = await openPort(["--session", "web", "8000", "--", ...server]);
+    await waitUntil(async () => {
+      const answer = await ask(first.at).catch(() => "");
+      return answer.includes("Directory listing");
+    }, 30_000);
+    const second = await openPort(["--session", "web", "8000"]);
+    expect(await ask(second.at)).toContain("Directory listing");
+    expect(user.skerry(["sessions", "ls", "--json"]).stdout).toContain('"running":true');
+
+    for (const { child } of [second, first]) {
+      const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+      child.kill("SIGINT");
+      expect(await closed).toBe(130);
+    }
+    await expect(ask(first.at)).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    expect(readdirSync(join(user.home, "state/doors"))).toEqual([]);
+  });
+
+  it("says what to do about a session that does not run, and about numbers that are no ports", () => {
+    const idle = user.skerry(["port", "--session", "nobody", "8000"]);
+    expect(idle.status).toBe(69);
+    expect(idle.stderr).toContain("hint: Start a server in it: skerry port --session nobody 8000 -- COMMAND");
+    for (const wrong of ["0", "65536", "http"]) {
+      expect(user.skerry(["port", "--session", "nobody", wrong]).status).toBe(64);
+    }
+    expect(user.skerry(["port", "8000"]).stderr).toContain("--session");
+  });
+});
+
+requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeout: 60_000 }, () => {
+  it("change what a session of another process reaches", async () => {
+    const url = `https://${HOST}:${port}/again`;
+    const loop = `until curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo reached\nwhile curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo lost`;
+    const running = start(["exec", "--session", "live", "--", "sh", "-c", loop]);
+    let said = "";
+    running.child.stdout!.on("data", (data: Buffer) => {
+      said += data.toString();
+    });
+    const change = async (kind: string) => {
+      let ended: Ended | undefined;
+      await waitUntil(async () => {
+        ended = await skerry(["egress", kind, "--session", "live", HOST]);
+        return ended.status === 0;
+      }, 30_000);
+    };
+    await change("allow");
+    await waitUntil(() => said.includes("reached"), 20_000);
+    await change("deny");
+    await waitUntil(() => said.includes("lost"), 20_000);
+    expect((await running.ended).status).toBe(0);
+  });
+
+  it("say that there is nothing to change where the session does not run", () => {
+    const idle = user.skerry(["egress", "allow", "--session", "nobody", "x.example"]);
+    expect(idle.status).toBe(69);
+    expect(idle.stderr).toContain("does not run");
+  });
+});
+
+describe("skerry egress log", () => {
+  it("says where there is none", () => {
+    const other = createUser();
+    const { status, stderr } = other.skerry(["egress", "log"]);
+    expect([status, stderr.includes("there is no audit log yet")]).toEqual([66, true]);
+    other.remove();
+  });
+});
