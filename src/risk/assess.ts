@@ -1,4 +1,5 @@
 import { type Grammar, loadGrammar } from "../syntax/grammar.js";
+import { TooMuchWork, Work } from "../syntax/work.js";
 import { COMBINATIONS } from "./combinations.js";
 import {
   type Collector,
@@ -27,8 +28,11 @@ export interface RiskAssessment {
   readonly detectedPatterns: readonly string[];
 }
 
-/** More code than this is not looked into: a hostile text of this length takes the parser half a second. */
-export const MAX_CODE_LENGTH = 256 * 1024;
+/** More code than this is not looked into. */
+export const MAX_CODE_LENGTH = 128 * 1024;
+/** Work for one text and all that it holds. */
+const MAX_WORK = 16_000_000;
+const NODE_WORK = 60;
 const MAX_NESTED = 256;
 const MAX_NESTING = 5;
 const MAX_NESTED_CHARACTERS = 512 * 1024;
@@ -61,7 +65,11 @@ export async function assess(code: string, language: string): Promise<RiskAssess
   // No interpreter minds a byte order mark.
   else {
     const text = code.replace(/^\ufeff/, "");
-    parsed = await readAll({ language: known!, text, depth: 0, at: undefined }, collector);
+    parsed = await readAll(
+      { language: known!, text, depth: 0, at: undefined },
+      collector,
+      new Work(MAX_WORK),
+    );
   }
   combine(collector);
   return {
@@ -96,7 +104,7 @@ function obstacleOf(code: string): Match | undefined {
 }
 
 /** Reads a text and whatever it would run; resolves to whether the outermost text is a sentence of its language. */
-async function readAll(outermost: Task, collector: Collector): Promise<boolean> {
+async function readAll(outermost: Task, collector: Collector, work: Work): Promise<boolean> {
   const tasks = [outermost];
   const seen = new Set<string>();
   let parsed = true;
@@ -123,8 +131,16 @@ async function readAll(outermost: Task, collector: Collector): Promise<boolean> 
         tasks.push({ language, text, depth: task.depth + 1, at: { line, column } });
       },
     };
-    const whole = await read(task, report);
-    if (index === 0) parsed = whole;
+    try {
+      await work.pause();
+      const whole = await read(task, report, work);
+      if (index === 0) parsed = whole;
+    } catch (error) {
+      if (!(error instanceof TooMuchWork)) throw error;
+      add(TOO_MUCH_WORK, 0);
+      if (index === 0) parsed = false;
+      if (work.left <= 0) break;
+    }
   }
   return parsed;
 }
@@ -135,18 +151,25 @@ const TOO_MUCH_NESTED: Match = {
   why: "Runs more texts inside of texts than are looked into.",
 };
 
+const TOO_MUCH_WORK: Match = {
+  rule: "too-complex",
+  level: "high",
+  why: "Takes more work to read than is done for one text.",
+};
+
 const UNPARSABLE: Match = {
   rule: "unparsable",
   level: "medium",
   why: "Is not understood as this language, so something may be overlooked.",
 };
 
-async function read(task: Task, report: Report): Promise<boolean> {
+async function read(task: Task, report: Report, work: Work): Promise<boolean> {
   if (BIDI.test(task.text)) report.add(DISORDERED, task.text.search(BIDI));
   if (task.language === "bash") return readShell(task.text, report);
   const text = withPlainLines(task.text);
   if (task.language === "python") readCodingCookie(text, report);
-  const tree = await parse(task.language, text);
+  const tree = await parse(task.language, text, work);
+  await work.pause();
   if (tree.truncated) report.add(TOO_LONG, 0);
   if (tree.errorAt !== undefined && task.depth === 0) report.add(UNPARSABLE, tree.errorAt);
   if (task.language === "python") readPython(tree, report);
@@ -154,10 +177,13 @@ async function read(task: Task, report: Report): Promise<boolean> {
   return tree.errorAt === undefined && !tree.truncated;
 }
 
-async function parse(grammar: Grammar, text: string): Promise<FlatTree> {
-  const tree = (await loadGrammar(grammar)).parse(text);
+async function parse(grammar: Grammar, text: string, work: Work): Promise<FlatTree> {
+  const tree = (await loadGrammar(grammar)).parse(text, work);
   try {
-    return flatten(tree, text);
+    await work.pause();
+    const flat = flatten(tree, text);
+    work.spend(NODE_WORK * flat.size);
+    return flat;
   } finally {
     tree.delete();
   }

@@ -24,9 +24,9 @@ export interface Evaluator {
 const MAX_DEPTH = 250;
 const MAX_SUBSTITUTIONS = 8;
 /** Characters of all folded texts together. */
-const MAX_CHARACTERS = 8_000_000;
+const MAX_CHARACTERS = 2_000_000;
 /** Foldings, of which a program without tricks needs one per node. */
-const stepsFor = (size: number) => 400_000 + 4 * size;
+const stepsFor = (size: number) => 100_000 + 2 * size;
 
 export function createEvaluator(
   size: number,

@@ -4,6 +4,7 @@ import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
 import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
+import { TooMuchWork, Work } from "./work.js";
 
 /** One redirection of a command. */
 export interface ShellRedirect {
@@ -58,20 +59,27 @@ export const MAX_TEXT_LENGTH = MAX_SHELL_LENGTH;
 /** The longest program in another language. */
 export const MAX_CODE_LENGTH = 128 * 1024;
 
+/** Work for one text, in all of the texts and programs that it holds. */
+const MAX_TEXT_WORK = 4_000_000;
+/** The same for a program: others run between its parser's work and ours. */
+const MAX_CODE_WORK = 12_000_000;
+
 /** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
 export async function findCommands(text: string): Promise<ShellProgram> {
-  return look(text, MAX_TEXT_LENGTH, (walk, clean) => walk.start(clean, firstCall(0)));
+  return look(text, MAX_TEXT_LENGTH, MAX_TEXT_WORK, (walk, clean) => walk.start(clean, firstCall(0)));
 }
 
 /** The same for a command that is already split into words and that no shell reads. */
 export async function findCommandsOfArgv(argv: readonly string[]): Promise<ShellProgram> {
-  return look(argv.join(" "), MAX_CODE_LENGTH, (walk) => walk.runFields(firstCall(1), argv.map(plain), {}));
+  return look(argv.join(" "), MAX_CODE_LENGTH, MAX_TEXT_WORK, (walk) =>
+    walk.runFields(firstCall(1), argv.map(plain), {}),
+  );
 }
 
 /** Everything that the constant shell-outs of a program would run. Never rejects. */
 export async function findCommandsOfCode(code: string, language: CodeLanguage): Promise<ShellProgram> {
   if (language === "bash") return findCommands(code);
-  return look(code, MAX_CODE_LENGTH, (walk, clean) =>
+  return look(code, MAX_CODE_LENGTH, MAX_CODE_WORK, (walk, clean) =>
     walk.code.push({ language, code: clean, call: firstCall(1), whole: true }),
   );
 }
@@ -79,12 +87,14 @@ export async function findCommandsOfCode(code: string, language: CodeLanguage): 
 async function look(
   text: string,
   longest: number,
+  mostWork: number,
   start: (walk: ShellWalk, clean: string) => void,
 ): Promise<ShellProgram> {
   if (text.length > longest) return unread(`longer than ${longest / 1024} KiB, which is not looked into`);
   try {
-    return await lookInto(text, start);
-  } catch {
+    return await lookInto(text, new Work(mostWork), start);
+  } catch (error) {
+    if (error instanceof TooMuchWork) return unread(error.message);
     // A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read.
     return unread("cannot be looked into");
   }
@@ -92,13 +102,15 @@ async function look(
 
 async function lookInto(
   text: string,
+  work: Work,
   start: (walk: ShellWalk, clean: string) => void,
 ): Promise<ShellProgram> {
-  const walk = new ShellWalk(positionsOf(text));
+  const walk = new ShellWalk(positionsOf(text), work);
   // Shells leave NUL bytes out, so what they split is looked at in one piece.
   if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");
   start(walk, text.replaceAll("\0", ""));
   for (let next = walk.code.shift(); next !== undefined; next = walk.code.shift()) {
+    await work.pause();
     await runInlineCode(walk, next.language, next.code, next.call, next.whole);
     walk.finish();
   }

@@ -3,6 +3,7 @@ import { Environment } from "../shell/environment.js";
 import { isKnown, plain, UNKNOWN } from "../shell/fields.js";
 import type { ShellWalk } from "../shell/walk.js";
 import type { Call, InlineLanguage, Stdin } from "../shell/walker.js";
+import type { Work } from "../work.js";
 import { findAwkShellOuts } from "./awk.js";
 import { findJavaScriptShellOuts } from "./javascript.js";
 import { findPythonShellOuts } from "./python.js";
@@ -24,7 +25,7 @@ export async function runInlineCode(
     walk.problem(call.place, `code is nested deeper than ${MAX_DEPTH} levels`);
     return;
   }
-  const { found, problem } = await findShellOuts(language, code);
+  const { found, problem } = await findShellOuts(language, code, walk.work);
   // A program with unknown places has counted as unknown already.
   if (problem !== undefined && isKnown(code)) {
     const place = whole ? problem.at : call.place;
@@ -55,13 +56,13 @@ function runShellOut(walk: ShellWalk, language: InlineLanguage, found: ShellOut,
   }
 }
 
-async function findShellOuts(language: InlineLanguage, code: string): Promise<ShellOuts> {
+async function findShellOuts(language: InlineLanguage, code: string, work: Work): Promise<ShellOuts> {
   switch (language) {
     case "python":
-      return withTree("python", code, findPythonShellOuts);
+      return withTree("python", code, findPythonShellOuts, work);
     case "javascript":
     case "typescript":
-      return withTree(language, code, findJavaScriptShellOuts);
+      return withTree(language, code, findJavaScriptShellOuts, work);
     case "awk":
       return findAwkShellOuts(code);
     case "sed":
@@ -76,12 +77,14 @@ type Root = ReturnType<Awaited<ReturnType<typeof loadGrammar>>["parse"]>["rootNo
 async function withTree(
   language: "python" | "javascript" | "typescript",
   code: string,
-  find: (root: Root) => readonly ShellOut[],
+  find: (root: Root, work: Work) => readonly ShellOut[],
+  work: Work,
 ): Promise<ShellOuts> {
   const grammar = await loadGrammar(language);
-  const tree = grammar.parse(code);
+  const tree = grammar.parse(code, work);
   try {
-    const found = find(tree.rootNode);
+    await work.pause();
+    const found = work.during(grammar.meter, () => find(tree.rootNode, work));
     const wrong = tree.rootNode.hasError ? firstError(tree.rootNode) : undefined;
     return {
       found,

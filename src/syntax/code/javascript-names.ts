@@ -1,10 +1,14 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
+import type { Work } from "../work.js";
 import { stringOf } from "./javascript-values.js";
 
 const MAX_STEPS = 24;
+/** Asking a node crosses into the parser's memory. */
+const NODE_WORK = 200;
 
 /** What the names of a program stand for. */
 export interface JavaScriptNames {
+  readonly work: Work;
   /** The path that an expression names: "child_process.exec"; "child_process.?" when known only when it runs. */
   pathOf(node: Node): string | undefined;
   /** The expression a name was given, if it was given only one. */
@@ -18,7 +22,7 @@ interface Binding {
 }
 
 /** Reads imports and assignments; followed wherever they stand. */
-export function readJavaScriptNames(root: Node): JavaScriptNames {
+export function readJavaScriptNames(root: Node, work: Work): JavaScriptNames {
   const imported = new Map<string, string>();
   const bound = new Map<string, Binding | undefined>();
   for (const node of root.descendantsOfType("import_statement"))
@@ -26,6 +30,7 @@ export function readJavaScriptNames(root: Node): JavaScriptNames {
   for (const node of root.descendantsOfType(["variable_declarator", "assignment_expression"])) {
     const target = node?.childForFieldName("name") ?? node?.childForFieldName("left");
     const value = node?.childForFieldName("value") ?? node?.childForFieldName("right");
+    work.spend(NODE_WORK);
     if (target && value) bind(target, value, [], bound);
   }
   const changing = [
@@ -42,10 +47,11 @@ export function readJavaScriptNames(root: Node): JavaScriptNames {
     for (const name of target?.type === "identifier"
       ? [target]
       : (target?.descendantsOfType("identifier") ?? [])) {
+      work.spend(NODE_WORK);
       if (name !== null) bound.set(name.text, undefined);
     }
   }
-  return new Names(imported, bound);
+  return new Names(imported, bound, work);
 }
 
 function moduleName(text: string): string {
@@ -98,6 +104,7 @@ class Names implements JavaScriptNames {
   constructor(
     private readonly imported: ReadonlyMap<string, string>,
     private readonly bound: ReadonlyMap<string, Binding | undefined>,
+    readonly work: Work,
   ) {}
 
   expressionOf(name: string): Node | undefined {
@@ -108,6 +115,7 @@ class Names implements JavaScriptNames {
   pathOf(node: Node): string | undefined {
     // A name may be given itself.
     if (this.steps >= MAX_STEPS) return undefined;
+    this.work.spend(NODE_WORK);
     this.steps += 1;
     try {
       return this.read(node);

@@ -3,18 +3,23 @@ import { UNKNOWN } from "../shell/fields.js";
 import type { JavaScriptNames } from "./javascript-names.js";
 
 const MAX_DEPTH = 24;
+/** Asking a node crosses into the parser's memory. */
+const NODE_WORK = 200;
 const MAX_LENGTH = 262_144;
 
 /** The constant text of an expression, with unknown places; undefined when nothing of it is known. */
 export function stringOf(node: Node, names: JavaScriptNames, depth = 0): string | undefined {
   if (depth > MAX_DEPTH) return undefined;
+  names.work.spend(NODE_WORK);
   const value = read(node, names, depth + 1);
+  names.work.spend((value?.length ?? 0) / 4);
   return value !== undefined && value.length <= MAX_LENGTH ? value : undefined;
 }
 
 /** The words of an array; undefined for anything else. */
 export function wordsOf(node: Node, names: JavaScriptNames, depth = 0): (string | undefined)[] | undefined {
   if (depth > MAX_DEPTH) return undefined;
+  names.work.spend(NODE_WORK);
   switch (node.type) {
     case "array":
       return node.namedChildren.flatMap((child) => {

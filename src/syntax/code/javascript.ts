@@ -1,4 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
+import type { Work } from "../work.js";
 import { type JavaScriptNames, readJavaScriptNames } from "./javascript-names.js";
 import { stringOf, wordsOf } from "./javascript-values.js";
 import type { ShellOut } from "./shell-out.js";
@@ -58,8 +59,8 @@ const FUNCTIONS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ]);
 
 /** Every place where a JavaScript or TypeScript program starts another one, or runs a text as JavaScript. */
-export function findJavaScriptShellOuts(root: Node): ShellOut[] {
-  const names = readJavaScriptNames(root);
+export function findJavaScriptShellOuts(root: Node, work: Work): ShellOut[] {
+  const names = readJavaScriptNames(root, work);
   const found: ShellOut[] = [];
   for (const call of root.descendantsOfType(["call_expression", "new_expression"])) {
     const shellOut = call === null ? undefined : readCall(call, names);
@@ -67,6 +68,7 @@ export function findJavaScriptShellOuts(root: Node): ShellOut[] {
   }
   let looked = 0;
   for (const node of root.descendantsOfType(["identifier", "member_expression", "call_expression"])) {
+    work.spend(NODE_WORK);
     if (looked > MAX_LOOKED) break;
     const last = node?.childForFieldName("property")?.text;
     const via = node === null || (last !== undefined && !LAST.has(last)) ? undefined : names.pathOf(node);
@@ -80,6 +82,7 @@ export function findJavaScriptShellOuts(root: Node): ShellOut[] {
 }
 
 const MAX_LOOKED = 256;
+const NODE_WORK = 200;
 /** The last parts of the functions' names, and members that stand for the function itself. */
 const LAST = new Set([
   ...[...FUNCTIONS.keys()].map((path) => path.split(".").at(-1)!),

@@ -1,7 +1,10 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
+import type { Work } from "../work.js";
 import { stringOf } from "./python-values.js";
 
 const MAX_STEPS = 24;
+/** Asking a node crosses into the parser's memory. */
+const NODE_WORK = 200;
 /** Modules whose names a star import makes known. */
 const STARS: Readonly<Record<string, readonly string[]>> = {
   os: [
@@ -27,6 +30,7 @@ const STARS: Readonly<Record<string, readonly string[]>> = {
 
 /** What the names of a program stand for. */
 export interface PythonNames {
+  readonly work: Work;
   /** The dotted path that an expression names: "os.system"; "os.?" when its last part is known only when it runs. */
   pathOf(node: Node): string | undefined;
   /** The expression a name was given, if it was given only one. */
@@ -34,20 +38,22 @@ export interface PythonNames {
 }
 
 /** Reads imports and assignments; followed wherever they stand. */
-export function readPythonNames(root: Node): PythonNames {
+export function readPythonNames(root: Node, work: Work): PythonNames {
   const imported = new Map<string, string>();
   const assigned = new Map<string, Node | undefined>();
-  readImports(root, imported);
+  readImports(root, imported, work);
   for (const node of root.descendantsOfType(["assignment", "named_expression"])) {
+    work.spend(NODE_WORK);
     if (node !== null) readAssignment(node, assigned);
   }
-  forgetOtherTargets(root, assigned);
-  return new Names(imported, assigned);
+  forgetOtherTargets(root, assigned, work);
+  return new Names(imported, assigned, work);
 }
 
-function readImports(root: Node, imported: Map<string, string>): void {
+function readImports(root: Node, imported: Map<string, string>, work: Work): void {
   for (const node of root.descendantsOfType("import_statement")) {
     for (const name of node?.childrenForFieldName("name") ?? []) {
+      work.spend(NODE_WORK);
       if (name === null) continue;
       const { path, alias } = imports(name);
       imported.set(alias ?? path.split(".")[0]!, alias === undefined ? path.split(".")[0]! : path);
@@ -57,6 +63,7 @@ function readImports(root: Node, imported: Map<string, string>): void {
     const module = node?.childForFieldName("module_name")?.text;
     if (node === null || module === undefined) continue;
     for (const name of node.childrenForFieldName("name")) {
+      work.spend(NODE_WORK);
       if (name === null) continue;
       const { path, alias } = imports(name);
       imported.set(alias ?? path, `${module}.${path}`);
@@ -95,10 +102,11 @@ const OTHER_TARGETS = [
 ];
 
 /** A name that is also set in any other way than by one "=" is unknown. */
-function forgetOtherTargets(root: Node, assigned: Map<string, Node | undefined>): void {
+function forgetOtherTargets(root: Node, assigned: Map<string, Node | undefined>, work: Work): void {
   const forget = (node: Node | null | undefined) => {
     if (!node) return;
     for (const name of node.type === "identifier" ? [node] : node.descendantsOfType("identifier")) {
+      work.spend(NODE_WORK);
       if (name !== null) assigned.set(name.text, undefined);
     }
   };
@@ -114,6 +122,7 @@ class Names implements PythonNames {
   constructor(
     private readonly imported: ReadonlyMap<string, string>,
     private readonly assigned: ReadonlyMap<string, Node | undefined>,
+    readonly work: Work,
   ) {}
 
   expressionOf(name: string): Node | undefined {
@@ -123,6 +132,7 @@ class Names implements PythonNames {
   pathOf(node: Node): string | undefined {
     // A name may be given itself.
     if (this.steps >= MAX_STEPS) return undefined;
+    this.work.spend(NODE_WORK);
     this.steps += 1;
     try {
       return this.read(node);

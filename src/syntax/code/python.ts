@@ -1,4 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
+import type { Work } from "../work.js";
 import { type PythonNames, readPythonNames } from "./python-names.js";
 import { stringOf, wordsOf } from "./python-values.js";
 import type { ShellOut } from "./shell-out.js";
@@ -60,8 +61,8 @@ const FUNCTIONS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 const MODULES = /^(?:os|posix|subprocess|pty|commands|builtins)\.\?$/;
 
 /** Every place where a Python program starts another one, or runs a text as Python. */
-export function findPythonShellOuts(root: Node): ShellOut[] {
-  const names = readPythonNames(root);
+export function findPythonShellOuts(root: Node, work: Work): ShellOut[] {
+  const names = readPythonNames(root, work);
   const found: ShellOut[] = [];
   for (const call of root.descendantsOfType("call")) {
     const shellOut = call === null ? undefined : readCall(call, names);
@@ -69,6 +70,7 @@ export function findPythonShellOuts(root: Node): ShellOut[] {
   }
   let looked = 0;
   for (const node of root.descendantsOfType(["identifier", "attribute"])) {
+    work.spend(NODE_WORK);
     if (looked > MAX_LOOKED) break;
     const last = node?.childForFieldName("attribute")?.text;
     const via = node === null || (last !== undefined && !LAST.has(last)) ? undefined : names.pathOf(node);
@@ -82,6 +84,7 @@ export function findPythonShellOuts(root: Node): ShellOut[] {
 }
 
 const MAX_LOOKED = 256;
+const NODE_WORK = 200;
 /** The last parts of the functions' names. */
 const LAST = new Set([
   ...[...FUNCTIONS.keys()].map((path) => path.split(".").at(-1)!),

@@ -1,3 +1,4 @@
+import type { Work } from "../work.js";
 import type { Environment } from "./environment.js";
 import type { Command, Script, Word } from "./tree.js";
 
@@ -23,12 +24,18 @@ const SETTERS = new Set([
 const OPEN_ENDED = new Set(["eval", "source", ".", "shift", "set", "exec"]);
 
 /** The variables that a loop's commands may set; undefined: any. */
-export function assignedIn(scripts: readonly Script[], environment: Environment): Set<string> | undefined {
+export function assignedIn(
+  scripts: readonly Script[],
+  environment: Environment,
+  work: Work,
+): Set<string> | undefined {
   const names = new Set<string>();
-  const visitor = new Visitor(names, environment);
+  const visitor = new Visitor(names, environment, work);
   for (const script of scripts) visitor.script(script);
   return visitor.open ? undefined : names;
 }
+
+const VISIT_WORK = 30;
 
 class Visitor {
   open = false;
@@ -36,6 +43,7 @@ class Visitor {
   constructor(
     private readonly names: Set<string>,
     private readonly environment: Environment,
+    private readonly work: Work,
   ) {}
 
   script(script: Script): void {
@@ -43,6 +51,7 @@ class Visitor {
   }
 
   private command(command: Command): void {
+    this.work.spend(VISIT_WORK);
     switch (command.kind) {
       case "simple":
         for (const assignment of command.assignments) this.names.add(assignment.name);

@@ -41,6 +41,11 @@ export class Environment {
     this.lost = from?.lost ?? false;
   }
 
+  /** How much a copy copies. */
+  get size(): number {
+    return 8 + this.variables.size + this.functions.size + this.aliases.size + this.odd.size;
+  }
+
   /** A copy for a subshell or for one of several ways. */
   fork(): Environment {
     return new Environment(this);

@@ -172,6 +172,11 @@ function toAtoms(piece: Piece): Atom<Piece>[] {
   return [...piece.text];
 }
 
+function hasBrackets(text: string): boolean {
+  const open = text.indexOf("[");
+  return open !== -1 && text.includes("]", open);
+}
+
 /** One word that braces have made, split where unquoted values hold blanks. */
 function toFields(expander: Expander, atoms: readonly Atom<Piece>[]): Field[] {
   const fields: Field[] = [];
@@ -193,7 +198,7 @@ function toFields(expander: Expander, atoms: readonly Atom<Piece>[]): Field[] {
     if (text.length + more.length > MAX_FIELD_LENGTH) text = UNKNOWN;
     else text += more;
     if (!quoted) {
-      pattern ||= /[*?]/.test(more) || (bracket && more.includes("]")) || /\[.*\]/s.test(more);
+      pattern ||= /[*?]/.test(more) || (bracket && more.includes("]")) || hasBrackets(more);
       bracket ||= more.includes("[");
     }
     started ||= quoted || more !== "";

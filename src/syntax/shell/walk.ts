@@ -1,4 +1,5 @@
 import type { ShellAssignment } from "../shell-commands.js";
+import type { Work } from "../work.js";
 import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
 import { readsAssignments, runBuiltin } from "./builtins.js";
@@ -6,7 +7,7 @@ import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES, runsUnseen } fro
 import { Environment, type ShellFunction } from "./environment.js";
 import { type Expander, evaluate, expandValue, expandWord } from "./expand.js";
 import { baseName, type Field, isKnown, known } from "./fields.js";
-import { Findings } from "./findings.js";
+import { Findings, type Position } from "./findings.js";
 import { outputOf } from "./output.js";
 import { parseExpansions, parseShell } from "./parse.js";
 import { type Redirected, redirect, writesElsewhere } from "./redirected.js";
@@ -43,6 +44,9 @@ const MAX_PROGRAMS = 100;
 /** Of the commands before it in a pipeline, a command remembers this many. */
 const MAX_READS = 64;
 
+/** Units of work. */
+const COST = { command: 300, field: 40, name: 20, letter: 30, text: 300 } as const;
+
 export interface InlineCode {
   readonly language: InlineLanguage;
   readonly code: string;
@@ -62,6 +66,13 @@ export class ShellWalk extends Findings implements Walker {
   private readonly expandingAliases = new Set<string>();
   private readonly uncalled = new Map<Command, { name: string; context: Context }>();
 
+  constructor(
+    position: Position,
+    readonly work: Work,
+  ) {
+    super(position);
+  }
+
   /** Walks a whole text. */
   start(text: string, call: Call): void {
     this.runText(call, text, call.environment);
@@ -71,7 +82,7 @@ export class ShellWalk extends Findings implements Walker {
   /** Functions that nobody called count as well: a name made at run time may call them. */
   finish(): void {
     for (let next = this.takeUncalled(); next !== undefined; next = this.takeUncalled()) {
-      const environment = next.context.environment.fork();
+      const environment = this.fork(next.context.environment);
       environment.forget();
       this.runCommand(next.body, {
         ...next.context,
@@ -118,6 +129,7 @@ export class ShellWalk extends Findings implements Walker {
       this.problem(call.place, `a text longer than ${MAX_SHELL_LENGTH / 1024} KiB, which is not looked into`);
       return undefined;
     }
+    this.work.spend(COST.letter * text.length);
     const top = call.depth === 0;
     const { script, problems } = parseShell(text, top ? undefined : () => call.place, call.posix);
     for (const { place, message } of problems) {
@@ -136,6 +148,7 @@ export class ShellWalk extends Findings implements Walker {
   }
 
   expandText(call: Call, text: string, ...via: readonly string[]): void {
+    this.work.spend(COST.text + COST.letter * text.length);
     if (call.depth >= MAX_DEPTH || !/[$`]/.test(text)) return;
     const context = { ...call, via: [...call.via, ...via], depth: call.depth + 1 };
     try {
@@ -185,9 +198,9 @@ export class ShellWalk extends Findings implements Walker {
   private runItem(item: Item, context: Context): string | undefined {
     if (item.background) return this.runPipeline(item.stages, this.inSubshell(context));
     if (item.join === ";") return this.runPipeline(item.stages, context);
-    const skipped = context.environment.fork();
+    const skipped = this.fork(context.environment);
     const output = this.runPipeline(item.stages, context);
-    context.environment.merge(skipped);
+    this.merge(context.environment, skipped);
     return output;
   }
 
@@ -206,12 +219,23 @@ export class ShellWalk extends Findings implements Walker {
   }
 
   private inSubshell(context: Context): Context {
-    return { ...context, environment: context.environment.fork() };
+    return { ...context, environment: this.fork(context.environment) };
+  }
+
+  private fork(environment: Environment): Environment {
+    this.work.spend(COST.name * environment.size);
+    return environment.fork();
+  }
+
+  private merge(environment: Environment, other: Environment): void {
+    this.work.spend(COST.name * (environment.size + other.size));
+    environment.merge(other);
   }
 
   // Commands
 
   private runCommand(command: Command, outer: Context): string | undefined {
+    this.work.spend(COST.command);
     this.steps += 1 + outer.environment.functions.size / 64;
     if (this.steps > MAX_STEPS) {
       if (!this.exhausted) this.problem(command.place, `more than ${MAX_STEPS} commands`);
@@ -240,7 +264,7 @@ export class ShellWalk extends Findings implements Walker {
           ways.push(this.runWay(branch.body, context));
         }
         if (command.otherwise !== undefined) ways.push(this.runWay(command.otherwise, context));
-        for (const way of ways) environment.merge(way);
+        for (const way of ways) this.merge(environment, way);
         return undefined;
       }
       case "case": {
@@ -249,16 +273,16 @@ export class ShellWalk extends Findings implements Walker {
         for (const branch of command.branches) {
           for (const pattern of branch.patterns) evaluate(expander, pattern);
           // With ";&" a branch goes on where the one before it ended.
-          for (const way of ways) environment.merge(way);
+          for (const way of ways) this.merge(environment, way);
           ways.push(this.runWay(branch.body, context));
         }
-        for (const way of ways) environment.merge(way);
+        for (const way of ways) this.merge(environment, way);
         return undefined;
       }
       case "while":
         this.loosen([command.condition, command.body], environment);
         this.runScript(command.condition, context);
-        environment.merge(this.runWay(command.body, context));
+        this.merge(environment, this.runWay(command.body, context));
         return undefined;
       case "for":
         this.runFor(command, context);
@@ -267,7 +291,7 @@ export class ShellWalk extends Findings implements Walker {
         for (const word of command.words) evaluate(expander, word);
         if (command.body !== undefined) {
           this.loosen([command.body], environment);
-          environment.merge(this.runWay(command.body, context));
+          this.merge(environment, this.runWay(command.body, context));
         }
         return undefined;
       case "function":
@@ -289,7 +313,7 @@ export class ShellWalk extends Findings implements Walker {
 
   /** What a loop's body sets may already be set when it begins. */
   private loosen(scripts: readonly Script[], environment: Environment): void {
-    const names = assignedIn(scripts, environment);
+    const names = assignedIn(scripts, environment, this.work);
     if (names === undefined) environment.forget();
     else for (const name of names) environment.set(name, undefined);
   }
@@ -308,7 +332,7 @@ export class ShellWalk extends Findings implements Walker {
       inner.environment.set(command.variable, value);
       this.setByLoop(command, value, inner);
       this.runScript(command.body, inner);
-      environment.merge(inner.environment);
+      this.merge(environment, inner.environment);
     }
     environment.set(command.variable, undefined);
   }
@@ -332,6 +356,7 @@ export class ShellWalk extends Findings implements Walker {
     const expander = this.expander(context, command.place);
     const assignments = command.assignments.map((each) => this.assign(each, expander));
     const fields = command.words.flatMap((word) => expandWord(expander, word));
+    this.work.spend(COST.field * fields.length);
     const made = this.commands.slice(first);
     const reads = [...context.reads, ...fields.flatMap((field) => field.content?.from ?? [])];
     const call: Call = { ...context, reads, fields, place: command.place, assignments, made, inShell: true };
@@ -402,13 +427,14 @@ export class ShellWalk extends Findings implements Walker {
         /\s$/.test(value ?? "") && next?.kind === "text" && call.environment.aliases.has(next.text);
       if (value === undefined || goesOn) this.emitUnknown(call, `alias ${name}`);
       if (value !== undefined)
-        this.runText(call, value + command.tail, call.environment.fork(), `alias ${name}`);
+        this.runText(call, value + command.tail, this.fork(call.environment), `alias ${name}`);
     }
     this.expandingAliases.delete(name);
   }
 
   /** Runs a command whose words are known as far as they can be. */
   private run(call: Call): string | undefined {
+    this.work.spend(COST.command + COST.field * call.fields.length + COST.name * call.reads.length);
     this.steps += 1;
     const name = call.fields[0]!.text;
     const defined = call.inShell ? call.environment.functions.get(name) : undefined;
