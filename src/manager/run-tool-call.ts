@@ -2,6 +2,7 @@ import { toSandboxError } from "../errors.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
 import { checkSize, type TerminalSeat } from "../sandbox/terminal.js";
 import { Attempt } from "./attempt.js";
+import { auditViolations } from "./audit-violations.js";
 import { decideOnCall, eitherSignal } from "./decide-on-call.js";
 import type { Guards } from "./guards.js";
 import { acquireSandbox, collectFiles, placeFiles, runInSandbox } from "./lease.js";
@@ -45,6 +46,7 @@ export async function runToolCall(
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
       attempt.note({ ended });
       isWhole = true;
+      if (guards.audit !== undefined) await auditViolations(lease.sandbox, call, guards.audit);
 
       // 6. What it left.
       const outputFiles = await collectFiles(lease, call, plan, eitherSignal(call.signal, sink.signal));

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Instance, ResourceUsage } from "../backends/backend.js";
+import type { Instance, ResourceUsage, Violation } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
@@ -145,6 +145,11 @@ export class Sandbox {
   /** Says that somebody uses it: the idle timeout starts anew. */
   touch(): void {
     this.#lastUsedAt = Date.now();
+  }
+
+  /** What the walls refused since it was last asked, where the backend sees that. For people, not for decisions. */
+  async violations(): Promise<readonly Violation[]> {
+    return (await this.#instance.violations?.()) ?? [];
   }
 
   /** What everything inside uses now, counted from outside; undefined: this backend cannot tell, or it has ended. */

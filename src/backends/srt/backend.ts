@@ -28,7 +28,7 @@ import { admit } from "./gate.js";
 import type { HostOrders } from "./host-orders.js";
 import { SrtInstance } from "./instance.js";
 import { createOnMac } from "./macos.js";
-import { loadOwnSettings } from "./own-settings.js";
+import { loadOwnSettings, type OwnSettings } from "./own-settings.js";
 import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 import { createSettings } from "./settings.js";
@@ -85,14 +85,19 @@ class SrtBackend implements SandboxBackend {
     bubblewrap: string,
   ): Promise<Instance> {
     const { cgroups } = this.#host().host;
-    const orders = await this.#orders(spec, runtime, guest, bubblewrap);
+    const own = await loadOwnSettings(this.#settingsPath);
     const mount = await prepareWorkspace(spec, this.#imageTools(guest));
     const undo: (() => unknown)[] = [];
     let isStarting = true;
     try {
-      const directory = RunDirectory.create(spec.id, orders, this.#settingsPath, spec.directory.owner);
+      const directory = RunDirectory.create(
+        spec.id,
+        (path) => createOrders(spec, { own, runtime, guest, bubblewrap, path }),
+        this.#settingsPath,
+        spec.directory.owner,
+      );
       undo.push(() => directory.remove());
-      const violations = orders.writable === undefined ? undefined : await ViolationLog.open(directory.path);
+      const violations = own.observe ? await ViolationLog.open(directory.path) : undefined;
       undo.push(() => violations?.close());
       const cgroup = cgroups === undefined ? undefined : SandboxCgroup.create(cgroups, spec.id, spec.limits);
       undo.push(() => cgroup?.remove());
@@ -143,31 +148,6 @@ class SrtBackend implements SandboxBackend {
     return Math.max(labels.size, groups);
   }
 
-  async #orders(
-    spec: CreateSpec,
-    runtime: SrtRuntime,
-    guest: GuestRuntime,
-    bubblewrap: string,
-  ): Promise<HostOrders> {
-    const own = await loadOwnSettings(this.#settingsPath);
-    const { openFiles, fileSizeMb } = spec.limits;
-    return {
-      settings: createSettings({
-        workspace: workspacePath(spec),
-        runtimes: [guest.directory, runtime.directory],
-        bubblewrap,
-        nothing: runtime.nothing,
-        filesystem: spec.filesystem,
-        own,
-      }),
-      // The library adds variables of its own; not even the memory of the first process may show them.
-      command: `exec env -i '${bubblewrap}' --args 3 -- ${GUEST_RUNTIME}/skerry-guest`,
-      ...(openFiles !== undefined && { openFiles }),
-      ...(fileSizeMb !== undefined && { fileSizeMb }),
-      ...(own.observe && { writable: [GUEST_WORKSPACE, "/tmp", "/dev", ...spec.filesystem.allowWrite] }),
-    };
-  }
-
   #host(): SrtFacts {
     this.#facts ??= findSrtFacts(undefined);
     return this.#facts;
@@ -183,6 +163,37 @@ class SrtBackend implements SandboxBackend {
     const mke2fs = this.#host().host.canMountImages ? findMke2fs() : undefined;
     return mke2fs === undefined ? undefined : { mke2fs, guest, cacheDir: join(this.#stateDir, "templates") };
   }
+}
+
+interface OrdersInput {
+  readonly own: OwnSettings;
+  readonly runtime: SrtRuntime;
+  readonly guest: GuestRuntime;
+  readonly bubblewrap: string;
+  /** The host process's directory. */
+  readonly path: string;
+}
+
+/** What the host process is to do for one sandbox. */
+function createOrders(spec: CreateSpec, { own, runtime, guest, bubblewrap, path }: OrdersInput): HostOrders {
+  const { filesystem, limits } = spec;
+  const { openFiles, fileSizeMb } = limits;
+  return {
+    settings: createSettings({
+      workspace: workspacePath(spec),
+      // The library's filter reports to a socket in there.
+      runtimes: [guest.directory, runtime.directory, ...(own.observe ? [path] : [])],
+      bubblewrap,
+      nothing: runtime.nothing,
+      filesystem,
+      own,
+    }),
+    // The library adds variables of its own; not even the memory of the first process may show them.
+    command: `exec env -i '${bubblewrap}' --args 3 -- ${GUEST_RUNTIME}/skerry-guest`,
+    ...(openFiles !== undefined && { openFiles }),
+    ...(fileSizeMb !== undefined && { fileSizeMb }),
+    ...(own.observe && { writable: [GUEST_WORKSPACE, "/tmp", "/dev", ...filesystem.allowWrite] }),
+  };
 }
 
 /** Last first. */

@@ -38,7 +38,7 @@ export async function createOnMac(
   const own = await loadOwnSettings(settingsPath);
   const directory = RunDirectory.create(
     spec.id,
-    macOrders(spec, runtime, guest, own),
+    () => macOrders(spec, runtime, guest, own),
     settingsPath,
     undefined,
   );

@@ -21,13 +21,14 @@ export class RunDirectory {
   /** Leaves nothing behind when it throws. */
   static create(
     id: string,
-    orders: HostOrders,
+    createOrders: (path: string) => HostOrders,
     settingsPath: string,
     owner: { readonly uid: number; readonly gid: number } | undefined,
   ): RunDirectory {
     const label = labelFor(id);
     const path = join(PARENT, `${PREFIX}${label}`);
     const directory = new RunDirectory(path, join(settingsDirectory(settingsPath), `${label}.json`));
+    const orders = createOrders(path);
     // Fails when it exists: nobody else may have made it.
     mkdirSync(path, { mode: 0o700 });
     try {

@@ -14,12 +14,17 @@ import {
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_ROOT } from "../../config/package-root.js";
-import { systemCode } from "../../errors.js";
+import { SandboxError, systemCode } from "../../errors.js";
 
 const NAME = "@anthropic-ai/sandbox-runtime";
 
-/** What its library imports; the fourth of its dependencies serves its command line only. */
-const DEPENDENCIES = ["@pondwader/socks5-server", "node-forge", "zod"];
+/** What its library imports, and the part of each that it loads; its command line's are left out. */
+const MODULES: Readonly<Record<string, string>> = {
+  [NAME]: "dist",
+  "@pondwader/socks5-server": "dist",
+  "node-forge": "lib",
+  zod: "v3",
+};
 
 /** sandbox-runtime insists on socat and ripgrep. There is no network to bridge and nothing to search: this is both. */
 const NOTHING = `#!/bin/sh
@@ -61,11 +66,10 @@ export function installSrtRuntime(stateDir: string, srt: SrtPackage, node: strin
   if (mkdirSync(parent, { recursive: true }) !== undefined) chmodSync(parent, 0o711);
   const temporary = join(parent, `.new-${randomBytes(6).toString("hex")}`);
   try {
-    copyModule(srt.directory, temporary, NAME);
-    for (const name of DEPENDENCIES) {
-      const found = findModule(name, srt.directory);
-      if (found === undefined) throw new Error(`${name} is missing beside ${NAME}`);
-      copyModule(found, temporary, name);
+    for (const [name, part] of Object.entries(MODULES)) {
+      const found = name === NAME ? srt.directory : findModule(name, srt.directory);
+      if (found === undefined) throw incomplete(name);
+      copyModule(found, part, join(temporary, "node_modules", name));
     }
     copySeccompHelper(srt.directory, temporary);
     writeFileSync(join(temporary, "nothing"), NOTHING);
@@ -95,18 +99,20 @@ function findModule(name: string, from: string): string | undefined {
   return parent === from ? undefined : findModule(name, parent);
 }
 
-/** Only what Node would load: declarations, maps, sources and programs for other systems stay behind. */
-function copyModule(from: string, to: string, name: string): void {
-  const target = join(to, "node_modules", name);
-  mkdirSync(target, { recursive: true });
-  cpSync(from, target, {
+/** Only what Node would load: no declarations and no maps. */
+function copyModule(from: string, part: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  copyFileSync(join(from, "package.json"), join(to, "package.json"));
+  cpSync(join(from, part), join(to, part), {
     recursive: true,
     dereference: true,
-    filter: (source) => {
-      const relative = source.slice(from.length);
-      if (/^\/(?:node_modules|vendor|src)(?:\/|$)/.test(relative)) return false;
-      return statSync(source).isDirectory() || /(?:\.[cm]?js|\/package\.json)$/.test(source);
-    },
+    filter: (source) => source.endsWith(".js") || statSync(source).isDirectory(),
+  });
+}
+
+function incomplete(name: string): SandboxError {
+  return new SandboxError("BACKEND_UNAVAILABLE", `${name} is not installed, which ${NAME} needs`, {
+    hint: "Install the packages again: npm install",
   });
 }
 
