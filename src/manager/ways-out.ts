@@ -57,7 +57,9 @@ export class WaysOut {
     this.#options = options;
     const { config, rules } = options;
     const configured = egressRulesOf(config.network);
-    this.#rules = rules === undefined ? configured : joinRules(configured, rules);
+    // A denial names the list that somebody wrote.
+    const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
+    this.#rules = rules === undefined ? configured : { ...joinRules(configured, rules), origin };
   }
 
   /** Some host may be reached without anybody deciding about it. */

@@ -82,9 +82,7 @@ requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_
     ]);
     expect(refused.status).not.toBe(0);
     const lines = refused.stderr.trim().split("\n");
-    expect(lines.at(-1)).toBe(
-      "skerry: other.skerry.test is not allowed by rule sandbox.network.allowedDomains",
-    );
+    expect(lines.at(-1)).toBe("skerry: other.skerry.test is not allowed by rule --allow-domain");
 
     const log = await skerry(["egress", "log", "--session", "out", "--json"]);
     expect(log.status).toBe(0);
