@@ -10,6 +10,10 @@
 
 struct channel *channels;
 static int channel_count;
+static int accepted_count;
+
+/* Connections that programs make never take the place of what the host asks for. */
+bool channels_may_accept(void) { return accepted_count < MAX_ACCEPTED; }
 
 void close_fd(int *fd) {
   if (*fd >= 0) close(*fd);
@@ -39,6 +43,7 @@ struct channel *channel_add(uint32_t id, enum channel_kind kind) {
   c->next = channels;
   channels = c;
   channel_count++;
+  if (id & ACCEPTED_BIT) accepted_count++;
   return c;
 }
 
@@ -61,6 +66,13 @@ void channel_close(struct channel *c) {
   if (c->temporary != NULL) unlink(c->temporary);
 }
 
+/* The host wants no more of a connection. What it sent before its end still goes to the program. */
+void socket_close(struct channel *c) {
+  if (c->input < 0 || !c->input_ended || c->queue_end == c->queue_start) return channel_close(c);
+  close_fd(&c->output[0]);
+  c->output_ended = true;
+}
+
 void channels_sweep(void) {
   for (struct channel **at = &channels; *at != NULL;) {
     struct channel *c = *at;
@@ -72,6 +84,7 @@ void channels_sweep(void) {
       if (other->warm == c) other->warm = NULL;
     *at = c->next;
     channel_count--;
+    if (c->id & ACCEPTED_BIT) accepted_count--;
     free(c->queue);
     free_strings(c->argv);
     free_strings(c->env);
@@ -130,7 +143,8 @@ void channel_write_input(struct channel *c) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) {
-      if (c->kind == CH_WRITE) {
+      /* Of a socket it means that nobody is there: what the host still sends would go nowhere, for as long as it likes. */
+      if (c->kind == CH_WRITE || c->kind == CH_SOCKET) {
         wire_failed(c->id, errno, "write");
         channel_close(c);
         return;
@@ -179,7 +193,7 @@ bool channel_read_output(struct channel *c, int which) {
   }
   if (n < 0 && errno == EINTR) return true;
   if (n < 0 && errno == EAGAIN) return false;
-  if (n < 0 && c->kind == CH_READ) {
+  if (n < 0 && (c->kind == CH_READ || c->kind == CH_SOCKET)) {
     wire_failed(c->id, errno, "read");
     channel_close(c);
     return false;

@@ -16,6 +16,9 @@
 /* Bytes we may send on one output before the host says it has room again. */
 #define OUTPUT_WINDOW (1024u * 1024)
 #define MAX_CHANNELS 1024
+#define MAX_ACCEPTED 256
+/* Of the ids that we pick; the host's never have it. */
+#define ACCEPTED_BIT 0x80000000u
 
 enum frame_type {
   /* host to guest */
@@ -144,6 +147,8 @@ char *copy_string(const struct field *field);
 struct channel *channel_add(uint32_t id, enum channel_kind kind);
 struct channel *channel_find(uint32_t id);
 void channel_close(struct channel *channel);
+bool channels_may_accept(void);
+void socket_close(struct channel *c);
 void channels_sweep(void);
 void channel_accept_data(struct channel *channel, const uint8_t *data, size_t length);
 void channel_write_input(struct channel *channel);

@@ -24,7 +24,7 @@ static void add_credit(struct channel *c, const uint8_t *payload, uint32_t lengt
 
 static void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint32_t length) {
   struct fields fields = {.at = payload, .end = payload + length};
-  if (id & 0x80000000u && type != F_DATA && type != F_CREDIT && type != F_CLOSE) die("the host used our ids");
+  if (id & ACCEPTED_BIT && type != F_DATA && type != F_CREDIT && type != F_CLOSE) die("the host used our ids");
   switch (type) {
     case F_EXEC: return exec_start(id, fields);
     case F_WARM: return warm_start(id, fields);
@@ -55,6 +55,7 @@ static void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint
     case F_CLOSE:
       if (c->kind == CH_EXEC) exec_kill(c);
       else if (c->kind == CH_WARM && c->pid > 1) kill(c->pid, SIGKILL);
+      else if (c->kind == CH_SOCKET) socket_close(c);
       else channel_close(c);
       return;
     default: die("the host sent an unknown frame 0x%02x", type);
@@ -87,7 +88,8 @@ static size_t collect_interests(void) {
     for (int which = 0; which < 2; which++)
       if (c->output[which] >= 0 && !parked && !c->connecting && c->credit[which] > 0 && room)
         count = want(count, c->output[which], POLLIN, c, which == 0 ? ON_OUTPUT : ON_ERROR_OUTPUT);
-    if (c->control >= 0) count = want(count, c->control, POLLIN, c, ON_CONTROL);
+    if (c->control >= 0 && (c->kind != CH_LISTENER || channels_may_accept()))
+      count = want(count, c->control, POLLIN, c, ON_CONTROL);
   }
   return count;
 }
@@ -153,8 +155,13 @@ static int serve(void) {
     int ready = poll(polled, count, timeout);
     if (ready < 0 && errno != EINTR) die("poll: %s", strerror(errno));
     if (ready <= 0) continue;
-    for (size_t i = 2; i < count; i++)
-      if (polled[i].revents != 0 && interests[i].channel != NULL) serve_channel(interests[i]);
+    /* Whoever comes first may take the last room on the wire: let everyone be first in turn. */
+    static size_t turn;
+    size_t served = count - 2, first = served == 0 ? 0 : turn++ % served;
+    for (size_t i = 0; i < served; i++) {
+      size_t at = 2 + (first + i) % served;
+      if (polled[at].revents != 0 && interests[at].channel != NULL) serve_channel(interests[at]);
+    }
     if (polled[1].revents != 0) {
       struct signalfd_siginfo info[16];
       while (read(ended, info, sizeof info) > 0) continue;

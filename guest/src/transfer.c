@@ -134,11 +134,11 @@ void socket_listen(uint32_t id, uint16_t port) {
 
 /* Our own channel ids have the top bit set; the host's never do. */
 void socket_accept(struct channel *listener) {
-  static uint32_t next = 0x80000000u;
+  static uint32_t next = ACCEPTED_BIT;
   int fd = accept4(listener->control, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) return;
   uint32_t id = next;
-  next = 0x80000000u | (next + 1);
+  next = ACCEPTED_BIT | (next + 1);
   if (channel_find(id) != NULL) {
     close(fd);
     return;

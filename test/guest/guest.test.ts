@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { createServer, connect as dial } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import { type Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -172,6 +172,84 @@ describe("the guest, built with sanitizers", () => {
         }),
       );
       expect(answers).toEqual(answers.map((_, index) => `you said hello ${index}`));
+    });
+  });
+
+  it("brings what the host sent before its end to a program that reads late", async () => {
+    await withGuest(async (connection) => {
+      const port = 20_000 + (process.pid % 1000);
+      const streams: Duplex[] = [];
+      await connection.listen(port, (stream) => streams.push(stream.on("error", () => undefined).resume()));
+      const open = async () => {
+        const socket = dial({ port, host: "127.0.0.1", allowHalfOpen: true });
+        socket.end("now");
+        while (streams.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        return { socket, stream: streams.pop()! };
+      };
+      // As much as fits between a host that writes and a program that does not read.
+      const full = await open();
+      let fits = 0;
+      for (let isStuck = false; !isStuck; ) {
+        const written = new Promise<boolean>((resolve) =>
+          full.stream.write(Buffer.alloc(16_384), () => resolve(false)),
+        );
+        isStuck = await Promise.race([
+          written,
+          new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 300)),
+        ]);
+        if (!isStuck) fits += 16_384;
+      }
+      full.socket.destroy();
+      const { socket, stream } = await open();
+      stream.end(Buffer.alloc(fits - 128 * 1024));
+      await new Promise((resolve) => stream.once("close", resolve));
+      await connection.ping();
+      expect((await untilEnd(socket)).length).toBe(fits - 128 * 1024);
+    });
+  });
+
+  it("tells the host that a program closed its connection in the middle", async () => {
+    await withGuest(async (connection) => {
+      const port = 21_000 + (process.pid % 1000);
+      const closed: Promise<unknown>[] = [];
+      await connection.listen(port, (stream) => {
+        stream.on("error", () => undefined).resume();
+        closed.push(new Promise((resolve) => stream.once("close", resolve)));
+        const more = () => {
+          while (!stream.destroyed && stream.write(Buffer.alloc(64 * 1024)));
+          stream.once("drain", more);
+        };
+        more();
+      });
+      for (const leave of ["destroy", "resetAndDestroy"] as const) {
+        const socket = dial({ port, host: "127.0.0.1" });
+        await once(socket, "data");
+        socket[leave]();
+      }
+      await Promise.all(closed);
+      expect(closed).toHaveLength(2);
+    });
+  });
+
+  it("keeps room for the host however many connections are made inside", async () => {
+    await withGuest(async (connection) => {
+      const port = 22_000 + (process.pid % 1000);
+      let accepted = 0;
+      await connection.listen(port, (stream) => {
+        accepted++;
+        stream.on("error", () => undefined).resume();
+      });
+      const sockets = Array.from({ length: 380 }, () =>
+        dial({ port, host: "127.0.0.1" }).on("error", () => undefined),
+      );
+      while (accepted < 256) await new Promise((resolve) => setTimeout(resolve, 5));
+      await connection.ping();
+      expect(accepted).toBe(256);
+      const handle = connection.run({ argv: ["true"], env: { PATH: "/bin" } });
+      expect((await handle.exit).exitCode).toBe(0);
+      for (const socket of sockets.slice(0, 100)) socket.destroy();
+      await connection.ping();
+      for (const socket of sockets) socket.destroy();
     });
   });
 
