@@ -153,6 +153,9 @@ if $for_tests && [ "$(uname -s)" = Linux ]; then
   need /usr/lib/python3/dist-packages/pandas python3-pandas
   need /usr/bin/gcc gcc
   need /usr/include/stdio.h libc6-dev
+  # What sandbox-runtime needs by itself, to be measured against; our backend does without.
+  need /usr/bin/socat socat
+  need /usr/bin/rg ripgrep
   if [ "$(uname -m)" = x86_64 ]; then
     need /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
     need /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross

@@ -11,12 +11,14 @@ import { humanevalFresh } from "./humaneval-fresh.js";
 import { idle200 } from "./idle-200.js";
 import { output1Gib } from "./output-1gib.js";
 import { riskCorpus } from "./risk-corpus.js";
+import { srtExec } from "./srt-exec.js";
 
 /** Every figure we claim, in the order of the report. A new one is a file beside this and a line here. */
 export const ENTRIES: readonly Benchmark[] = [
   execPython,
   execPythonPandas,
   createTrue,
+  srtExec,
   cliRun,
   output1Gib,
   humanevalFresh,
