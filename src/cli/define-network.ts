@@ -29,13 +29,12 @@ export function defineNetwork(program: Command): void {
     .command("port")
     .description("open a port of a session on 127.0.0.1, until Ctrl-C")
     .argument("<port>", "the port inside", (value) => parsePort("port", value))
-    .argument("[command...]", "run this in the session, and end with it")
+    .argument("[command...]", "run this in the session, and end with it; after --")
     .option("--host-port <number>", "the port outside; default: any that is free", (value) =>
       parsePort("--host-port", value),
     )
     .option("--timeout <duration>", "end the command after this; default: never", parseTimeoutMs)
-    .option("--json", "print where it is as one JSON object")
-    .passThroughOptions();
+    .option("--json", "print where it is as one JSON object");
   leaf(port, async (command) => {
     const [inside, ...argv] = command.processedArgs as [number, ...string[][]];
     return (await import("./commands/port.js")).port(inside, argv.flat(), command.opts());

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { RISK_LEVELS } from "../risk/levels.js";
+import { SECURITY_MODES } from "../risk/required-sandbox.js";
 import { parseAll } from "./arguments.js";
 import { examples, leaf } from "./define-command.js";
 
@@ -16,11 +17,11 @@ const EXAMPLES = {
   skerry policy check team/*.yaml --json`,
   explain: `
   skerry policy explain --policy policy.yaml --role code_assistant --command 'ls; curl http://x'
-  skerry policy explain --policy policy.yaml --role data_analyst prog.py
+  skerry policy explain --policy policy.yaml --role data_analyst --security-mode strict prog.py
   skerry policy explain --policy policy.yaml --tool file_read --path /workspace/.env --json
 
-The exit status is 77 when the call is denied. It is 0 when it is allowed, and also when a person would be asked:
-the verdict then says confirm.`,
+It decides as run and exec do. The exit status is 77 when the call is denied. It is 0 when it is allowed, and also when
+a person would be asked: the verdict then says confirm. A tool that runs nothing is decided about by the policy alone.`,
   risk: `
   skerry risk assess prog.py
   skerry risk assess prog.py --fail-on high
@@ -52,9 +53,10 @@ export function definePolicy(program: Command): void {
   leaf(check, async (command) => (await load()).check(command.args, command.opts()));
   examples(check, EXAMPLES.check);
 
+  const mode = new Option("--security-mode <mode>", "which walls code asks for; default: strict");
   const explain = group
     .command("explain")
-    .description("say what a policy decides about a call, and which rule of it does; nothing runs")
+    .description("say what would come of a call: policy, risk, walls, and which rule decides; nothing runs")
     .argument("[file]", "the program; - reads it from standard input")
     .option("--policy <file>", "default: the configuration's")
     .option("--role <name>", "a role of the policy; default: the configuration's")
@@ -63,6 +65,8 @@ export function definePolicy(program: Command): void {
     .option("-l, --language <name>", "of the program; default: from the file's name")
     .option("-c, --code <text>", "the program itself instead of a file")
     .option<string[]>("--path <path>", "a file that the call would touch; repeatable", parseAll)
+    .addOption(mode.choices(SECURITY_MODES))
+    .option("--backend <name>", "where it would run; default: the configuration's")
     .option("--json", "print one JSON object");
   leaf(explain, async (command) =>
     (await import("./commands/policy-explain.js")).explainCall(command.args, command.opts()),

@@ -36,8 +36,14 @@ export async function openGuardedManager(config: Config, options: ExecuteOptions
   return {
     manager,
     async [Symbol.asyncDispose]() {
-      // The disk and the sandbox's end need not wait for each other: every record is written by now.
-      const closed = await Promise.allSettled([manager.close(), guards.audit?.close()]);
+      // The disk and the sandbox's end need not wait for each other: every record is written by now. Only a sandbox that
+      // could reach other hosts has something to tell until its end.
+      const closing = manager.close();
+      const closeAudit = () => guards.audit?.close();
+      const closed = await Promise.allSettled([
+        closing,
+        manager.hasWayOut ? closing.then(closeAudit, closeAudit) : closeAudit(),
+      ]);
       for (const each of closed) if (each.status === "rejected") throw each.reason;
     },
   };

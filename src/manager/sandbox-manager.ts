@@ -238,6 +238,11 @@ export class SandboxManager {
     return this.#doors.changeEgress(this.#nameFor(key), change);
   }
 
+  /** True once some sandbox could reach other hosts: until it has stopped, there may be more to record about it. */
+  get hasWayOut(): boolean {
+    return this.#waysOut.wasOpened;
+  }
+
   /** Every session with files on this host, last used first. */
   async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
     const running = await this.#sandboxes.running();

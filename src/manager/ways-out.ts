@@ -51,6 +51,7 @@ export class WaysOut {
   /** What holds for every sandbox. */
   readonly #rules: EgressRules;
   #secrets: readonly Secret[] | undefined;
+  #wasOpened = false;
   readonly #changes = new WeakMap<Sandbox, EgressChange>();
 
   constructor(options: WaysOutOptions) {
@@ -65,6 +66,10 @@ export class WaysOut {
   /** Some host may be reached without anybody deciding about it. */
   get isOpen(): boolean {
     return allowsSomething(this.#rules);
+  }
+
+  get wasOpened(): boolean {
+    return this.#wasOpened;
   }
 
   /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
@@ -133,6 +138,7 @@ export class WaysOut {
   async #open(traveller: Traveller): Promise<WayOut> {
     const { config, isDecidedPerCall } = this.#options;
     const rules = this.#rulesOf(undefined);
+    this.#wasOpened = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
     const [{ Egress }, edge] = await Promise.all([
       import("../egress/egress.js"),

@@ -1,10 +1,19 @@
 import { SandboxError } from "../../errors.js";
-import { type Decision, explainDecision, PolicyEngine, type PolicyRequest } from "../../policy/index.js";
-import { visibleLines } from "../../visible.js";
+import { type Explanation, missingRole } from "../../manager/index.js";
+import {
+  describeDecision,
+  explainDecision,
+  type Policy,
+  PolicyEngine,
+  type PolicyRequest,
+} from "../../policy/index.js";
+import { rankOf } from "../../risk/levels.js";
+import type { SecurityMode } from "../../risk/required-sandbox.js";
+import { visible, visibleLines } from "../../visible.js";
 import { type Paint, paintFor, type Style } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { loadPolicyFile, policyFileOf } from "../open-guards.js";
-import { readConfig } from "../open-sandbox.js";
+import { createManager, readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
 import { readOnlyProgram } from "../program-source.js";
@@ -17,17 +26,24 @@ export interface ExplainOptions extends GlobalOptions {
   readonly language?: string;
   readonly code?: string;
   readonly path?: readonly string[];
+  readonly securityMode?: SecurityMode;
+  readonly backend?: string;
   readonly json?: boolean;
 }
 
-const STYLES: Readonly<Record<Decision["verdict"], Style>> = {
+const STYLES: Readonly<Record<Explanation["verdict"], Style>> = {
   allow: "green",
   confirm: "yellow",
   deny: "red",
 };
+/** More are listed elsewhere. */
+const MAX_FINDINGS = 5;
 const DENIED = new SandboxError("POLICY_DENIED", "").exitStatus;
 
-/** `skerry policy explain`: what a policy decides about a call, by which rules. Nothing runs. */
+/** A tool that runs nothing has neither code to look at nor walls to run behind. */
+type Explained = Omit<Explanation, "requiredIsolation"> & Partial<Pick<Explanation, "requiredIsolation">>;
+
+/** `skerry policy explain`: what would come of a call, by which rules. Nothing runs. */
 export async function explainCall(words: readonly string[], options: ExplainOptions): Promise<number> {
   const config = await readConfig(options);
   const file = policyFileOf(config, options.policy);
@@ -37,11 +53,48 @@ export async function explainCall(words: readonly string[], options: ExplainOpti
     });
   }
   const request = await requestOf(words, { ...options, role: options.role ?? config.sandbox.policy.role });
-  const decision = await new PolicyEngine(await loadPolicyFile(file)).decide(request);
+  const policy = await loadPolicyFile(file);
+  const { tool, role, language, code, command, paths = [] } = request;
+  let explained: Explained;
+  if (code === undefined && command === undefined) explained = await explainTool(request, policy);
+  else {
+    const { securityMode } = options;
+    await using manager = await createManager(config, options, {
+      policy,
+      ...(securityMode !== undefined && { securityMode }),
+    });
+    explained = await manager.explain({ tool, role, language, code, command }, { paths });
+  }
   await stdout.write(
-    options.json ? `${jsonText(decision)}\n` : describeExplanation(decision, paintFor(stdout, options.color)),
+    options.json
+      ? `${jsonText(explanationJson(explained))}\n`
+      : describeExplanation(explained, paintFor(stdout, options.color)),
   );
-  return decision.verdict === "deny" ? DENIED : 0;
+  return explained.verdict === "deny" ? DENIED : 0;
+}
+
+async function explainTool(request: PolicyRequest, policy: Policy): Promise<Explained> {
+  const nameless = missingRole(policy, request.role);
+  if (nameless !== undefined) return { verdict: "deny", why: nameless };
+  const decision = await new PolicyEngine(policy).decide(request);
+  return { verdict: decision.verdict, why: describeDecision(decision), decision };
+}
+
+/** The policy's decision, with what came of it in the end. */
+function explanationJson(explained: Explained): Record<string, unknown> {
+  const { verdict, why, decision, risk, securityMode, requiredIsolation, backend, obstacle } = explained;
+  return {
+    ...decision,
+    verdict,
+    asks: verdict === "confirm",
+    why: decision?.verdict === verdict ? decision.why : why,
+    ...(decision !== undefined && { policyVerdict: decision.verdict }),
+    ...(risk !== undefined && { riskLevel: risk.level, findings: risk.findings }),
+    ...(securityMode !== undefined && { securityMode }),
+    ...(requiredIsolation !== undefined && { requiredIsolation }),
+    ...(backend !== undefined && { backend }),
+    ...(obstacle !== undefined && { obstacle: obstacle.toJSON() }),
+  };
 }
 
 async function requestOf(
@@ -73,11 +126,38 @@ async function requestOf(
 }
 
 /** The explanation for a person: the verdict in its colour, and what it means that somebody is asked. */
-function describeExplanation(decision: Decision, paint: Paint): string {
-  const [first = "", ...rest] = visibleLines(explainDecision(decision)).split("\n");
-  const end = first.indexOf(" by ");
-  const verdict = paint(STYLES[decision.verdict], first.slice(0, end)) + first.slice(end);
-  const asked =
-    decision.verdict === "confirm" ? ["A person is asked before it runs; no answer is a no."] : [];
-  return `${[verdict, ...asked, ...rest].join("\n")}\n`;
+function describeExplanation(explained: Explained, paint: Paint): string {
+  const { verdict, why, decision, obstacle } = explained;
+  const first = visible(why);
+  const end = /^[a-z ]+(?=:| by )/.exec(first)?.[0].length ?? first.length;
+  const lines = [paint(STYLES[verdict], first.slice(0, end)) + first.slice(end)];
+  if (verdict === "confirm") lines.push("A person is asked before it runs; no answer is a no.");
+  if (obstacle !== undefined && verdict !== "deny")
+    lines.push(`It could not start on this host: ${visible(obstacle.message)}`);
+  // Without its own first line, which is there already where the policy decides.
+  if (decision !== undefined) lines.push(...visibleLines(explainDecision(decision)).split("\n").slice(1));
+  return `${[...lines, ...riskLines(explained), ...wallLines(explained)].join("\n")}\n`;
+}
+
+function riskLines({ risk }: Explained): string[] {
+  if (risk === undefined) return [];
+  const shown = [...risk.findings]
+    .sort((one, other) => rankOf(other.level) - rankOf(one.level))
+    .slice(0, MAX_FINDINGS);
+  const left = risk.findings.length - shown.length;
+  return [
+    "",
+    "risk:",
+    `  ${risk.level}${risk.findings.length === 0 ? ": nothing found" : ""}`,
+    ...shown.map(
+      ({ level, line, why, rule }) => `  ${level.padEnd(8)} line ${line}: ${visible(why)} [${rule}]`,
+    ),
+    ...(left > 0 ? [`  and ${left} more: skerry risk assess lists all`] : []),
+  ];
+}
+
+function wallLines({ requiredIsolation, securityMode, backend, risk }: Explained): string[] {
+  if (requiredIsolation === undefined || risk === undefined) return [];
+  const where = backend === undefined ? "" : `; it runs in ${visible(backend)}`;
+  return ["", "walls:", `  at least ${requiredIsolation} isolation in ${securityMode} mode${where}`];
 }
