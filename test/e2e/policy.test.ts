@@ -168,6 +168,44 @@ describe("skerry policy explain", () => {
     });
   });
 
+  it("assesses the code, as a run would, and says which walls it asks for", () => {
+    const code = ["--role", "coder", "-l", "python", "-c", "import shutil; shutil.rmtree('/')"];
+    const { status, stdout } = explain(...code);
+    expect({ status, lines: stdout.split("\n").slice(0, 2) }).toEqual({
+      status: 0,
+      lines: [
+        "needs a confirmation: the code's risk is critical",
+        "A person is asked before it runs; no answer is a no.",
+      ],
+    });
+    expect(stdout).toMatch(/\nrisk:\n {2}critical\n {2}critical line 1: .+ \[whole-tree\]\n/);
+    expect(stdout).toContain("\nwalls:\n  at least process isolation in strict mode");
+    expect(JSON.parse(explain(...code, "--json").stdout)).toMatchObject({
+      verdict: "confirm",
+      asks: true,
+      policyVerdict: "allow",
+      riskLevel: "critical",
+      findings: expect.any(Array),
+      securityMode: "strict",
+      requiredIsolation: "process",
+      rule: { path: "policies.agent_roles.coder.tools[0]" },
+    });
+  });
+
+  it("denies what the walls would be too weak for, and a call without a role", () => {
+    const code = ["-l", "python", "-c", "print(1)"];
+    expect(explain("--role", "coder", "--backend", "subprocess", ...code)).toMatchObject({
+      status: 77,
+      stdout: expect.stringMatching(/^denied: The backend subprocess gives none isolation/),
+    });
+    for (const call of [code, ["--tool", "file_read", "--path", "x"]]) {
+      expect(explain(...call)).toMatchObject({
+        status: 77,
+        stdout: expect.stringMatching(/^denied: the policy has roles, and the call names none/),
+      });
+    }
+  });
+
   it("looks at paths, and prints the decision as one JSON object", () => {
     const { status, stdout } = explain(
       "--role",
