@@ -95,7 +95,7 @@ export class DenialLines {
     this.#lines.clear();
     if (lines.length <= MAX_LINES) return lines;
     const more = lines.length - MAX_LINES;
-    const atLeast = lines.length === MAX_REMEMBERED_LINES ? " or more" : "";
-    return [...lines.slice(0, MAX_LINES), `and ${more}${atLeast} more`];
+    const isAll = lines.length < MAX_REMEMBERED_LINES;
+    return [...lines.slice(0, MAX_LINES), `and ${isAll ? "" : "at least "}${more} more`];
   }
 }

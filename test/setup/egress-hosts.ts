@@ -91,7 +91,7 @@ export class EgressHosts {
   }
 
   get caPath(): string {
-    return this.ca, join(this.directory, "ca.pem");
+    return join(this.directory, "ca.pem");
   }
 
   get directory(): string {

@@ -1,0 +1,120 @@
+"use strict";
+// Sends what Node's own clients ask for through the proxy of the environment: `fetch`, and `http.request` and
+// `https.request` with their default agents. `NODE_OPTIONS=--require <this file>`; nothing is loaded before it is used.
+// Node 24 does the same with NODE_USE_ENV_PROXY=1, and is left alone.
+
+const proxy = process.env.HTTPS_PROXY ?? process.env.HTTP_PROXY;
+const [major, minor] = process.versions.node.split(".").map(Number);
+const knowsProxies = major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
+
+if (proxy !== undefined && !(knowsProxies && process.env.NODE_USE_ENV_PROXY === "1")) {
+  hookFetch();
+  hookAgents();
+}
+
+function hookFetch() {
+  const plain = globalThis.fetch;
+  if (typeof plain !== "function") return;
+  globalThis.fetch = function fetch(input, init) {
+    if (globalThis.fetch === fetch) globalThis.fetch = plain;
+    replaceDispatcher();
+    return plain(input, init);
+  };
+  // It also serves those who keep the function that they found here first.
+  let isReplaced = false;
+  function replaceDispatcher() {
+    if (isReplaced) return;
+    isReplaced = true;
+    void globalThis.Headers; // loads undici, which puts its agent in place
+    const key = Symbol.for("undici.globalDispatcher.1");
+    const Agent = globalThis[key]?.constructor;
+    // Whoever set one of another kind knows better.
+    if (Agent?.name === "Agent") globalThis[key] = new Agent({ connect: connectForFetch });
+  }
+}
+
+function connectForFetch({ hostname, port, protocol, servername }, callback) {
+  const isSecure = protocol === "https:";
+  const target = { host: hostname, port: Number(port) || (isSecure ? 443 : 80) };
+  open(target, isSecure ? { servername: servername || hostname, ALPNProtocols: ["http/1.1"] } : undefined, callback);
+}
+
+function hookAgents() {
+  const Module = require("node:module");
+  const load = Module._load;
+  const pending = new Set(["http", "https"]);
+  Module._load = function _load(request, ...rest) {
+    const loaded = load.call(this, request, ...rest);
+    if (pending.size > 0 && typeof request === "string" && /^(?:node:)?https?$/.test(request)) {
+      const name = request.replace("node:", "");
+      if (pending.delete(name)) hookAgent(loaded.globalAgent, name === "https");
+      if (pending.size === 0 && Module._load === _load) Module._load = load;
+    }
+    return loaded;
+  };
+}
+
+function hookAgent(agent, isSecure) {
+  const plain = agent.createConnection;
+  agent.createConnection = function createConnection(options, callback) {
+    const host = options.host ?? options.hostname ?? "localhost";
+    if (options.socketPath || options.socket || isDirect(host)) return plain.call(this, options, callback);
+    const target = { host, port: Number(options.port) || (isSecure ? 443 : 80) };
+    const tls = isSecure ? { ...options, servername: options.servername || host } : undefined;
+    open(target, tls, callback);
+  };
+}
+
+function isDirect(host) {
+  const name = host.replace(/^\[|\]$/g, "").toLowerCase();
+  const list = (process.env.NO_PROXY ?? "").split(",").map((entry) => entry.trim().toLowerCase());
+  return list.some((entry) => entry !== "" && (name === entry || name.endsWith(entry.startsWith(".") ? entry : `.${entry}`)));
+}
+
+/** Opens a connection by CONNECT, and TLS in it where there are options for that. */
+function open({ host, port }, tlsOptions, callback) {
+  const net = require("node:net");
+  const secure = (socket) => {
+    if (tlsOptions === undefined) return callback(null, socket);
+    const stream = require("node:tls").connect({ ...tlsOptions, path: undefined, host, port, socket });
+    const fail = (error) => callback(error);
+    stream.once("error", fail);
+    stream.once("secureConnect", () => {
+      stream.off("error", fail);
+      callback(null, stream);
+    });
+  };
+  if (isDirect(host)) {
+    const socket = net.connect({ host, port });
+    socket.once("error", callback);
+    socket.once("connect", () => {
+      socket.off("error", callback);
+      secure(socket);
+    });
+    return;
+  }
+  const { hostname, port: proxyPort } = new URL(proxy);
+  const socket = net.connect({ host: hostname, port: Number(proxyPort) || 80 });
+  const authority = `${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
+  let head = Buffer.alloc(0);
+  const fail = (error) => {
+    socket.off("data", onData).off("end", onEnd).off("error", fail).destroy();
+    socket.on("error", () => {});
+    callback(error);
+  };
+  const onEnd = () => fail(new Error(`the proxy closed the connection to ${authority}`));
+  const onData = (chunk) => {
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf("\r\n\r\n");
+    if (end === -1) return head.length > 65536 ? fail(new Error("the proxy's answer is too long")) : undefined;
+    const [, status, reason] = /^HTTP\/1\.\d (\d{3}) ?([^\r]*)/.exec(head.toString("latin1")) ?? [];
+    if (status !== "200") return fail(new Error(reason || `the proxy answered ${status}`));
+    socket.off("data", onData).off("end", onEnd).off("error", fail).pause();
+    if (head.length > end + 4) socket.unshift(head.subarray(end + 4));
+    secure(socket);
+    // Whoever has it now listens by now.
+    if (tlsOptions === undefined) process.nextTick(() => socket.resume());
+  };
+  socket.setNoDelay(true).on("error", fail).on("end", onEnd).on("data", onData);
+  socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+}
