@@ -142,6 +142,8 @@ class SrtBackend implements SandboxBackend {
   }
 
   async reap(): Promise<number> {
+    // Without /proc nobody can tell whether a maker is alive.
+    if (process.platform !== "linux") return 0;
     const labels = reapRunDirectories(this.#settingsPath);
     const { cgroups } = this.#host().host;
     const groups = cgroups === undefined ? 0 : await reapCgroups(cgroups);
@@ -196,9 +198,17 @@ function createOrders(spec: CreateSpec, { own, runtime, guest, bubblewrap, path 
   };
 }
 
-/** Last first. */
+/** Last first, and all of them whatever becomes of one. */
 async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
-  for (const each of undo.toReversed()) await each();
+  const failures: unknown[] = [];
+  for (const each of undo.toReversed()) {
+    try {
+      await each();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** The process that hosts the library goes, its walls die with it, and the guest's with those. */
