@@ -5,6 +5,7 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ToolCallStage } from "../../test/setup/tool-call-stage.js";
 import { CallbackConfirmationService } from "../confirmation/index.js";
+import { MAX_CODE_LENGTH } from "../risk/index.js";
 import type { OutputStream } from "../workspace/index.js";
 import { HostFile, type ToolCall } from "./index.js";
 
@@ -107,8 +108,8 @@ describe("an input file that is streamed", () => {
     const manager = stage.manager({ securityMode: "strict" });
     const textOf = (length: number) => `# ${letter.repeat(length)}\nimport shutil\nshutil.rmtree("/")\n`;
     for (const [length, parsed] of [
-      [200_000, true],
-      [270_000, false],
+      [Math.floor(MAX_CODE_LENGTH * 0.75), true],
+      [MAX_CODE_LENGTH + 1, false],
     ] as const) {
       const text = textOf(length);
       for (const script of [text, Buffer.from(text), hostFile("job.py", text), Readable.from([text])]) {
