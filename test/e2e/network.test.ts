@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -63,11 +63,6 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 const skerry = (args: readonly string[], env?: Readonly<Record<string, string>>) => start(args, env).ended;
-const filesBelow = (directory: string): string[] =>
-  readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
-
 requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_000 }, () => {
   it("reaches what --allow-domain names, and says in one line what it does not", async () => {
     const fetched = await skerry([
@@ -117,8 +112,7 @@ requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_
     expect(stdout.match(/Bearer skerry_secret_TOKEN_/g)).toHaveLength(2);
     expect(stdout).toMatch(/^403$/m);
     for (const output of [stdout, stderr]) expect(output).not.toContain(SECRET);
-    const holding = filesBelow(user.home).filter((file) => readFileSync(file).includes(SECRET));
-    expect(holding).toEqual([]);
+    expect(spawnSync("grep", ["-rlF", SECRET, user.home], { encoding: "utf8" }).stdout).toBe("");
     const log = await skerry(["egress", "log", "--session", "secret"]);
     expect(log.stdout).toContain("/mine");
     expect(log.stdout).toContain("denied");
@@ -178,9 +172,10 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, (
     expect(user.skerry(["sessions", "ls", "--json"]).stdout).toContain('"running":true');
 
     for (const { child } of [second, first]) {
-      const closed = new Promise<number | null>((resolve) => child.once("close", resolve));
+      const closed = new Promise((resolve) => child.once("close", (_, signal) => resolve(signal)));
       child.kill("SIGINT");
-      expect(await closed).toBe(130);
+      // As shells expect it of a program that was interrupted.
+      expect(await closed).toBe("SIGINT");
     }
     await expect(ask(first.at)).rejects.toMatchObject({ code: "ECONNREFUSED" });
     expect(readdirSync(join(user.home, "state/doors"))).toEqual([]);
