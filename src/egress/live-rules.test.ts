@@ -126,6 +126,23 @@ describe("rules that change", () => {
   });
 });
 
+describe("the end", () => {
+  it("leaves nothing open, tells everything, and takes nobody any more", async () => {
+    const tunnel = await openTunnel("api.example");
+    const request = hosts.curl(`http://api.example:${slow}/`);
+    const silent = await hosts.dial();
+    await until(() => hosts.egress.open.clients === 3 && hosts.egress.open.routes === 2, "all are open");
+    hosts.egress.close();
+    expect((await request).status).not.toBe(0);
+    await until(() => tunnel.socket.readableEnded || tunnel.socket.destroyed, "the tunnel is closed");
+    await until(() => hosts.egress.open.clients === 0 && hosts.egress.open.routes === 0, "all is closed");
+    expect(hosts.events.map(({ via }) => via).sort()).toEqual(["connect", "http"]);
+    expect(await hosts.talk("GET http://api.example/ HTTP/1.1\r\n\r\n")).toBe("");
+    expect(hosts.egress.open).toEqual({ clients: 0, routes: 0 });
+    silent.destroy();
+  });
+});
+
 describe("bytes", () => {
   it("are counted exactly", async () => {
     const { socket, text } = await openTunnel("api.example");
