@@ -32,9 +32,10 @@ export async function port(
   using interrupt = new Interrupt();
   const config = withPorts(await readConfig(options));
   const named = { ...options, session };
-  return command.length > 0
+  // Until then Ctrl-C is ours.
+  return await (command.length > 0
     ? serve(inside, command, config, named, interrupt)
-    : join(inside, config, named, interrupt);
+    : join(inside, config, named, interrupt));
 }
 
 /** Of a session that runs in another process. */
