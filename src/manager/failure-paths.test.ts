@@ -197,7 +197,7 @@ const PATHS: readonly FailurePath[] = [
     { ...SAFE, role: "surfer" },
     "POLICY_UNENFORCEABLE",
     "unenforceable",
-    { policy: POLICY },
+    { policy: POLICY, backend: "subprocess", securityMode: "permissive" },
   ),
   refused(
     "a network that cannot be closed",
