@@ -345,6 +345,20 @@ describe("a log that cannot be written", () => {
     expect(await resultsOf()).toEqual(["failure"]);
   });
 
+  it("leaves out what it is told to later", async () => {
+    const logger = new AuditLogger({ directory });
+    const before = await logger.log({ eventType: "note", command: "use correct-horse" });
+    logger.alsoRedact(["correct-horse"]);
+    const after = await logger.log({
+      eventType: "note",
+      command: "use correct-horse",
+      error: "token=abcdefgh12345",
+    });
+    await logger.close();
+    expect(before.command).toContain("correct-horse");
+    expect([after.command, after.error].join()).not.toMatch(/correct-horse|abcdefgh12345/);
+  });
+
   it("is an error after a while when somebody living keeps the lock", async () => {
     const logger = new AuditLogger({ directory, lockTimeoutMs: 50 });
     const attempt = logger.begin({});

@@ -57,7 +57,7 @@ interface Entry {
 export class AuditLogger {
   readonly #chain: AuditDirectory | MemoryChain;
   readonly #sinks: readonly AuditSink[];
-  readonly #composition: Composition;
+  #composition: Composition;
   readonly #fsync: (typeof FSYNC)[number];
   readonly #fsyncIntervalMs: number;
   readonly #lockTimeoutMs: number;
@@ -97,6 +97,13 @@ export class AuditLogger {
       redact: createRedactor(options.redact),
       includeCode: options.includeCode ?? false,
     };
+  }
+
+  /** Values that must not be in the log from now on, besides those it was made with. */
+  alsoRedact(values: readonly string[]): void {
+    const { redact } = this.#composition;
+    const also = createRedactor(values);
+    this.#composition = { ...this.#composition, redact: (text) => redact(also(text)) };
   }
 
   /** Checks that records can be written, and gives the attempts of dead processes theirs. AUDIT_FAILED otherwise. */

@@ -8,7 +8,7 @@ import { DenialLines, EventMerger } from "./event-merger.js";
 import type { EgressEvent, EgressTotals } from "./events.js";
 import type { Authority } from "./host.js";
 import { DEFAULT_LIMITS, type EgressLimits } from "./limits.js";
-import type { Ledger } from "./passage.js";
+import { BUILT_IN, type Ledger, NOWHERE, Passage } from "./passage.js";
 import { peek } from "./peek.js";
 import { HttpProxy } from "./proxy-http.js";
 import { replyForTrouble, SocksReply, serveSocks, socksReply } from "./proxy-socks.js";
@@ -105,6 +105,7 @@ export class Egress {
     this.#connections.addClient(stream);
     if (!hasRoom) {
       const why = `the sandbox has ${this.#limits.maxConnections} connections open, which is the limit`;
+      new Passage(this.#ledger, NOWHERE).deny({ allowed: false, rule: BUILT_IN, why });
       stream.end(rawAnswer(503, why), () => stream.destroy());
       return;
     }

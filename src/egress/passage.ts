@@ -21,6 +21,11 @@ export interface Asked {
   readonly path?: string;
 }
 
+/** For what never said where it should go. */
+export const NOWHERE: Asked = { via: "http", host: "(unknown)", port: 0 };
+/** The rule that nobody wrote. */
+export const BUILT_IN = "built in";
+
 /** One connection or request that was asked for, from the verdict to its end. It is told exactly once. */
 export class Passage implements Open {
   readonly #ledger: Ledger;

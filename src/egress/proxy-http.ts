@@ -5,7 +5,7 @@ import type { Route } from "./connections.js";
 import { decideRequest, refuseHost, shown } from "./decide.js";
 import { forward, Link, type Sender } from "./forward.js";
 import { type Authority, hostText, parseAuthority } from "./host.js";
-import { type Ledger, Passage } from "./passage.js";
+import { type Asked, BUILT_IN, type Ledger, NOWHERE, Passage } from "./passage.js";
 import { lingerThenDestroy } from "./relay.js";
 import { headersOf, isSame, readTarget, type Scope } from "./request-target.js";
 import type { RuleSets } from "./rules.js";
@@ -110,7 +110,7 @@ export class HttpProxy {
     client.timer = setTimeout(
       () => {
         const why = `the request did not arrive within ${headMs / 1000} s`;
-        if (what === "head") this.#end(client.stream, rawAnswer(408, why));
+        if (what === "head") this.#refuse(client.stream, 408, why);
         else client.stream.destroy();
       },
       what === "head" ? headMs : idleMs,
@@ -246,8 +246,7 @@ export class HttpProxy {
   }
 
   #complainAboutLength(stream: Duplex): void {
-    const why = `the headers are longer than ${this.#options.limits.maxHeaderBytes} bytes`;
-    this.#end(stream, rawAnswer(431, why));
+    this.#refuse(stream, 431, `the headers are longer than ${this.#options.limits.maxHeaderBytes} bytes`);
   }
 
   /** Not HTTP as everyone reads it: the connection has no next request that could be found. */
@@ -257,7 +256,23 @@ export class HttpProxy {
     // In the middle of another answer there is no place for this one.
     if (client !== undefined && client.pending > 0) return void stream.destroy();
     if (error.code === "HPE_HEADER_OVERFLOW") return this.#complainAboutLength(stream);
-    this.#end(stream, rawAnswer(400, "the request is not plain HTTP/1.1"));
+    this.#refuse(stream, 400, "the request is not plain HTTP/1.1");
+  }
+
+  /** Nobody knows where it should have gone; that it was asked for is told all the same. */
+  #refuse(stream: Duplex, status: number, why: string): void {
+    const scope = this.#clients.get(stream)?.scope;
+    const origin = scope?.kind === "origin" ? scope : undefined;
+    const asked: Asked =
+      origin === undefined
+        ? NOWHERE
+        : {
+            via: origin.secure ? "https" : "http",
+            host: hostText(origin.authority.host),
+            port: origin.authority.port,
+          };
+    new Passage(this.#options.ledger, asked).deny({ allowed: false, rule: BUILT_IN, why });
+    this.#end(stream, rawAnswer(status, why));
   }
 
   #end(stream: Duplex, last: Buffer): void {

@@ -57,6 +57,7 @@ export class WaysOut {
   constructor(options: WaysOutOptions) {
     this.#options = options;
     const { config, rules } = options;
+    this.#keepOutOfRecords(options.secrets);
     const configured = egressRulesOf(config.network);
     // A denial names the list that somebody wrote.
     const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
@@ -179,8 +180,16 @@ export class WaysOut {
   /** Read when they are first needed: most commands of a configuration with secrets run no sandbox. */
   #allSecrets(): readonly Secret[] {
     const { config, secrets } = this.#options;
-    this.#secrets ??= [...loadSecrets(config.secrets, process.env), ...secrets];
+    if (this.#secrets !== undefined) return this.#secrets;
+    const configured = loadSecrets(config.secrets, process.env);
+    this.#keepOutOfRecords(configured);
+    this.#secrets = [...configured, ...secrets];
     return this.#secrets;
+  }
+
+  /** They have no business there; a caller may have put one into a command all the same. */
+  #keepOutOfRecords(secrets: readonly Secret[]): void {
+    if (secrets.length > 0) this.#options.audit?.alsoRedact(secrets.map((secret) => secret.reveal()));
   }
 
   /** A secret that the caller gave and the policy keeps from its host is a mistake; the configuration's are for all. */

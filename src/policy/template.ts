@@ -87,7 +87,7 @@ policies:
         - code_run
       max_memory: 2GB
 
-# For roles and tools with network_access: true. Refused while the backend cannot tell one host from another.
+# For roles and tools with network_access: true. Ports are sandbox.network.allowedPorts of the configuration.
 network:
   default: none
   allowlist:
