@@ -151,6 +151,13 @@ if $for_tests && [ "$(uname -s)" = Linux ]; then
   need /usr/bin/git git
   need /usr/lib/python3/dist-packages/numpy python3-numpy
   need /usr/lib/python3/dist-packages/pandas python3-pandas
+  # The clients that have to find the way out, and a world for them.
+  need /usr/bin/curl curl
+  need /usr/bin/wget wget
+  need /usr/bin/openssl openssl
+  need /sbin/ip iproute2
+  need /usr/lib/python3/dist-packages/pip python3-pip
+  need /usr/lib/python3/dist-packages/requests python3-requests
   need /usr/bin/gcc gcc
   need /usr/include/stdio.h libc6-dev
   # What sandbox-runtime needs by itself, to be measured against; our backend does without.

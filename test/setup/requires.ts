@@ -15,6 +15,14 @@ const COMPONENTS = {
   "gcc-arm64": () => runs("aarch64-linux-gnu-gcc", "--version"),
   "qemu-arm64": () => runs("qemu-aarch64-static", "--version"),
   git: () => runs("git", "--version"),
+  // Sandboxes see what is in /usr, not what is in a home directory.
+  curl: () => existsSync("/usr/bin/curl"),
+  wget: () => existsSync("/usr/bin/wget"),
+  npm: () => existsSync("/usr/bin/npm") || existsSync("/usr/local/bin/npm"),
+  pip: () => runs("/usr/bin/python3", "-m", "pip", "--version"),
+  requests: () => runs("/usr/bin/python3", "-c", "import requests"),
+  openssl: () => runs("openssl", "version"),
+  iproute2: () => runs("ip", "-V"),
   docker: () => runs("docker", "info"),
   cgroups: () =>
     ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].some((path) => {

@@ -1,0 +1,21 @@
+/** The process of the world: does what its parent asks for, and ends with it. Its directory is the first argument. */
+import { Inside } from "./inside.js";
+import type { Answer, Question } from "./world.js";
+
+const inside = new Inside(process.argv[2]!);
+const answer = (message: Answer) => process.connected && process.send!(message);
+
+process.on("message", ({ id, method, args }: Question) => {
+  const call = inside[method] as (...args: unknown[]) => unknown;
+  Promise.resolve()
+    .then(() => call.apply(inside, args as unknown[]))
+    .then(
+      (value) => answer({ id, value }),
+      (error: unknown) =>
+        answer({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    );
+});
+process.once("disconnect", () => {
+  inside.end().finally(() => process.exit());
+});
+answer({ id: 0, value: undefined });
