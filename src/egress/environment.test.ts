@@ -49,6 +49,8 @@ describe("the environment", () => {
       NO_PROXY: "localhost,127.0.0.1,::1",
       no_proxy: "localhost,127.0.0.1,::1",
       NODE_USE_ENV_PROXY: "1",
+      PIP_BREAK_SYSTEM_PACKAGES: "1",
+      PIP_DISABLE_PIP_VERSION_CHECK: "1",
     });
     const more = egressEnvironment({ guestRuntime: "/opt/skerry", caPath: "/tmp/ca.pem" });
     expect(more).toMatchObject({

@@ -36,6 +36,9 @@ export function egressEnvironment(options: EnvironmentOptions = {}): Record<stri
     ...bothCases("ALL_PROXY", proxy),
     ...bothCases("NO_PROXY", direct),
     NODE_USE_ENV_PROXY: "1",
+    // A distribution's pip refuses to install anything, lest it break the system: inside, it has none to break.
+    PIP_BREAK_SYSTEM_PACKAGES: "1",
+    PIP_DISABLE_PIP_VERSION_CHECK: "1",
     ...(options.guestRuntime !== undefined && {
       NODE_OPTIONS: `--require ${quoted(`${options.guestRuntime}/node-egress.cjs`)}`,
     }),
