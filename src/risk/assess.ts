@@ -165,15 +165,15 @@ const UNPARSABLE: Match = {
 
 async function read(task: Task, report: Report, work: Work): Promise<boolean> {
   if (BIDI.test(task.text)) report.add(DISORDERED, task.text.search(BIDI));
-  if (task.language === "bash") return readShell(task.text, report);
+  if (task.language === "bash") return readShell(task.text, report, work);
   const text = withPlainLines(task.text);
   if (task.language === "python") readCodingCookie(text, report);
   const tree = await parse(task.language, text, work);
   await work.pause();
   if (tree.truncated) report.add(TOO_LONG, 0);
   if (tree.errorAt !== undefined && task.depth === 0) report.add(UNPARSABLE, tree.errorAt);
-  if (task.language === "python") readPython(tree, report);
-  else readJavaScript(tree, report);
+  if (task.language === "python") readPython(tree, report, work);
+  else readJavaScript(tree, report, work);
   return tree.errorAt === undefined && !tree.truncated;
 }
 

@@ -1,3 +1,4 @@
+import type { Work } from "../syntax/work.js";
 import { variable } from "./environment.js";
 import type { Binding, Scopes } from "./scopes.js";
 import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";
@@ -21,6 +22,7 @@ export interface Evaluator {
   readonly gaveUp: boolean;
 }
 
+const FOLDING_WORK = 40;
 const MAX_DEPTH = 250;
 const MAX_SUBSTITUTIONS = 8;
 /** Characters of all folded texts together. */
@@ -33,6 +35,7 @@ export function createEvaluator(
   scopes: Scopes,
   fold: (node: number) => Value,
   ofFunction: (node: number) => Value,
+  work: Work,
 ): Evaluator {
   const known = new Array<Value | undefined>(size);
   const names = new Map<string, Value>();
@@ -55,7 +58,10 @@ export function createEvaluator(
     depth++;
     const value = fold(node);
     depth--;
-    for (const text of value.texts) characters += text.length;
+    let letters = 0;
+    for (const text of value.texts) letters += text.length;
+    characters += letters;
+    work.spend(FOLDING_WORK + letters);
     return value;
   };
 

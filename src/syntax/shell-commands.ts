@@ -66,7 +66,22 @@ const MAX_CODE_WORK = 12_000_000;
 
 /** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
 export async function findCommands(text: string): Promise<ShellProgram> {
-  return look(text, MAX_TEXT_LENGTH, MAX_TEXT_WORK, (walk, clean) => walk.start(clean, firstCall(0)));
+  return look(text, MAX_TEXT_LENGTH, MAX_TEXT_WORK, walkAll);
+}
+
+/** The same as a part of other work. Rejects with TooMuchWork, and with nothing else. */
+export async function findCommandsWithin(work: Work, text: string): Promise<ShellProgram> {
+  if (text.length > MAX_TEXT_LENGTH) return tooLong(MAX_TEXT_LENGTH);
+  return work
+    .within(MAX_TEXT_WORK, (part) => lookInto(text, part, walkAll))
+    .catch((error) => {
+      if (error instanceof TooMuchWork) throw error;
+      return unread(NOT_LOOKED_INTO);
+    });
+}
+
+function walkAll(walk: ShellWalk, clean: string): void {
+  walk.start(clean, firstCall(0));
 }
 
 /** The same for a command that is already split into words and that no shell reads. */
@@ -90,13 +105,12 @@ async function look(
   mostWork: number,
   start: (walk: ShellWalk, clean: string) => void,
 ): Promise<ShellProgram> {
-  if (text.length > longest) return unread(`longer than ${longest / 1024} KiB, which is not looked into`);
+  if (text.length > longest) return tooLong(longest);
   try {
     return await lookInto(text, new Work(mostWork), start);
   } catch (error) {
     if (error instanceof TooMuchWork) return unread(error.message);
-    // A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read.
-    return unread("cannot be looked into");
+    return unread(NOT_LOOKED_INTO);
   }
 }
 
@@ -115,6 +129,13 @@ async function lookInto(
     walk.finish();
   }
   return { commands: inOrder(walk.commands), problems: walk.problems };
+}
+
+/** A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read. */
+const NOT_LOOKED_INTO = "cannot be looked into";
+
+function tooLong(longest: number): ShellProgram {
+  return unread(`longer than ${longest / 1024} KiB, which is not looked into`);
 }
 
 function unread(what: string): ShellProgram {

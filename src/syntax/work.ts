@@ -29,6 +29,18 @@ export class Work {
     if (this.spent > this.limit) throw new TooMuchWork();
   }
 
+  /** Runs something that may use a part of what is left, and counts it here as well. */
+  async within<T>(limit: number, run: (part: Work) => Promise<T>): Promise<T> {
+    const part = new Work(Math.min(limit, this.left));
+    part.pausedAt = this.pausedAt - this.spent;
+    try {
+      return await run(part);
+    } finally {
+      this.pausedAt = this.spent + part.pausedAt;
+      this.spent += part.spent;
+    }
+  }
+
   /** Counts what somebody else's counter goes up by as well, while this runs. */
   during<T>(read: () => number, run: () => T): T {
     const meter = { read, seen: read() };

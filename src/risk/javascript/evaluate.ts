@@ -1,3 +1,4 @@
+import type { Work } from "../../syntax/work.js";
 import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
 import { createEvaluator, type Evaluator, elementOf, memberOf } from "../evaluator.js";
@@ -39,6 +40,7 @@ export function createJavaScriptEvaluator(
   tree: FlatTree,
   names: JavaScriptNames,
   rules: RuleTable,
+  work: Work,
 ): JavaScriptEvaluator {
   const given = new Map<number, readonly Value[]>();
 
@@ -89,7 +91,7 @@ export function createJavaScriptEvaluator(
     }
   };
 
-  const evaluator = createEvaluator(tree.size, names.scopes, fold, (node) => named(`<def ${node}>`));
+  const evaluator = createEvaluator(tree.size, names.scopes, fold, (node) => named(`<def ${node}>`), work);
   const evaluate = (node: number): Value => (node < 0 ? UNKNOWN : evaluator.evaluate(node));
 
   const item = (node: number): readonly Value[] => {

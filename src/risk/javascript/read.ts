@@ -1,3 +1,4 @@
+import type { Work } from "../../syntax/work.js";
 import type { Match, Report } from "../findings.js";
 import type { FlatTree } from "../flat-tree.js";
 import { rankOf } from "../levels.js";
@@ -19,9 +20,9 @@ const MODULES = new Map(
 const HIDING = MARKS.built | MARKS.decoded;
 
 /** Reports everything that a JavaScript or TypeScript program reaches for. */
-export function readJavaScript(tree: FlatTree, report: Report): void {
+export function readJavaScript(tree: FlatTree, report: Report, work: Work): void {
   const names = collectNames(tree);
-  const evaluator = createJavaScriptEvaluator(tree, names, TABLE);
+  const evaluator = createJavaScriptEvaluator(tree, names, TABLE, work);
   const reader: Reader = {
     tree,
     evaluator,

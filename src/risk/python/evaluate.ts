@@ -1,3 +1,4 @@
+import type { Work } from "../../syntax/work.js";
 import { variable } from "../environment.js";
 import { createEvaluator, type Evaluator, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
@@ -62,7 +63,12 @@ const MAX_NAME = 200;
 const MAX_TERMS = 512;
 const MAX_ARGUMENTS = 256;
 
-export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules: RuleTable): PythonEvaluator {
+export function createPythonEvaluator(
+  tree: FlatTree,
+  names: PythonNames,
+  rules: RuleTable,
+  work: Work,
+): PythonEvaluator {
   const given = new Map<number, Arguments>();
 
   const fold = (node: number): Value => {
@@ -126,7 +132,7 @@ export function createPythonEvaluator(tree: FlatTree, names: PythonNames, rules:
 
   const definition = (node: number): Value =>
     tree.kind(node) === "class_definition" ? UNKNOWN : named(`<def ${node}>`);
-  const evaluator = createEvaluator(tree.size, names.scopes, fold, definition);
+  const evaluator = createEvaluator(tree.size, names.scopes, fold, definition, work);
   const evaluate = (node: number): Value => (node < 0 ? UNKNOWN : evaluator.evaluate(node));
   const inner = (node: number): Value => {
     const value = tree.child(node, "value");

@@ -1,3 +1,4 @@
+import type { Work } from "../../syntax/work.js";
 import type { Match, Report } from "../findings.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { rankOf } from "../levels.js";
@@ -19,9 +20,9 @@ const MODULES = new Map(
 const HIDING = MARKS.built | MARKS.decoded;
 
 /** Reports everything that a Python program reaches for. */
-export function readPython(tree: FlatTree, report: Report): void {
+export function readPython(tree: FlatTree, report: Report, work: Work): void {
   const names = collectNames(tree);
-  const evaluator = createPythonEvaluator(tree, names, TABLE);
+  const evaluator = createPythonEvaluator(tree, names, TABLE, work);
   const reader: Reader = { tree, evaluator, report, loops: createLoops(tree, pythonLoops(tree, evaluator)) };
   for (let node = 0; node < tree.size; node++) visit(reader, node);
   if (evaluator.gaveUp) report.add(TOO_COMPLEX, 0);

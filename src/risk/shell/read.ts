@@ -1,4 +1,5 @@
-import { findCommands, type ShellCommand } from "../../syntax/shell-commands.js";
+import { findCommandsWithin, MAX_TEXT_LENGTH, type ShellCommand } from "../../syntax/shell-commands.js";
+import type { Work } from "../../syntax/work.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
@@ -13,13 +14,15 @@ for (const rule of COMMAND_RULES) {
 }
 
 /** Reports everything that a shell text would run; resolves to whether all of it could be read. */
-export async function readShell(text: string, report: Report): Promise<boolean> {
-  const { commands, problems } = await findCommands(KNOWN + text);
+export async function readShell(text: string, report: Report, work: Work): Promise<boolean> {
   const offsetOf = createOffsets(text);
   for (const { test, ...match } of TEXT_PATTERNS) {
     const at = text.slice(0, MAX_PATTERN_TEXT).search(test);
     if (at !== -1) report.add(match, at);
   }
+  work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
+  const { commands, problems } = await findCommandsWithin(work, KNOWN + text);
+  await work.pause();
   const [problem] = problems;
   if (problem !== undefined) {
     // A long text may have been left before its end.
@@ -33,6 +36,7 @@ export async function readShell(text: string, report: Report): Promise<boolean> 
   for (const command of commands) {
     const offset = offsetOf(command.line, command.column);
     const add = (match: Match) => report.add(match, offset);
+    work.spend(workFor(command));
     readCommand(command, substituted, add);
     readPaths(command, directory, add);
     directory = directoryAfter(command, directory);
@@ -41,6 +45,16 @@ export async function readShell(text: string, report: Report): Promise<boolean> 
     readDownload(command, downloaded, add);
   }
   return problem === undefined;
+}
+
+/** One unit per letter for each handful of expressions that it is held against. */
+const PATTERN_WORK = 4;
+const COMMAND_WORK = 500;
+const WORD_WORK = 100;
+
+function workFor({ args, reads }: ShellCommand): number {
+  const letters = args.reduce((sum, word) => sum + Math.min(word?.length ?? 0, MAX_PATTERN_TEXT), 0);
+  return COMMAND_WORK + WORD_WORK * (args.length + reads.length) + PATTERN_WORK * letters;
 }
 
 /** Variables whose value is known, in a line of their own. */
@@ -54,7 +68,8 @@ function directoryAfter({ name, args }: ShellCommand, before: string): string {
 }
 
 const MAX_PATTERN_TEXT = 64 * 1024;
-const LONG = 64 * 1024;
+/** Longer texts are not looked into. */
+const LONG = MAX_TEXT_LENGTH - KNOWN.length;
 const UNREADABLE: Match = {
   rule: "unparsable",
   level: "medium",

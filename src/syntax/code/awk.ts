@@ -1,4 +1,5 @@
 import { UNKNOWN } from "../shell/fields.js";
+import type { Work } from "../work.js";
 import type { ShellOut, ShellOuts } from "./shell-out.js";
 
 type Token = { readonly at: number; readonly kind: "string" | "word" | "sign"; readonly text: string };
@@ -14,12 +15,12 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** Where an awk program starts commands: `system(…)`, `print | "…"`, `"…" | getline`. */
-export function findAwkShellOuts(code: string): ShellOuts {
+export function findAwkShellOuts(code: string, work: Work): ShellOuts {
   const tokens = tokenize(code);
   const found: ShellOut[] = [];
   tokens.forEach((token, index) => {
     if (token.kind === "word" && token.text === "system" && tokens[index + 1]?.text === "(") {
-      found.push({ at: token.at, via: "system", kind: "text", text: constant(tokens, index + 2, ")") });
+      found.push({ at: token.at, via: "system", kind: "text", text: constant(tokens, index + 2, ")", work) });
     }
     if (token.kind !== "sign" || (token.text !== "|" && token.text !== "|&")) return;
     const next = tokens[index + 1];
@@ -33,7 +34,7 @@ export function findAwkShellOuts(code: string): ShellOuts {
         via: "print |",
         reads: true,
         kind: "text",
-        text: constant(tokens, index + 1, "\n;}"),
+        text: constant(tokens, index + 1, "\n;}", work),
       });
     }
   });
@@ -62,7 +63,7 @@ function joins(token: Token | undefined): boolean {
 }
 
 /** Strings side by side, up to the end; anything between them is unknown. */
-function constant(tokens: readonly Token[], from: number, ends: string): string | undefined {
+function constant(tokens: readonly Token[], from: number, ends: string, work: Work): string | undefined {
   let text = "";
   let index = from;
   for (; index < tokens.length; index++) {
@@ -71,9 +72,11 @@ function constant(tokens: readonly Token[], from: number, ends: string): string 
     else if (token.kind === "sign" && ends.includes(token.text)) break;
     else text += UNKNOWN;
   }
+  work.spend(TOKEN_WORK * (index - from));
   return text === "" ? undefined : text;
 }
 
+const TOKEN_WORK = 5;
 const REGEX = /\/(?:[^/\\\n[]|\\[\s\S]|\[\^?\]?[^\]\n]*\])*\//y;
 
 /** Words after which a value is expected. */

@@ -64,12 +64,20 @@ async function findShellOuts(language: InlineLanguage, code: string, work: Work)
     case "typescript":
       return withTree(language, code, findJavaScriptShellOuts, work);
     case "awk":
-      return findAwkShellOuts(code);
+      work.spend(scanning(code));
+      return findAwkShellOuts(code, work);
     case "sed":
+      work.spend(scanning(code));
       return findSedShellOuts(code);
     default:
+      work.spend(scanning(code));
       return findScriptShellOuts(language, code);
   }
+}
+
+/** A scan looks for the end of everything that begins, so it may take the square of the length. */
+function scanning({ length }: string): number {
+  return 300 + 10 * length + (length * length) / 32;
 }
 
 type Root = ReturnType<Awaited<ReturnType<typeof loadGrammar>>["parse"]>["rootNode"];

@@ -1,6 +1,9 @@
+import type { Work } from "../work.js";
+
 /** A letter that braces may use, or something that they only carry along. */
 export type Atom<T> = string | { readonly item: T };
 
+const ATOM_WORK = 8;
 const MAX_WORDS = 512;
 /** Longer words with braces are nobody's. */
 const MAX_ATOMS = 4096;
@@ -8,15 +11,25 @@ const NUMBERS = /^(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?$/;
 const LETTERS = /^([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?$/;
 
 /** `a{b,c}` and `{1..3}` as a shell writes them out; undefined when that makes too many words. */
-export function expandBraces<T>(atoms: readonly Atom<T>[]): readonly (readonly Atom<T>[])[] | undefined {
+export function expandBraces<T>(
+  atoms: readonly Atom<T>[],
+  work: Work,
+): readonly (readonly Atom<T>[])[] | undefined {
   if (!atoms.includes("{")) return [atoms];
   if (atoms.length > MAX_ATOMS) return undefined;
-  const budget = { left: MAX_WORDS * 8 };
+  const budget = { left: MAX_WORDS * 8, work };
   const words = expand(atoms, budget);
   return words !== undefined && words.length <= MAX_WORDS ? words : undefined;
 }
 
-function expand<T>(atoms: readonly Atom<T>[], budget: { left: number }): Atom<T>[][] | undefined {
+interface Budget {
+  /** Words. */
+  left: number;
+  readonly work: Work;
+}
+
+function expand<T>(atoms: readonly Atom<T>[], budget: Budget): Atom<T>[][] | undefined {
+  budget.work.spend(ATOM_WORK * atoms.length);
   const group = findGroup(atoms);
   if (group === undefined) return [[...atoms]];
   const tails = expand(atoms.slice(group.end + 1), budget);
@@ -30,6 +43,7 @@ function expand<T>(atoms: readonly Atom<T>[], budget: { left: number }): Atom<T>
       for (const tail of tails) {
         budget.left -= 1;
         if (budget.left < 0) return undefined;
+        budget.work.spend(ATOM_WORK * (before.length + middle.length + tail.length));
         words.push([...before, ...middle, ...tail]);
       }
     }

@@ -1,3 +1,4 @@
+import type { Work } from "../work.js";
 import { type Atom, expandBraces } from "./braces.js";
 import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
 import type { Environment } from "./environment.js";
@@ -7,6 +8,7 @@ import type { Part, Script, Word } from "./tree.js";
 /** What expansion needs from the walk. */
 export interface Expander {
   readonly environment: Environment;
+  readonly work: Work;
   /** Walks a substitution's commands; resolves to what they print. */
   substitute(script: Script, via: "$(…)" | "<(…)" | ">(…)"): Content;
   /** Walks a text that arithmetic or a prompt would run. */
@@ -24,6 +26,8 @@ interface Piece {
   readonly content?: Content;
 }
 
+const FIELD_WORK = 40;
+const LETTER_WORK = 10;
 const MAX_FIELD_LENGTH = 262_144;
 /** Arithmetic in a subscript runs what a quoted text holds: x='a[$(id)]'; echo $((x)). */
 function hasSubscriptCommand(text: string): boolean {
@@ -34,7 +38,7 @@ function hasSubscriptCommand(text: string): boolean {
 /** The words that one word becomes. */
 export function expandWord(expander: Expander, word: Word): Field[] {
   const pieces = word.parts.flatMap((part) => expandPart(expander, part));
-  const words = expandBraces(pieces.flatMap(toAtoms));
+  const words = expandBraces(pieces.flatMap(toAtoms), expander.work);
   if (words === undefined) return [{ text: UNKNOWN_WORDS, pattern: false }];
   return words.flatMap((atoms) => toFields(expander, atoms));
 }
@@ -43,6 +47,7 @@ export function expandWord(expander: Expander, word: Word): Field[] {
 export function expandValue(expander: Expander, word: Word): string {
   const pieces = word.parts.flatMap((part) => expandPart(expander, part));
   const text = pieces.map((piece) => (piece.breaks === true ? " " : piece.text)).join("");
+  expander.work.spend(text.length);
   if (text.length > MAX_FIELD_LENGTH) return UNKNOWN;
   if (hasSubscriptCommand(text)) expander.expandAgain(text);
   return text.replaceAll(UNKNOWN_WORDS, UNKNOWN);
@@ -186,6 +191,7 @@ function toFields(expander: Expander, atoms: readonly Atom<Piece>[]): Field[] {
   let started = false;
   let content: Content | undefined;
   const end = () => {
+    expander.work.spend(FIELD_WORK + text.length);
     if (started && hasSubscriptCommand(text)) expander.expandAgain(text);
     if (started) fields.push(content === undefined ? { text, pattern } : { text, pattern, content });
     text = "";
@@ -206,10 +212,12 @@ function toFields(expander: Expander, atoms: readonly Atom<Piece>[]): Field[] {
   const splits = expander.environment.get("IFS") === " \t\n";
   for (const atom of atoms) {
     if (typeof atom === "string") {
+      expander.work.spend(LETTER_WORK);
       add(atom, false);
       continue;
     }
     const piece = atom.item;
+    expander.work.spend(FIELD_WORK + piece.text.length);
     content ??= piece.content;
     if (piece.breaks === true) end();
     else if (!piece.split) add(piece.text, piece.quoted);

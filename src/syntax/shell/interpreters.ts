@@ -1,5 +1,5 @@
 import type { Field } from "./fields.js";
-import { has, type OptionTable, readOptions } from "./options.js";
+import { has, type OptionTable, readOptions, readOptionsFrom } from "./options.js";
 import { isDescriptor, isStdin } from "./shells.js";
 import type { Call, InlineLanguage, Walker } from "./walker.js";
 
@@ -104,11 +104,11 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
     args = args.map((field) => (/^-[pi]+e$|^-ep$/.test(field.text) ? { ...field, text: "-e" } : field));
   if (language === "perl" || language === "ruby") runClusters(walker, call, language, args, name);
   let uncertain = false;
-  let operands: readonly Field[] = [];
+  const operands: Field[] = [];
   let elsewhere = false;
   // Programs stand behind operands too: awk 'program' file is rare the other way round, sed file -e program is not.
-  for (;;) {
-    const options = readOptions(args, interpreter.options);
+  for (let from = 0; ; ) {
+    const options = readOptionsFrom(args, from, interpreter.options);
     // Behind sed's script there are files, and patterns of them are what everybody writes.
     uncertain ||= options.uncertain && operands.length === 0;
     uncertain ||= options.given.some(({ name: option, value }) => loadsUnseen(language, option, value));
@@ -122,9 +122,9 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
       }
     }
     elsewhere ||= has(options, ...(interpreter.otherwise ?? []));
-    operands = [...operands, ...options.operands.slice(0, 1)];
-    if (language !== "sed" || options.operands.length === 0) break;
-    args = options.operands.slice(1);
+    if (options.end < args.length) operands.push(args[options.end]!);
+    if (language !== "sed" || options.end >= args.length) break;
+    from = options.end + 1;
   }
   if (uncertain) walker.emitUnknown(call, name);
   if (programs.length > 0) runPrograms(walker, call, language, programs, `${name} -e`);

@@ -22,9 +22,19 @@ export interface Options {
 
 /** Reads options up to the first operand, as `getopt` does for programs that run another one. */
 export function readOptions(args: readonly Field[], table: OptionTable): Options {
+  const { end, ...options } = readOptionsFrom(args, 0, table);
+  return { ...options, operands: args.slice(end) };
+}
+
+/** The same from one of the words on; the first operand is at `end`. */
+export function readOptionsFrom(
+  args: readonly Field[],
+  from: number,
+  table: OptionTable,
+): Pick<Options, "given" | "uncertain"> & { readonly end: number } {
   const given: { name: string; value: Field | undefined }[] = [];
   let uncertain = false;
-  let index = 0;
+  let index = from;
   for (; index < args.length; index++) {
     const field = args[index]!;
     const { text } = field;
@@ -48,7 +58,7 @@ export function readOptions(args: readonly Field[], table: OptionTable): Options
     }
     uncertain ||= (given.at(-1)?.value !== undefined && startsUnknownWords(given.at(-1)!.value!)) ?? false;
   }
-  return { given, operands: args.slice(index), uncertain };
+  return { given, end: Math.min(index, args.length), uncertain };
 }
 
 /** A long option may be cut short as long as it stays the only one. */
@@ -90,10 +100,10 @@ function readCluster(
 }
 
 /** The last value given for one of the names. */
-export function optionValue(options: Options, ...names: readonly string[]): Field | undefined {
+export function optionValue(options: Pick<Options, "given">, ...names: readonly string[]): Field | undefined {
   return options.given.findLast((option) => names.includes(option.name))?.value;
 }
 
-export function has(options: Options, ...names: readonly string[]): boolean {
+export function has(options: Pick<Options, "given">, ...names: readonly string[]): boolean {
   return options.given.some((option) => names.includes(option.name));
 }

@@ -502,6 +502,7 @@ export class ShellWalk extends Findings implements Walker {
   private expander(context: Context, place: number): Expander {
     return {
       environment: context.environment,
+      work: this.work,
       substitute: (script, via) => {
         const first = this.commands.length;
         const inner = { ...this.inSubshell(context), via: [...context.via, via], redirects: [] };

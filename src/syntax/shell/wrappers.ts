@@ -138,14 +138,15 @@ function runArguments(walker: Walker, call: Call, name: string, wrapper: Wrapper
   const assigns = name === "env" ? /=/ : /^[A-Za-z_]\w*=/;
   if (name === "setarch" && ARCHITECTURE.test(rest[0]?.text ?? ""))
     rest = readOptions(rest.slice(1), wrapper).operands;
-  while (wrapper.assignments === true && assigns.test(rest[0]?.text ?? "")) {
-    const { text } = rest[0]!;
+  let assigned = 0;
+  for (; wrapper.assignments === true && assigns.test(rest[assigned]?.text ?? ""); assigned++) {
+    const { text } = rest[assigned]!;
     const equals = text.indexOf("=");
     const value = text.slice(equals + 1);
     assignments.push({ name: text.slice(0, equals), value: isKnown(value) ? value : undefined });
     walker.runVariable(call, text.slice(0, equals), isKnown(value) ? value : undefined);
-    rest = rest.slice(1);
   }
+  rest = rest.slice(assigned);
   const skipped = rest.slice(0, wrapper.operands ?? 0);
   rest = rest.slice(wrapper.operands ?? 0);
   const split = name === "env" ? optionValue(options, "S", "--split-string") : undefined;
