@@ -14,7 +14,7 @@ export async function chooseBackend(
   stateDir: string,
   config: SandboxConfig,
 ): Promise<ChosenBackend> {
-  const load = (each: string) => getBackend(each, { stateDir, options: config.backends[each] });
+  const load = (each: string) => getBackend(each, { stateDir, options: backendOptions(each, config) });
   if (name !== "auto") {
     const backend = await load(name);
     const probe = await backend.probe();
@@ -29,6 +29,11 @@ export async function chooseBackend(
     if (probe.capabilities.isolates) tried.push([each, probe]);
   }
   throw unavailable(tried);
+}
+
+/** What a backend is built from. On Linux sandbox-runtime stands on bubblewrap, which has a block of its own. */
+export function backendOptions(name: string, { backends }: SandboxConfig): unknown {
+  return name === "srt" ? { ...backends.srt, bubblewrap: backends.bubblewrap.path } : backends[name];
 }
 
 function notHere(name: string, { problems }: Probe): SandboxError {

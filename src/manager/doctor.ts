@@ -9,6 +9,7 @@ import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { LANGUAGES } from "../sandbox/languages.js";
 import { defaultStateDirectory } from "../workspace/state-directory.js";
 import { type ChecklistItem, runChecklist } from "./checklist.js";
+import { backendOptions } from "./choose-backend.js";
 
 const run = promisify(execFile);
 const GUEST_PATH = ["/usr/local/bin", "/usr/bin", "/bin"];
@@ -47,7 +48,7 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   const stateDir = config.sandbox.stateDir ?? defaultStateDirectory();
   const backends = await Promise.all(
     listBackends().map(async (name) => {
-      const backend = await getBackend(name, { stateDir, options: config.sandbox.backends[name] });
+      const backend = await getBackend(name, { stateDir, options: backendOptions(name, config.sandbox) });
       return { name, ...(await backend.probe({ thorough: true })) };
     }),
   );

@@ -49,6 +49,8 @@ class SrtBackend implements SandboxBackend {
   readonly name = "srt";
   readonly #stateDir: string;
   readonly #settingsPath: string;
+  /** Left out: the host's. */
+  readonly #bubblewrap: string | undefined;
   readonly #launchers = new Launchers();
   #facts: SrtFacts | undefined;
   #guest: GuestRuntime | undefined;
@@ -56,7 +58,8 @@ class SrtBackend implements SandboxBackend {
 
   constructor({ stateDir, options }: BackendContext) {
     this.#stateDir = stateDir;
-    const { settingsPath } = (options ?? {}) as { settingsPath?: string };
+    const { settingsPath, bubblewrap } = (options ?? {}) as { settingsPath?: string; bubblewrap?: string };
+    this.#bubblewrap = bubblewrap;
     this.#settingsPath = settingsPath ?? DEFAULT_CONFIG.sandbox.backends.srt.settingsPath;
   }
 
@@ -151,7 +154,7 @@ class SrtBackend implements SandboxBackend {
   }
 
   #host(): SrtFacts {
-    this.#facts ??= findSrtFacts(undefined);
+    this.#facts ??= findSrtFacts(this.#bubblewrap);
     return this.#facts;
   }
 
