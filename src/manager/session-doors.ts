@@ -63,7 +63,7 @@ export class SessionDoors {
     const here = this.#options.find(session);
     if (here !== undefined) await this.#options.waysOut.change(here, change);
     const ask = { ask: "change-egress", allow: change.allow, deny: change.deny } as const;
-    const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask);
+    const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask, { exceptOwn: true });
     return elsewhere + (here === undefined ? 0 : 1);
   }
 

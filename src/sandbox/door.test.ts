@@ -79,6 +79,7 @@ describe("a door to a running session", () => {
     const request = { ask: "change-egress", allow: ["x.example"], deny: [] } as const;
     expect(await knockEverywhere(stateDir, "a", request)).toBe(2);
     expect(changes).toEqual([expect.objectContaining({ allow: ["x.example"], deny: [] }), expect.anything()]);
+    expect(await knockEverywhere(stateDir, "a", request, { exceptOwn: true })).toBe(0);
     expect(await knockEverywhere(stateDir, "b", request)).toBe(0);
   });
 

@@ -83,15 +83,16 @@ export async function knock(stateDir: string, session: string, request: DoorRequ
   );
 }
 
-/** The same of every other process that runs the session; resolves to how many there were. */
+/** The same of every process that runs the session, or of every other one; resolves to how many there were. */
 export async function knockEverywhere(
   stateDir: string,
   session: string,
   request: DoorRequest,
+  { exceptOwn = false }: { readonly exceptOwn?: boolean } = {},
 ): Promise<number> {
   let count = 0;
-  const own = labelFor("");
-  for (const path of doorsOf(stateDir, session).filter((each) => !basename(each).startsWith(own))) {
+  const isOwn = (path: string) => basename(path).startsWith(labelFor(""));
+  for (const path of doorsOf(stateDir, session).filter((each) => !exceptOwn || !isOwn(each))) {
     try {
       (await ask(path, request)).destroy();
       count++;
