@@ -1,0 +1,211 @@
+import { BROKEN } from "./broken.js";
+import { after, type Family, halves, many, nested, within } from "./make.js";
+
+export const SHELL_COMMANDS: Readonly<Record<string, Family>> = {
+  ...BROKEN,
+  commands: many((i) => `a${i}\n`),
+  "short commands": within("", "a;"),
+  and: within("a", "&&a"),
+  or: within("a", "||a"),
+  background: within("", "a&"),
+  pipeline: within("a", "|a"),
+  "pipeline of echo": within("echo aaaaaaaaaa", "|cat"),
+  "pipeline into sh": within("echo a", "|sh"),
+  "pipeline of base64": within("echo a", "|base64"),
+  "pipeline of tee": within("echo a", "|tee b"),
+  "pipeline of rev": within("echo a", "|rev"),
+  "pipeline of substitutions": within("a", "|$(a)"),
+  "long word": within("", "a"),
+  "many words": within("a ", "a "),
+  "echo of many": within("echo ", "a "),
+  "many quoted": within("a ", "'a' "),
+  "many double-quoted": within("a ", '"a" '),
+  "many empty": within("a ", "'' "),
+  "side by side quotes": within("a ", "'a'\"b\""),
+  escaped: within("a ", "\\a"),
+  "ansi-c": within("a $'", "\\x61", "'"),
+  "many ansi-c": within("a ", "$'a'"),
+  "nested $(": nested("$(", ")"),
+  "nested $( in quotes": nested('"$(', ')"'),
+  "nested $( within the limit": many(() => `${"$(".repeat(70)}a${")".repeat(70)}\n`),
+  "nested $( twice": (length) => {
+    let text = "a";
+    while (2 * text.length + 8 < length) text = `$(${text})$(${text})`;
+    return text;
+  },
+  "nested `": within("", "\\`", ""),
+  backquotes: within("", "`a` "),
+  "backquotes doubling": (length) => {
+    let text = "a";
+    for (;;) {
+      const next = `\`${text.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
+      if (next.length > length) return text;
+      text = next;
+    }
+  },
+  "backquotes of much": (length) => `\`${within("", "a;")(length - 2)}\``,
+  "backquotes in backquotes of much": (length) =>
+    `\`\\\`\\\\\\\`${within("", "a;")(length - 40)}\\\\\\\`\\\`\``,
+  "nested ${": nested("${a:-", "}"),
+  "nested ${ in quotes": nested('"${a:-', '}"'),
+  "nested ${ within the limit": many(() => `${"${a:-".repeat(35)}a${"}".repeat(35)}\n`),
+  "nested $((": nested("$((", "))"),
+  "nested ((": nested("((", "))"),
+  "nested ( (": nested("( ", " )"),
+  "nested (( unfinished": within("", "(("),
+  "$(( unfinished": within("", "$(( "),
+  "((a) (": within("", "((a) "),
+  "$((a) ": within("", "$((a) "),
+  "$((a)) often": within("a ", "$((1)) "),
+  "$((a) ) often": within("a ", "$((a) ) "),
+  "$[": nested("$[", "]"),
+  "arithmetic of names": within("a=1\n((", "a+", "a))"),
+  "arithmetic of many names": within("a=1\n", "((a))\n"),
+  "arithmetic texts": within("a='b[$(c)]'\n", "((a))\n"),
+  "arithmetic subscripts": within("", "a='b[$(c)]'\n"),
+  subscripts: within("", "a b[$(c)]\n"),
+  "subscripts that say themselves": within("x='a[$(b)]'\n", "x=$x$x\n"),
+  "nested {": nested("{ ", ";}", "a"),
+  "nested if": nested("if a;then ", ";fi", "a"),
+  "nested if in the condition": nested("if ", ";then a;fi", "a"),
+  "nested while": nested("while a;do ", ";done", "a"),
+  "nested until in the condition": nested("until ", ";do a;done", "a"),
+  "nested for": nested("for a in b c;do ", ";done", "a"),
+  "nested for within the limit": many(() => `${"for a in 1 2;do ".repeat(12)}a${";done".repeat(12)}\n`),
+  "nested for, few": many(() => `${"for a in 1 2 3 4;do ".repeat(7)}$a${";done".repeat(7)}\n`),
+  "for of 16": many(() => "for a in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6;do $a;done\n"),
+  "for over much": (length) =>
+    `for a in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6;do ${within("", "a;")(length - 60)}done`,
+  "for for over much": (length) =>
+    `for a in 1 2 3 4 5 6 7 8 9 0;do for b in 1 2 3 4 5 6 7 8 9 0;do ${within("", "a;")(length - 90)}done;done`,
+  "for of many": within("for a in ", "b ", ";do a;done"),
+  "for arithmetic": nested("for((a;b;c));do ", ";done", "a"),
+  "nested case": nested("case a in b)", ";;esac", "a"),
+  "case of many": within("case a in ", "b)c;;", "esac"),
+  "case with &": within("case a in ", "b)c;&", "esac"),
+  "case patterns": within("case a in ", "b|", "b)c;;esac"),
+  "case of assignments": many((i) => `case a in b)a${i}=1;;c)a${i}=2;;esac\n`),
+  "case branches that assign": (length) =>
+    `case a in ${many((i) => `b)a${i % 256}=${i};;`)(length - 20)} esac`,
+  "if branches that assign": (length) =>
+    `if a;then b;${many((i) => `elif a;then a${i % 256}=${i};`)(length - 20)}fi`,
+  select: nested("select a in b;do ", ";done", "a"),
+  functions: many((i) => `f${i}(){ a;}\n`),
+  "functions, called": many((i) => `f${i}(){ f${i - 1};f${i - 1};}\n`),
+  "functions, called from behind": many((i) => `f${i}(){ f${i + 1};f${i + 1};}\n`),
+  "functions that call all": many(
+    (i) => `f${i % 16}(){ ${Array.from({ length: 16 }, (_, j) => `f${j}`).join(";")};}\n`,
+  ),
+  "function, called often": within("f(){ a;b;c;}\n", "f\n"),
+  "function, called with many": within("f(){ a $@;}\nf ", "b "),
+  "function that doubles": within("f(){ f $@ $@;}\nf a ", "b "),
+  "functions in subshells": halves(
+    many((i) => `f${i}(){ a;}\n`),
+    within("", "(a)\n"),
+  ),
+  "functions in pipelines": halves(
+    many((i) => `f${i}(){ a;}\n`),
+    within("", "a|b\n"),
+  ),
+  "functions in functions": nested("f(){ ", ";}", "a"),
+  "functions in functions within the limit": many((i) => `${`f${i}(){ `.repeat(20)}a${";}".repeat(20)}\n`),
+  coproc: within("", "coproc a\n"),
+  assignments: many((i) => `a${i}=b\n`),
+  "same assignment": within("", "a=b\n"),
+  "assignments before": within("", "a=b ", "c"),
+  "assignments before many": within("", "a=b c\n"),
+  "assignments of names": many((i) => `a${i + 1}=$a${i}\n`),
+  doubling: after("a=aa\n", within("", "a=$a$a\n")),
+  "doubling words": after("a='a a'\n", within("", 'a="$a $a"\n')),
+  "doubling words, used": after(`a='a a'\n${'a="$a $a"\n'.repeat(11)}`, within("", "$a\n")),
+  "doubling words, echoed": after(`a='a a'\n${'a="$a $a"\n'.repeat(11)}`, within("", "echo $a\n")),
+  "doubling words, one command": after(`a='a a'\n${'a="$a $a"\n'.repeat(11)}`, within("echo ", "$a ")),
+  "doubling words, eval": after(`a='a;'\n${'a="$a $a"\n'.repeat(11)}`, within("", "eval $a\n")),
+  "doubling text, quoted": after(`a=aaaaaaaa\n${'a="$a$a"\n'.repeat(10)}`, within("echo ", '"$a" ')),
+  "doubling text, one word": after(`a=aaaaaaaa\n${'a="$a$a"\n'.repeat(10)}`, within("echo ", '"$a"')),
+  "doubling text, glued": after(`a=aaaaaaaa\n${'a="$a$a"\n'.repeat(10)}`, within("echo ", "$a")),
+  "doubling text in sh -c": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'sh -c "$a"\n')),
+  "doubling text in here-strings": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'sh<<<"$a"\n')),
+  "doubling text in alias": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}alias x="$a"\n`, within("", "x\n")),
+  "doubling text in python": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'python -c "$a"\n')),
+  "doubling text in awk": after(`a='a;'\n${'a="$a$a"\n'.repeat(10)}`, within("", 'awk "$a"\n')),
+  "doubling text in perl": after(`a='a;'\n${'a="$a$a"\n'.repeat(11)}`, within("", 'perl -e "$a"\n')),
+  "doubling text in printf": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'printf "$a"|sh\n')),
+  "doubling text in base64": after(
+    `a='a;'\n${'a="$a$a"\n'.repeat(12)}`,
+    within("", 'echo "$a"|base64|base64 -d|sh\n'),
+  ),
+  "doubling text in $(": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'x=$(echo "$a")\n')),
+  "doubling text in arithmetic": after(`a='a+'\n${'a="$a$a"\n'.repeat(12)}`, within("", "x=$((a))\n")),
+  "doubling text in trap": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'trap "$a" 0\n')),
+  "doubling text in PS1": after(`a='$(a)'\n${'a="$a$a"\n'.repeat(10)}`, within("", 'PS1="$a"\n')),
+  "doubling text in PROMPT_COMMAND": after(
+    `a='a;'\n${'a="$a$a"\n'.repeat(12)}`,
+    within("", 'PROMPT_COMMAND="$a"\n'),
+  ),
+  "doubling text in a here-document": after(
+    `a='a;'\n${'a="$a$a"\n'.repeat(12)}`,
+    within("", "sh<<E\n$a\nE\n"),
+  ),
+  "doubling text in env -S": after(`a='a '\n${'a="$a$a"\n'.repeat(12)}`, within("", 'env -S "$a"\n')),
+  "doubling text in xargs": after(`a='a '\n${'a="$a$a"\n'.repeat(12)}`, within("", 'echo "$a"|xargs\n')),
+  "doubling text in find": after(`a='-exec a ; '\n${'a="$a$a"\n'.repeat(9)}`, within("", "find $a\n")),
+  "doubling text in ssh": after(`a='a;'\n${'a="$a$a"\n'.repeat(12)}`, within("", 'ssh h "$a"\n')),
+  "doubling text with braces": after(`a='a '\n${'a="$a$a"\n'.repeat(12)}`, within("", "echo {a,b}$a\n")),
+  "doubling glob": after(`a='*'\n${'a="$a$a"\n'.repeat(12)}`, within("", "a $a\n")),
+  "positional doubling": (length) =>
+    `set a b\n${"set $@ $@\n".repeat(12)}${within("", "echo $@\n")(length - 200)}`,
+  export: many((i) => `export a${i}=b\n`),
+  declare: many((i) => `declare -l a${i}=b\n`),
+  "declare many": within("declare ", "a=b "),
+  aliases: many((i) => `alias a${i}=b\n`),
+  "aliases, chained": many((i) => `alias a${i}='a${i + 1} '\na${i}\n`),
+  "alias, used": within("alias a='b c'\n", "a\n"),
+  "aliases, in a circle": within("alias a=b b=c c=a\n", "a;b;c\n"),
+  "alias with a long tail": after(
+    "alias a=b\n",
+    many(() => `a ${"x".repeat(200)}\n`),
+  ),
+  "alias with the rest as its tail": after("alias a=b\na ", within("", "a")),
+  "aliases with many values": (length) =>
+    `${many((i) => `alias a=${i}\n`)(200)}${within("", "a\n")(length - 250)}`,
+  "aliases that call all": (length) =>
+    `${Array.from({ length: 12 }, (_, i) => `alias a${i}='${Array.from({ length: 12 }, (__, j) => `a${j}`).join(";")}'\n`).join("")}${within("", "a0\n")(length - 800)}`,
+  "aliases doubling": (length) =>
+    `${Array.from({ length: 30 }, (_, i) => `alias a${i}='a${i + 1};a${i + 1}'\n`).join("")}${within("", "a0\n")(length - 800)}`,
+  "aliases of subshells": halves(
+    many((i) => `alias a${i}=b\n`),
+    within("", "(a)\n"),
+  ),
+  "names in subshells": halves(
+    many((i) => `a${i % 256}=b\n`),
+    within("", "(a)\n"),
+  ),
+  "names in ways": halves(
+    many((i) => `a${i % 256}=b\n`),
+    within("a", "&&a"),
+  ),
+  "names in ifs": halves(
+    many((i) => `a${i % 256}=b\n`),
+    within("", "if a;then b;fi\n"),
+  ),
+  "names in loops": halves(
+    many((i) => `a${i % 256}=b\n`),
+    within("", "for a in b c;do d;done\n"),
+  ),
+  "names in nested loops": halves(
+    many((i) => `a${i % 256}=b\n`),
+    many(() => `${"while a;do ".repeat(20)}a${";done".repeat(20)}\n`),
+  ),
+  loosened: (length) => many(() => `${"while a;do ".repeat(70)}a${";done".repeat(70)}\n`)(length),
+  "loosened assignments": (length) =>
+    many(() => `${"while a;do ".repeat(70)}${"a=1;".repeat(500)}a${";done".repeat(70)}\n`)(length),
+  forgotten: halves(
+    many((i) => `a${i % 256}=b\n`),
+    within("", "$a\n"),
+  ),
+  "odd in ways": halves(
+    many((i) => `declare -l a${i % 256}=b\n`),
+    within("a", "&&a"),
+  ),
+};
