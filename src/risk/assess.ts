@@ -33,6 +33,8 @@ export const MAX_CODE_LENGTH = 128 * 1024;
 /** Work for one text and all that it holds. */
 const MAX_WORK = 16_000_000;
 const NODE_WORK = 60;
+const NESTED_WORK = 300;
+const LETTER_WORK = 30;
 const MAX_NESTED = 256;
 const MAX_NESTING = 5;
 const MAX_NESTED_CHARACTERS = 512 * 1024;
@@ -119,6 +121,8 @@ async function readAll(outermost: Task, collector: Collector, work: Work): Promi
     const report: Report = {
       add,
       nest({ language, text, offset }) {
+        // It was put together for this call, also if it is the same as for another one.
+        work.spend(NESTED_WORK + LETTER_WORK * text.length);
         const key = `${language} ${text}`;
         if (text.trim() === "" || seen.has(key)) return;
         seen.add(key);

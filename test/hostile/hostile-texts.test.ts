@@ -118,6 +118,13 @@ it.each(["python", "javascript"])(
   },
 );
 
+it("long lists of words that a program runs again and again count each time", async () => {
+  const start = performance.now();
+  const risk = await assess(PYTHON["doubling words"]!(MAX_RISK_LENGTH), "python");
+  expect(performance.now() - start).toBeLessThan(GENEROUS_MS);
+  expect(risk).toMatchObject({ level: "high", parsed: false });
+});
+
 function ordinaryLines(count: number): string {
   const four = (i: number) => `def f${i}(a, b=1):\n    """Adds."""\n    return [a + b for _ in range(3)]\n\n`;
   return Array.from({ length: count / 4 }, (_, i) => four(i)).join("");
