@@ -46,8 +46,8 @@ let goProgram: Buffer | undefined;
 
 beforeAll(async () => {
   if (missing.length > 0) return;
-  if (hasGo) goProgram = buildGo();
   await world.start();
+  if (hasGo) goProgram = buildGo();
   await world.inside.expectSecret(SECRET);
 }, 120_000);
 afterAll(() => world.end());

@@ -133,11 +133,12 @@ export const CLIENTS: readonly Client[] = [
       "git -c credential.helper='!f() { echo username=user; echo password=$TOKEN; }; f' clone -q $BASE/private/hello.git private && cat private/hello.txt",
   },
   {
-    name: "git, credentials in the URL",
+    name: "git, its own protocol",
     needs: ["git"],
     at: "git.skerry.test",
-    fetch: "git ls-remote -q $BASE/hello.git HEAD | sed 's/.*HEAD/hello from HEAD/'",
-    fetchPrivate: "git clone -q https://user:$TOKEN@$HOST/private/hello.git private && cat private/hello.txt",
+    fetch: "rm -rf public && git clone -q --depth 1 $BASE/smart/hello.git public && cat public/hello.txt",
+    fetchPrivate:
+      "git clone -q https://user:$TOKEN@$HOST/private/smart/hello.git private && cat private/hello.txt",
   },
   {
     name: "Python's urllib",

@@ -115,7 +115,6 @@ export class Origins {
       visit?.requests.push(`${request.method} ${base}${request.url}`);
       const { authorization } = request.headers;
       if (authorization !== undefined) this.authorizations.push(authorization);
-      request.resume();
       let path = (request.url ?? "").split("?", 1)[0]!;
       const isPrivate = path.startsWith("/private/");
       if (isPrivate) {
@@ -126,6 +125,8 @@ export class Origins {
         }
         path = path.slice("/private".length);
       }
+      if (path.startsWith("/smart/")) return this.#packages.serveGit(request, response, path);
+      request.resume();
       if (path === "/silent") return;
       if (path === "/redirect") {
         return void response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data/" }).end();

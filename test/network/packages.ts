@@ -1,7 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 
 const WHEEL = "skerry_hello-1.0-py3-none-any.whl";
 const MAKE_WHEEL = `
@@ -38,6 +40,36 @@ export class Packages {
       return { type: "application/json", body: this.#describe(`${base}/npm`) };
     if (path === "/npm/skerry-hello/-/skerry-hello-1.0.0.tgz") return this.#read("hello.tgz");
     return path.startsWith("/hello.git/") && !path.includes("..") ? this.#read(path.slice(1)) : undefined;
+  }
+
+  /** Speaks git's own protocol below /smart, as the large hosts of repositories do. */
+  serveGit(request: IncomingMessage, response: ServerResponse, path: string): void {
+    const { "content-type": type, "content-encoding": encoding, "git-protocol": protocol } = request.headers;
+    const child = spawn("git", ["http-backend"], {
+      env: {
+        PATH: process.env.PATH,
+        GIT_PROJECT_ROOT: this.#files,
+        GIT_HTTP_EXPORT_ALL: "1",
+        PATH_INFO: path.slice("/smart".length),
+        QUERY_STRING: (request.url ?? "").split("?")[1] ?? "",
+        REQUEST_METHOD: request.method,
+        ...(type !== undefined && { CONTENT_TYPE: type }),
+        ...(encoding !== undefined && { HTTP_CONTENT_ENCODING: encoding }),
+        ...(typeof protocol === "string" && { GIT_PROTOCOL: protocol }),
+      },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    child.stdin.on("error", () => undefined);
+    request.pipe(child.stdin);
+    buffer(child.stdout).then((answer) => {
+      const end = answer.indexOf("\r\n\r\n");
+      const headers = answer
+        .toString("latin1", 0, end)
+        .split("\r\n")
+        .map((line) => line.split(/: */, 2) as [string, string]);
+      const status = headers.find(([name]) => name === "Status")?.[1] ?? "200";
+      response.writeHead(Number.parseInt(status, 10), headers.flat()).end(answer.subarray(end + 4));
+    });
   }
 
   #read(name: string) {

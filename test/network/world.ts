@@ -46,18 +46,16 @@ exec "$@"`;
 
 /** A network of its own for one test file, where every host is ours. Nothing of it is left when its process ends. */
 export class World {
-  readonly directory: string;
   readonly inside: Methods;
   /** PEM: whoever signed the certificates of its hosts. */
   ca = "";
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  #directory: string | undefined;
   #child: ChildProcess | undefined;
   #complaints = "";
   #lastId = 0;
 
   constructor() {
-    this.directory = mkdtempSync("/tmp/skerry-network-");
-    chmodSync(this.directory, 0o755);
     const ask =
       (method: keyof Inside) =>
       (...args: unknown[]) =>
@@ -65,7 +63,15 @@ export class World {
     this.inside = new Proxy({} as Methods, { get: (_, method) => ask(method as keyof Inside) });
   }
 
+  /** Everything that it keeps. */
+  get directory(): string {
+    if (this.#directory === undefined) throw new Error("the world has not begun");
+    return this.#directory;
+  }
+
   async start(): Promise<void> {
+    this.#directory = mkdtempSync("/tmp/skerry-network-");
+    chmodSync(this.#directory, 0o755);
     const code = join(this.directory, "code");
     await compile(code);
     const etc = join(this.directory, "etc");
@@ -122,7 +128,7 @@ export class World {
       child.disconnect();
       await gone;
     }
-    rmSync(this.directory, { recursive: true, force: true });
+    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });
   }
 
   #ask(method: keyof Inside, args: readonly unknown[]): Promise<unknown> {
