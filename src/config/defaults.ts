@@ -16,7 +16,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
       allowedPorts: [80, 443],
       deniedPorts: [],
       requests: [],
-      limits: { connections: 128, idleMs: 5 * 60_000 },
+      limits: { connections: 128, idleMs: 2 * 60_000 },
       allowLocalBinding: false,
     },
     secrets: {},

@@ -262,15 +262,15 @@ describe("decideAddress", () => {
   const about = (address: string) => decideAddress(set, host("api.example"), address, 443);
 
   it.each([
-    ["127.0.0.1", "api.example resolves to 127.0.0.1 (loopback), which no rule allows"],
-    ["::1", "api.example resolves to ::1 (loopback), which no rule allows"],
-    ["169.254.169.254", "api.example resolves to 169.254.169.254 (metadata), which no rule allows"],
-    ["10.2.0.1", "api.example resolves to 10.2.0.1 (private), which no rule allows"],
+    ["127.0.0.1", "api.example resolves to 127.0.0.1 (loopback), which is not allowed by rule ips"],
+    ["::1", "api.example resolves to ::1 (loopback), which is not allowed by rule ips"],
+    ["169.254.169.254", "api.example resolves to 169.254.169.254 (metadata), which is not allowed by rule ips"],
+    ["10.2.0.1", "api.example resolves to 10.2.0.1 (private), which is not allowed by rule ips"],
     ["10.1.2.3", "api.example resolves to 10.1.2.3, which is denied by rule deniedIps[0]"],
     ["8.8.8.8", "api.example resolves to 8.8.8.8, which is denied by rule deniedIps[1]"],
     ["64:ff9b::808:808", "api.example resolves to 64:ff9b::808:808, which is denied by rule deniedIps[1]"],
     ["9.9.9.9", "api.example resolves to 9.9.9.9, which is denied by rule deniedDomains[0]"],
-    ["nonsense", "api.example resolves to nonsense (not an address), which no rule allows"],
+    ["nonsense", "api.example resolves to nonsense (not an address), which is not allowed by rule ips"],
   ])("%s: %s", (address, expected) => {
     expect(about(address)).toMatchObject({ allowed: false, why: expected });
   });

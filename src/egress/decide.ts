@@ -88,7 +88,7 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
     const why =
       host.kind === "address"
         ? `${shown(address)} (${special}) is not allowed by rule ${set.ipsOrigin ?? set.origin}`
-        : `${host.name} resolves to ${shown(address)} (${special}), which no rule allows`;
+        : `${host.name} resolves to ${shown(address)} (${special}), which is not allowed by rule ${set.ipsOrigin ?? set.origin}`;
     return deny(set.ipsOrigin ?? set.origin, why);
   });
 }

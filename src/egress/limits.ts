@@ -18,9 +18,9 @@ export interface EgressLimits {
 export const DEFAULT_LIMITS: EgressLimits = {
   maxConnections: 128,
   maxHeaderBytes: 32 * 1024,
-  idleMs: 5 * 60_000,
+  idleMs: 2 * 60_000,
   headMs: 10_000,
   connectMs: 10_000,
-  responseMs: 5 * 60_000,
+  responseMs: 2 * 60_000,
   maxBytes: Number.POSITIVE_INFINITY,
 };

@@ -47,7 +47,7 @@ export class Secret {
       });
     }
     this.name = name;
-    if (hosts.length === 0) {
+    if (!Array.isArray(hosts) || hosts.length === 0) {
       throw this.#refuse("is for no host", { hint: `Name the hosts that get it: ${name}@api.example.com.` });
     }
     this.hosts = hosts.map((host) => this.#parseHost(host));

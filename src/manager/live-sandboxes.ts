@@ -23,6 +23,8 @@ export interface LiveSandboxesOptions {
   readonly accessWatcher?: (() => AccessWatcher) | undefined;
   readonly waysOut: WaysOut;
   readonly handleSignals?: boolean | undefined;
+  /** Removes what else killed processes left behind; returns how many things. */
+  readonly reapMore?: () => number;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
   /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
@@ -240,8 +242,9 @@ export class LiveSandboxes {
 
   /** Removes what killed processes left behind; resolves to how many things. */
   async reap(): Promise<number> {
+    const more = this.#options.reapMore?.() ?? 0;
     const { backend } = await this.backend();
-    return (await backend.reap()) + (await this.#store.reap());
+    return more + (await backend.reap()) + (await this.#store.reap());
   }
 
   /** The backend of that name, probed; a host that lacks something may get it, so a failure is not remembered. */

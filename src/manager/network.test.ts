@@ -178,6 +178,89 @@ network:
   });
 });
 
+describe("calls of several roles in one session", () => {
+  const policy = () =>
+    parsePolicy(
+      `
+policies:
+  tools:
+    shell_exec: { risk_level: high }
+  agent_roles:
+    offline: { tools: [shell_exec], network_access: false }
+    online: { tools: [shell_exec], network_access: true }
+network:
+  allowlist: { ips: [${HOST}] }
+`,
+      "roles.yaml",
+    );
+
+  it("do not get out because another one may", async () => {
+    const manager = await open({ allowedPorts: [port] }, { policy: policy(), securityMode: "permissive" });
+    const fetch = `curl -s -m 5 -x http://127.0.0.1:3128 http://${HOST}:${port}/got || echo no`;
+    const running = manager.execute({
+      sessionId: "s",
+      role: "offline",
+      // Until the other call has opened the way out, and for a while after that one has ended.
+      command: `until curl -s -o /dev/null http://127.0.0.1:3128/; do sleep 0.05; done; for i in 1 2 3 4 5; do ${fetch}; echo; sleep 0.2; done`,
+    });
+    const online = await manager.execute({ sessionId: "s", role: "online", argv: curl("/got") });
+    // Both run: what can be reached is what both may.
+    expect(online.stdout).toContain("roles.yaml: policies.agent_roles.offline.network_access");
+    const { stdout } = await running;
+    expect(stdout).toContain("roles.yaml: policies.agent_roles.offline.network_access");
+    expect(stdout).not.toContain("GET /got");
+  });
+
+  it("are refused with a secret that they could not use", async () => {
+    const secrets = [{ name: "TOKEN", value: "a-secret-value", hosts: ["api.example"] }];
+    const manager = await open({}, { policy: policy(), securityMode: "permissive", secrets });
+    for (const role of ["offline", "online"]) {
+      await expect(manager.execute({ role, argv: ["true"] })).rejects.toMatchObject({
+        code: "POLICY_DENIED",
+        message: "The secret TOKEN is for api.example, which no rule allows",
+      });
+    }
+  });
+});
+
+describe("a change of what a session reaches", () => {
+  it.each(["https://evil.example", "evil.example:80", " evil.example", "", "a b", "*.*"])(
+    "is refused for what is no host: %j",
+    async (host) => {
+      const manager = await open(allowed());
+      await manager.getSandbox("s");
+      await expect(manager.changeEgress("s", { deny: [host] })).rejects.toMatchObject({
+        code: "INVALID_ARGUMENT",
+      });
+    },
+  );
+
+  it("holds in every spelling, for ranges, and for the session's next sandbox", async () => {
+    const manager = await open({ ...allowed(), allowedDomains: ["evil.example"] });
+    await manager.getSandbox("s");
+    await manager.changeEgress("s", { deny: ["ＥＶＩＬ.example."] });
+    await manager.changeEgress("s", { deny: ["127.0.0.0/24"] });
+    await manager.cleanupSession("s");
+    const sandbox = await manager.getSandbox("s");
+    expect((await sandbox.exec(curl("/", "evil.example"))).stdout).toContain(
+      "evil.example is denied by rule egress deny evil.example",
+    );
+    expect((await sandbox.exec(curl())).stdout).toContain("is denied by rule egress deny 127.0.0.0/24");
+    await manager.changeEgress("s", { allow: ["127.0.0.0/24"] });
+    expect((await sandbox.exec(curl("/there"))).stdout).toBe("GET /there");
+  });
+
+  it("takes one list, and neither nothing nor something else", async () => {
+    const manager = await open(allowed());
+    await manager.getSandbox("s");
+    for (const change of [{}, undefined, ["a.example"], { deny: "a.example" }]) {
+      await expect(manager.changeEgress("s", change as never)).rejects.toMatchObject({
+        code: "INVALID_ARGUMENT",
+      });
+    }
+  });
+});
+
 describe("what cannot be enforced", () => {
   it("is refused on a backend that cannot tell hosts apart", async () => {
     const manager = await open(allowed(), { backend: "subprocess" });

@@ -4,6 +4,7 @@ import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
 import type { ConfirmationService } from "../confirmation/index.js";
 import { ConfirmationQueue } from "../confirmation/queue.js";
+import type { EgressChange } from "../egress/change.js";
 import type { EgressRules } from "../egress/rules.js";
 import { Secret, type SecretOptions } from "../egress/secret.js";
 import { SandboxError } from "../errors.js";
@@ -33,7 +34,7 @@ import { runToolCall } from "./run-tool-call.js";
 import { SessionDoors } from "./session-doors.js";
 import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
 import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
-import { type EgressChange, WaysOut } from "./ways-out.js";
+import { WaysOut } from "./ways-out.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
@@ -112,9 +113,10 @@ export class SandboxManager {
     this.#waysOut = new WaysOut({
       config: this.#config,
       stateDir,
-      rules: options.egress,
-      secrets: options.secrets?.map((each) => (each instanceof Secret ? each : new Secret(each))) ?? [],
+      rules: checkEgressOption(options.egress),
+      secrets: secretsOf(options.secrets),
       isDecidedPerCall: options.policy !== undefined,
+      isOpenToChanges: options.doors === true,
       audit,
       metrics,
     });
@@ -136,6 +138,7 @@ export class SandboxManager {
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
       waysOut: this.#waysOut,
+      reapMore: () => this.#doors.reap(),
       assertUsable: () => this.#assertUsable(),
       onStarted: (sandbox) => {
         const unwatch = monitor?.watch(sandbox);
@@ -271,6 +274,7 @@ export class SandboxManager {
   async deleteSession(key: string): Promise<boolean> {
     validateSessionKey(key);
     await this.cleanupSession(key);
+    this.#waysOut.forget(key);
     return this.#store.delete(this.#nameFor(key));
   }
 
@@ -305,8 +309,8 @@ export class SandboxManager {
   }
 
   /** Removes what killed processes left behind; resolves to how many things. */
-  async reap(): Promise<number> {
-    return this.#doors.reap() + (await this.#sandboxes.reap());
+  reap(): Promise<number> {
+    return this.#sandboxes.reap();
   }
 
   #watcher(): AccessWatcher {
@@ -367,6 +371,21 @@ function checkPolicyOption(policy: unknown): void {
   if (policy === undefined || (typeof policy === "object" && policy !== null && "roles" in policy)) return;
   throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
     hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
+  });
+}
+
+function secretsOf(secrets: SandboxManagerOptions["secrets"] = []): Secret[] {
+  if (Array.isArray(secrets))
+    return secrets.map((each) => (each instanceof Secret ? each : new Secret(each)));
+  throw new SandboxError("INVALID_ARGUMENT", "secrets takes a list", {
+    hint: 'For example [{ name: "TOKEN", value, hosts: ["api.example.com"] }].',
+  });
+}
+
+function checkEgressOption(egress: EgressRules | undefined): EgressRules | undefined {
+  if (egress === undefined || (typeof egress === "object" && "allowedDomains" in egress)) return egress;
+  throw new SandboxError("INVALID_ARGUMENT", "egress takes rules", {
+    hint: 'Pass what allowDomains("api.example.com") returns.',
   });
 }
 

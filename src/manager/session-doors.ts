@@ -1,9 +1,10 @@
 import type { Duplex } from "node:stream";
+import { checkChange, type EgressChange } from "../egress/change.js";
 import { SandboxError } from "../errors.js";
 import { type Door, hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "../sandbox/door.js";
 import { type OpenPort, type OpenPortOptions, openPort } from "../sandbox/open-port.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
-import type { EgressChange, WaysOut } from "./ways-out.js";
+import type { WaysOut } from "./ways-out.js";
 
 export interface SessionDoorsOptions {
   readonly stateDir: string;
@@ -60,9 +61,10 @@ export class SessionDoors {
 
   /** Changes what a session may reach, in every process that runs it; resolves to how many do. */
   async changeEgress(session: string, change: EgressChange): Promise<number> {
+    const checked = checkChange(change);
     const here = this.#options.find(session);
-    if (here !== undefined) await this.#options.waysOut.change(here, change);
-    const ask = { ask: "change-egress", allow: change.allow, deny: change.deny } as const;
+    if (here !== undefined) await this.#options.waysOut.change(here, checked);
+    const ask = { ask: "change-egress", ...checked } as const;
     const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask, { exceptOwn: true });
     return elsewhere + (here === undefined ? 0 : 1);
   }

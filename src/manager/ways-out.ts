@@ -3,8 +3,15 @@ import { basename } from "node:path";
 import type { AuditLogger } from "../audit/index.js";
 import type { Capabilities } from "../backends/backend.js";
 import { type Config, expandHome } from "../config/index.js";
+import {
+  type CheckedChange,
+  checkChange,
+  type EgressChange,
+  mergeChanges,
+  rulesOfChange,
+} from "../egress/change.js";
 import type { EgressEvent } from "../egress/events.js";
-import { egressRulesOf, egressRulesOfDomains, joinRules } from "../egress/from-config.js";
+import { egressRulesOf, joinRules } from "../egress/from-config.js";
 import { egressRulesOfDecision } from "../egress/from-policy.js";
 import { checkSecretHosts, loadSecrets } from "../egress/load-secrets.js";
 import type { EgressRules } from "../egress/rules.js";
@@ -27,6 +34,8 @@ export interface WaysOutOptions {
   readonly secrets: readonly Secret[];
   /** A policy decides for every call what it may reach. */
   readonly isDecidedPerCall: boolean;
+  /** Somebody may let a session reach more while something runs in it, which has to know the way by then. */
+  readonly isOpenToChanges: boolean;
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
 }
@@ -39,11 +48,7 @@ export interface Traveller {
   readonly guestRuntime: string;
 }
 
-/** Hosts that a running session may reach besides, or no longer. */
-export interface EgressChange {
-  readonly allow: readonly string[];
-  readonly deny: readonly string[];
-}
+const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
 /** Everything that sandboxes of one manager may reach, and what is remembered of it. */
 export class WaysOut {
@@ -52,7 +57,8 @@ export class WaysOut {
   readonly #rules: EgressRules;
   #secrets: readonly Secret[] | undefined;
   #wasOpened = false;
-  readonly #changes = new WeakMap<Sandbox, EgressChange>();
+  /** By session: a sandbox that starts anew is still the session's. */
+  readonly #changes = new Map<string, CheckedChange>();
 
   constructor(options: WaysOutOptions) {
     this.#options = options;
@@ -75,7 +81,8 @@ export class WaysOut {
 
   /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
   get opensAtStart(): boolean {
-    return this.isOpen || (this.hasSecrets && !this.#options.isDecidedPerCall);
+    const { isDecidedPerCall, isOpenToChanges } = this.#options;
+    return this.isOpen || isOpenToChanges || (this.hasSecrets && !isDecidedPerCall);
   }
 
   get denies(): boolean {
@@ -100,45 +107,41 @@ export class WaysOut {
   async enter(sandbox: Sandbox, decision: Decision | undefined): Promise<() => void> {
     if (decision === undefined) return () => undefined;
     const rules = egressRulesOfDecision(decision.network);
-    if (rules !== undefined) {
-      this.#requireGivenSecrets(rules);
-      return sandbox.network.enter(rules);
-    }
-    // Whoever asks is told which rule says no; where there is no way out, there is nobody to ask.
-    return sandbox.network.isOpen ? sandbox.network.enter(nothing(decision)) : () => undefined;
+    this.#requireGivenSecrets(rules ?? nothing(decision));
+    if (rules !== undefined) return sandbox.network.enter(rules);
+    // Also while there is no way out: a call that opens it must not open it for this one.
+    return sandbox.network.restrict(nothing(decision));
   }
 
   /** Changes what a running sandbox may reach. */
-  async change(sandbox: Sandbox, { allow, deny }: EgressChange): Promise<void> {
-    if (this.#options.isDecidedPerCall && allow.length > 0) {
+  async change(sandbox: Sandbox, change: EgressChange): Promise<void> {
+    const checked = checkChange(change);
+    if (this.#options.isDecidedPerCall && checked.allow.length > 0) {
       throw new SandboxError("POLICY_DENIED", "A policy decides what this session may reach", {
         hint: "Add the host to the policy's network block.",
       });
     }
-    egressRulesOfDomains(allow, "egress allow");
-    const known = this.#changes.get(sandbox) ?? { allow: [], deny: [] };
-    const others = (list: readonly string[]) => list.filter((each) => ![...allow, ...deny].includes(each));
-    this.#changes.set(sandbox, {
-      allow: [...others(known.allow), ...allow],
-      deny: [...others(known.deny), ...deny],
-    });
-    await sandbox.network.setRules(this.#rulesOf(sandbox));
+    const { sessionId } = sandbox;
+    this.#changes.set(sessionId, mergeChanges(this.#changes.get(sessionId) ?? NO_CHANGE, checked));
+    await sandbox.network.setRules(this.#rulesOf(sessionId));
   }
 
-  /** What a sandbox may reach whoever calls. */
-  #rulesOf(sandbox: Sandbox | undefined): EgressRules {
-    const { allow, deny } = (sandbox && this.#changes.get(sandbox)) ?? { allow: [], deny: [] };
-    const rules = joinRules(this.#rules, {
-      ...egressRulesOfDomains(allow, "egress allow"),
-      deniedDomains: deny.map((value) => ({ value, rule: `egress deny ${value}` })),
-    });
-    // Where a policy decides, a configuration that allows nothing has nothing to say but what it denies.
-    return this.#options.isDecidedPerCall && !allowsSomething(rules) ? { ...rules, deniesOnly: true } : rules;
+  /** A session that is deleted leaves no rules to one that has its name later. */
+  forget(sessionId: string): void {
+    this.#changes.delete(sessionId);
+  }
+
+  /** What a session may reach whoever calls. */
+  #rulesOf(sessionId: string): EgressRules {
+    const change = this.#changes.get(sessionId);
+    const rules = change === undefined ? this.#rules : joinRules(this.#rules, rulesOfChange(change));
+    // Where a policy decides, a configuration that names no hosts has nothing to say but what it denies.
+    return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
   }
 
   async #open(traveller: Traveller): Promise<WayOut> {
     const { config, isDecidedPerCall } = this.#options;
-    const rules = this.#rulesOf(undefined);
+    const rules = this.#rulesOf(traveller.sessionId);
     this.#wasOpened = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
     const [{ Egress }, edge] = await Promise.all([
@@ -148,7 +151,12 @@ export class WaysOut {
     const { connections, bytes, idleMs } = config.network.limits;
     const egress = new Egress({
       rules,
-      limits: { maxConnections: connections, idleMs, ...(bytes !== undefined && { maxBytes: bytes }) },
+      limits: {
+        maxConnections: connections,
+        idleMs,
+        responseMs: idleMs,
+        ...(bytes !== undefined && { maxBytes: bytes }),
+      },
       guestRuntime: traveller.guestRuntime,
       ...(edge !== undefined && { secrets: edge.secrets, caPath: edge.certificates.path }),
       ...(config.network.upstreamCa !== undefined && { upstreamCa: readCa(config.network.upstreamCa) }),
@@ -197,6 +205,7 @@ export class WaysOut {
     const given = this.#options.secrets.filter(({ origin }) => origin.code === "INVALID_ARGUMENT");
     try {
       checkSecretHosts(given, rules);
+      if (namesHosts(this.#rules)) checkSecretHosts(given, this.#rules);
     } catch (error) {
       throw new SandboxError("POLICY_DENIED", toSandboxError(error).message, {
         hint: "Add the host to the policy's network block, or leave the secret out.",
@@ -208,7 +217,8 @@ export class WaysOut {
   #remember({ sandboxId, sessionId, backend }: Traveller, event: EgressEvent): void {
     const { audit, metrics } = this.#options;
     const { verdict, rule, why, bytesSent, bytesReceived } = event;
-    if (verdict === "denied") metrics?.recordViolation({ tool: "network", reason: "domain" });
+    if (verdict === "denied")
+      metrics?.recordViolation({ tool: "network", reason: "domain", count: event.count });
     metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
     const result = ({ allowed: "success", denied: "denied", failed: "failure" } as const)[verdict];
     audit
@@ -244,13 +254,18 @@ function detailsOf({ via, host, port, address, method, path, durationMs, count, 
   };
 }
 
+function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
+  return allowedDomains.length + requests.length > 0;
+}
+
 function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
   return allowedDomains.length + allowedIps.length + requests.length > 0;
 }
 
 /** A policy that grants no network, for those who ask all the same. */
 function nothing({ settingRules, rule }: Decision): EgressRules {
-  const { path, line, source } = settingRules.network_access?.rule ?? rule;
+  const granting = settingRules.network_access?.rule;
+  const { path, line, source } = granting ?? rule;
   return {
     allowedDomains: [],
     deniedDomains: [],
@@ -258,7 +273,10 @@ function nothing({ settingRules, rule }: Decision): EgressRules {
     deniedIps: [],
     deniedPorts: [],
     requests: [],
-    origin: `${basename(source)}: ${path} (line ${line})`,
+    origin:
+      granting === undefined
+        ? `${basename(source)}: network_access, which nothing grants`
+        : `${basename(source)}: ${path} (line ${line})`,
   };
 }
 

@@ -39,6 +39,8 @@ export interface ExecutionMetric {
 export interface ViolationMetric {
   readonly tool: string;
   readonly reason: string;
+  /** How many it stands for; left out: one. */
+  readonly count?: number | undefined;
 }
 
 export type SandboxUsage = Pick<
@@ -107,8 +109,8 @@ export async function createMetrics(options: MetricsOptions = {}): Promise<Metri
       if (Number.isFinite(durationMs))
         series.durations.observe({ tool: label }, Math.max(0, durationMs) / 1000);
     },
-    recordViolation({ tool, reason }) {
-      series.violations.inc({ tool: tools.of(tool), reason: reasons.of(reason) });
+    recordViolation({ tool, reason, count = 1 }) {
+      series.violations.inc({ tool: tools.of(tool), reason: reasons.of(reason) }, count);
     },
     recordAlert(resource) {
       series.alerts.inc({ resource });

@@ -83,6 +83,23 @@ describe("a door to a running session", () => {
     expect(await knockEverywhere(stateDir, "b", request)).toBe(0);
   });
 
+  it("changes the others though one refuses, and says so", async () => {
+    const changed: string[] = [];
+    const changeEgress = (name: string) => async () => void changed.push(name);
+    const refuses = async () => {
+      throw new SandboxError("POLICY_DENIED", "not here");
+    };
+    await open("a", "1", { changeEgress: changeEgress("1") });
+    await open("a", "2", { changeEgress: refuses });
+    await open("a", "3", { changeEgress: changeEgress("3") });
+    const request = { ask: "change-egress", allow: [], deny: ["x.example"] } as const;
+    await expect(knockEverywhere(stateDir, "a", request)).rejects.toMatchObject({
+      code: "POLICY_DENIED",
+      message: "not here (1 of 3 processes that run it)",
+    });
+    expect(changed.sort()).toEqual(["1", "3"]);
+  });
+
   it.each([
     ["nonsense", "\n"],
     ["another request", '{"ask":"exec"}\n'],

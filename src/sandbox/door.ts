@@ -53,6 +53,8 @@ export async function openDoor(
     server.once("error", reject);
     server.listen(path, resolve);
   });
+  // A connection that cannot be accepted is that connection's trouble.
+  server.on("error", () => undefined);
   // It must not keep a process alive that has nothing else to do.
   server.unref();
   const closed = new Promise<void>((resolve) => server.once("close", resolve));
@@ -90,17 +92,17 @@ export async function knockEverywhere(
   request: DoorRequest,
   { exceptOwn = false }: { readonly exceptOwn?: boolean } = {},
 ): Promise<number> {
-  let count = 0;
   const isOwn = (path: string) => basename(path).startsWith(labelFor(""));
-  for (const path of doorsOf(stateDir, session).filter((each) => !exceptOwn || !isOwn(each))) {
-    try {
-      (await ask(path, request)).destroy();
-      count++;
-    } catch (error) {
-      if (!isGone(error)) throw error;
-    }
-  }
-  return count;
+  const paths = doorsOf(stateDir, session).filter((each) => !exceptOwn || !isOwn(each));
+  // One that does not answer must not keep the others from hearing it.
+  const answers = await Promise.allSettled(paths.map(async (path) => (await ask(path, request)).destroy()));
+  const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+  const refused = failures.filter((error) => !isGone(error));
+  const done = answers.length - failures.length;
+  if (refused.length === 0) return done;
+  const { code, message, hint } = toSandboxError(refused[0]);
+  const many = answers.length === 1 ? "" : ` (${refused.length} of ${answers.length} processes that run it)`;
+  throw new SandboxError(code, message + many, { ...(hint !== undefined && { hint }), cause: refused[0] });
 }
 
 /** True when some process lets others reach the session. */
@@ -151,6 +153,13 @@ async function ask(path: string, request: DoorRequest): Promise<Duplex> {
   }
 }
 
+/** It ended before it had answered. */
+class WentAway extends SandboxError {
+  constructor() {
+    super("SANDBOX_LOST", "The session's process went away");
+  }
+}
+
 /** One line; what comes after it stays in the stream. */
 function readLine(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -174,7 +183,7 @@ function readLine(socket: Socket): Promise<string> {
         if (text.length > MAX_LINE_BYTES) return fail("The session's process said too much");
       }
     };
-    const ended = () => fail("The session's process went away");
+    const ended = () => settle(() => reject(new WentAway()));
     const timer = setTimeout(() => fail("The session's process does not answer"), ANSWER_MS);
     socket.on("readable", read).once("end", ended).once("close", ended);
     read();
@@ -203,7 +212,10 @@ function refusal(answer: unknown): SandboxError {
 
 /** The process has ended since, or is ending. */
 function isGone(error: unknown): boolean {
-  return ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(systemCode(error) ?? "");
+  return (
+    error instanceof WentAway ||
+    ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(systemCode(error) ?? "")
+  );
 }
 
 function doorsOf(stateDir: string, session: string): string[] {

@@ -31,6 +31,12 @@ export interface NetworkUse {
   readonly denied: readonly string[];
 }
 
+interface Entered {
+  readonly rules: EgressRules;
+  /** Left out: there is no way out yet. */
+  leave: (() => void) | undefined;
+}
+
 const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
 /** A sandbox's network: its own loopback, and the way out once somebody opens it. */
@@ -38,6 +44,10 @@ export class SandboxNetwork {
   readonly #runner: Runner;
   readonly #init: NetworkInit;
   readonly #ports = new Set<OpenPort>();
+  /** The rules of calls that run now. */
+  readonly #entered = new Set<Entered>();
+  /** Before it is open. */
+  #egress: Egress | undefined;
   #opening: Promise<WayOut> | undefined;
   #wayOut: WayOut | undefined;
   #closed = false;
@@ -74,9 +84,27 @@ export class SandboxNetwork {
     (await this.#open()).egress.update(rules);
   }
 
+  /** The same without opening it: whoever opens it later finds these rules in force. */
+  restrict(rules: EgressRules): () => void {
+    const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
+    this.#entered.add(entered);
+    return () => {
+      this.#entered.delete(entered);
+      entered.leave?.();
+    };
+  }
+
   /** Adds a call's own rules until the function returned is called; what every set allows can be reached. */
   async enter(rules: EgressRules): Promise<() => void> {
-    return (await this.#open()).egress.enter(rules);
+    // In force before it is open, so that nothing gets out between the two.
+    const leave = this.restrict(rules);
+    try {
+      await this.#open();
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
   }
 
   /** Opens a port inside on this host's loopback. */
@@ -141,6 +169,8 @@ export class SandboxNetwork {
     this.#assertOpen();
     const wayOut = await open();
     const { egress, certificates } = wayOut;
+    this.#egress = egress;
+    for (const entered of this.#entered) entered.leave = egress.enter(entered.rules);
     try {
       if (certificates !== undefined)
         await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
@@ -148,6 +178,8 @@ export class SandboxNetwork {
       this.#assertOpen();
     } catch (error) {
       egress.close();
+      this.#egress = undefined;
+      for (const entered of this.#entered) entered.leave = undefined;
       throw error;
     }
     this.#wayOut = wayOut;

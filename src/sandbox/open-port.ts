@@ -43,6 +43,8 @@ export async function openPort(
     server.once("error", (error) => reject(cannotListen(error, hostPort)));
     server.listen(hostPort, HOST, resolve);
   });
+  // A connection that cannot be accepted is that connection's trouble.
+  server.on("error", () => undefined);
   const address = server.address();
   const closed = new Promise<void>((resolve) => server.once("close", resolve));
   return {

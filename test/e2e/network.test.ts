@@ -157,7 +157,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, (
       said += data.toString();
     });
     await waitUntil(() => said.includes("\n"), 30_000);
-    return { child, at: JSON.parse(said.split("\n")[0]!).port as number };
+    return { child, at: JSON.parse(said.split("\n")[0]!).hostPort as number };
   }
 
   it("opens a port of a command, and of a session that another process runs", async () => {

@@ -196,7 +196,7 @@ describe("skerry policy explain", () => {
     const code = ["-l", "python", "-c", "print(1)"];
     expect(explain("--role", "coder", "--backend", "subprocess", ...code)).toMatchObject({
       status: 77,
-      stdout: expect.stringMatching(/^denied: The backend subprocess gives none isolation/),
+      stdout: expect.stringMatching(/^denied: The backend subprocess has no walls/),
     });
     for (const call of [code, ["--tool", "file_read", "--path", "x"]]) {
       expect(explain(...call)).toMatchObject({
@@ -417,7 +417,7 @@ real.describe("skerry run and exec with a policy", () => {
     expect(user.skerry(["run", ...args])).toMatchObject({
       status: 77,
       stdout: "",
-      stderr: expect.stringContaining("skerry: The backend subprocess gives none isolation"),
+      stderr: expect.stringContaining("skerry: The backend subprocess has no walls"),
     });
   });
 });
@@ -574,7 +574,7 @@ real.describe("at a terminal", () => {
     );
     expect({ status, line: lines[0] }).toEqual({
       status: 77,
-      line: "skerry: The backend subprocess gives none isolation; a terminal, into which anything may be typed, needs at least process isolation",
+      line: "skerry: The backend subprocess has no walls; a terminal, into which anything may be typed, needs at least process isolation",
     });
   });
 

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../config/index.js";
 import { SandboxError } from "../../errors.js";
 import type { OpenPort } from "../../sandbox/open-port.js";
@@ -49,8 +49,13 @@ async function join(inside: number, config: Config, options: SessionPort, interr
   }
   const opened = await manager.openPort(session, inside, hostPortOf(options));
   await tell(opened, options);
-  if (!interrupt.signal.aborted) await once(interrupt.signal, "abort");
-  return interrupt.status ?? 0;
+  while (manager.isRunning(session)) {
+    await delay(WATCH_MS, undefined, { signal: interrupt.signal }).catch(() => undefined);
+    if (interrupt.status !== undefined) return interrupt.status;
+  }
+  throw new SandboxError("SANDBOX_NOT_RUNNING", `session ${JSON.stringify(session)} has ended`, {
+    hint: "The port was closed with it.",
+  });
 }
 
 /** Of a command that runs as long as the port is open. */
@@ -80,6 +85,9 @@ async function serve(
   return interrupt.status ?? exitStatusOf(result);
 }
 
+/** How often it is looked whether the session still runs. */
+const WATCH_MS = 500;
+
 /** A server has no end of its own. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -93,6 +101,6 @@ function hostPortOf({ hostPort }: PortOptions) {
 }
 
 async function tell({ host, hostPort, port: inside }: OpenPort, { json, session }: SessionPort) {
-  if (json) await stdout.write(`${jsonText({ host, port: hostPort, inside, session })}\n`);
+  if (json) await stdout.write(`${jsonText({ host, hostPort, port: inside, session })}\n`);
   else await stderr.write(`skerry: port ${inside} of session ${session} is on http://${host}:${hostPort}\n`);
 }
