@@ -99,6 +99,8 @@ export class Link {
       const stream = tlsConnect({
         socket: route.socket,
         secureContext: this.#sender.trust(),
+        // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        rejectUnauthorized: true,
         ALPNProtocols: ["http/1.1"],
         ...(host.kind === "name" ? { servername: host.name } : { host: host.address }),
       });
@@ -180,13 +182,44 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       ].flat(),
     });
     let stream: Duplex | undefined;
-    const onTimeout = () => fail(new Unreachable(504, `${hostText(host)} did not answer in time`));
+    let isAnswered = false;
+    let isSent = false;
+    const onTimeout = () =>
+      response.writableFinished
+        ? giveUpBody(`took no more of the body for ${limits.idleMs / 1000} s`)
+        : fail(new Unreachable(504, `${hostText(host)} did not answer in time`));
     const over = () => {
+      request.socket.off("close", onGone);
       route()?.socket.setTimeout(0).off("timeout", onTimeout);
       resolve();
     };
     const route = () => (stream === undefined ? undefined : link.routeOf(stream));
+    const onGone = () => {
+      // It has its answer and gave its whole body: the rest is on its way.
+      if (request.complete && response.writableFinished) return;
+      if (!passage.isOver) passage.fail("the program inside closed it");
+      outgoing.destroy();
+      over();
+    };
+    /** A host may answer before it has the whole body, and then take the rest or not. */
+    const settle = () => {
+      if (passage.isOver || !response.writableFinished) return;
+      if (isSent || outgoing.writableFinished) {
+        passage.finish();
+        over();
+      } else if (outgoing.destroyed) giveUpBody("closed before it had taken the whole body");
+    };
+    const giveUpBody = (why: string) => {
+      passage.fail(`${hostText(host)} answered, and ${why}`);
+      outgoing.destroy();
+      over();
+      // There is no finding the next request behind it.
+      request.unpipe().resume();
+      request.socket.end();
+    };
     const fail = (error: Error) => {
+      if (passage.isOver) return;
+      if (response.writableFinished && !(error instanceof SecretLeak)) return settle();
       outgoing.destroy();
       over();
       if (error instanceof Refused) {
@@ -226,9 +259,15 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       taken.socket.setTimeout(outgoing.writableFinished ? limits.responseMs : limits.idleMs);
       taken.socket.once("timeout", onTimeout);
     });
-    outgoing.once("finish", () => route()?.socket.setTimeout(limits.responseMs));
+    outgoing.once("finish", () => {
+      isSent = true;
+      if (!isAnswered) route()?.socket.setTimeout(limits.responseMs);
+      settle();
+    });
     outgoing.on("error", fail);
+    outgoing.once("close", settle);
     outgoing.once("response", (incoming) => {
+      isAnswered = true;
       route()?.socket.setTimeout(limits.idleMs);
       connections.meter(incoming);
       const received = endToEnd(headersOf(incoming.rawHeaders));
@@ -274,16 +313,15 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
         });
       });
     }
-    response.once("finish", () => {
-      passage.finish();
-      over();
-    });
+    response.once("finish", settle);
     response.once("close", () => {
-      if (!passage.isOver) passage.fail("the program inside closed it");
-      outgoing.destroy();
-      over();
+      if (!response.writableFinished) onGone();
     });
+    // An answer that is over no longer hears about it.
+    request.socket.once("close", onGone);
     connections.meter(request);
+    // The host hears about a body before its first byte.
+    if (hasBody) outgoing.flushHeaders();
     if (!hasBody) outgoing.end();
     else if (prepared.body === undefined) request.pipe(outgoing);
     else request.pipe(prepared.body.once("error", fail)).pipe(outgoing);

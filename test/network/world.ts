@@ -69,7 +69,8 @@ export class World {
     return this.#directory;
   }
 
-  async start(): Promise<void> {
+  /** Begins, with variables for its process. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     this.#directory = mkdtempSync("/tmp/skerry-network-");
     chmodSync(this.#directory, 0o755);
     const code = join(this.directory, "code");
@@ -91,6 +92,7 @@ export class World {
           PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
           HOME: temporary,
           TMPDIR: temporary,
+          ...environment,
         },
         stdio: ["ignore", "ignore", "pipe", "ipc"],
         serialization: "advanced",
