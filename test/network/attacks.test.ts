@@ -57,6 +57,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world.end());
 
+const titled = (attacks: readonly Attack[]) => attacks.map((attack) => [attack.title, attack] as const);
+
 describe("without rules in the way", () => {
   beforeAll(async () => {
     if (missing.length === 0) await world.inside.open("wide", { backend: backends[0]!, network: WIDE });
@@ -92,20 +94,16 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
     return sight;
   }
 
-  it.each(ADDRESS_ATTACKS)("gets out by an address: $title", attempt);
-  it.each(NAME_ATTACKS)("gets out by a name: $title", attempt);
-  it.each(RESOLUTION_ATTACKS)("gets out by what a name resolves to: $title", attempt);
-  it.each(PROTOCOL_ATTACKS)("gets out by a protocol: $title", attempt);
-  it.each(REQUEST_ATTACKS)("gets out by a request: $title", attempt);
+  it.each(titled(ADDRESS_ATTACKS))("gets out by an address: %s", attempt);
+  it.each(titled(NAME_ATTACKS))("gets out by a name: %s", attempt);
+  it.each(titled(RESOLUTION_ATTACKS))("gets out by what a name resolves to: %s", attempt);
+  it.each(titled(PROTOCOL_ATTACKS))("gets out by a protocol: %s", attempt);
+  it.each(titled(REQUEST_ATTACKS))("gets out by a request: %s", attempt);
 
-  async function attempt({
-    sends,
-    answers: count,
-    answer,
-    told,
-    dials,
-    arrives = [],
-  }: Attack): Promise<void> {
+  async function attempt(
+    _title: string,
+    { sends, answers: count, answer, told, dials, arrives = [] }: Attack,
+  ): Promise<void> {
     const talking = talk({ sends, ...(count !== undefined && { answers: count }) });
     const { stdout, stderr, denied } = await world.inside.python(backend, backend, talking);
     const { visits } = await look();
