@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const source = join(root, "src");
 const target = join(root, "dist");
 /** Made below, not by tsc. */
-const MADE_HERE = ["bin", "seccomp"];
+const MADE_HERE = ["bin", "seccomp", "wasm"];
 
 /** Every file below a directory, relative to it. */
 function filesIn(directory) {
@@ -42,6 +42,11 @@ const { PROFILE } = await import(join(target, "backends/bubblewrap/seccomp/profi
 mkdirSync(join(target, "seccomp"));
 for (const arch of ["x64", "arm64"])
   writeFileSync(join(target, "seccomp", `${arch}.bpf`), compileSeccomp(PROFILE, arch));
+
+const { createMeteredBinary } = await import(join(target, "syntax/grammar.js"));
+const metered = await createMeteredBinary();
+mkdirSync(join(target, "wasm"));
+writeFileSync(join(target, "wasm", metered.name), metered.content);
 
 // A hundred small modules take Node longer to load than a sandbox takes to start: the command is one file, with the
 // code that V8 made of it beside. Libraries that few commands need stay outside.

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Parser, Tree } from "@vscode/tree-sitter-wasm";
-import { withMeter } from "./metering.js";
+import { PACKAGE_ROOT } from "../config/package-root.js";
+import { METERING_VERSION, withMeter } from "./metering.js";
 import { TooMuchWork, type Work } from "./work.js";
 
 export const GRAMMARS = ["python", "javascript", "typescript", "tsx", "bash"] as const;
@@ -118,7 +120,7 @@ function isDeep(text: string): boolean {
 async function start(): Promise<Library> {
   // CommonJS: the command's bundle requires it, and so does everybody else.
   const module = require("@vscode/tree-sitter-wasm") as Library;
-  const binary = withMeter(await readFile(join(grammarDirectory(), "tree-sitter.wasm")), METER);
+  const binary = await meteredBinary();
   await new Promise<void>((resolve, reject) => {
     const instantiateWasm = (imports: object, receive: Receive) => {
       wasm.instantiate(binary, imports).then(({ instance, module }) => {
@@ -132,6 +134,31 @@ async function start(): Promise<Library> {
     module.Parser.init({ instantiateWasm } as unknown as Options).then(resolve, reject);
   });
   return module;
+}
+
+/** The parser with its counter: as the build has left it, if it is the same parser, since adding it takes a while. */
+async function meteredBinary(): Promise<Uint8Array> {
+  const binary = await readFile(join(grammarDirectory(), "tree-sitter.wasm"));
+  try {
+    return await readFile(join(PACKAGE_ROOT, "dist/wasm", meteredName(binary)));
+  } catch {
+    return withMeter(binary, METER);
+  }
+}
+
+/** For the build: the name and content of that file. */
+export async function createMeteredBinary(): Promise<{
+  readonly name: string;
+  readonly content: Uint8Array;
+}> {
+  const binary = await readFile(join(grammarDirectory(), "tree-sitter.wasm"));
+  return { name: meteredName(binary), content: withMeter(binary, METER) };
+}
+
+/** Of this parser and of this way of counting. */
+function meteredName(binary: Uint8Array): string {
+  const digest = createHash("sha256").update(binary).update(`metering ${METERING_VERSION}`).digest("hex");
+  return `tree-sitter-${digest.slice(0, 16)}.wasm`;
 }
 
 function grammarDirectory(): string {

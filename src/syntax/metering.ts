@@ -1,3 +1,6 @@
+/** Goes up when what is counted changes: modules that were made before are then made anew. */
+export const METERING_VERSION = 1;
+
 /**
  * Adds a counter to a WebAssembly module: it goes up by one at every function's entry and every turn of a loop, so that
  * work can be limited by a number that is the same on every machine. A parser's own count of steps does not tell what a
