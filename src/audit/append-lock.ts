@@ -1,9 +1,12 @@
 import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { systemCode } from "../errors.js";
 import { isMakerGone } from "./maker.js";
 
 const FREE = "nobody";
+const FOLDER = "writer";
+/** Whoever made a folder that long ago will not put it in place any more. */
+const LONGEST_INSTALL_MS = 60 * 60 * 1000;
 
 /**
  * One writer at a time, among processes; the lock of a killed one is taken over. Node has no flock, so the lock is the
@@ -14,16 +17,18 @@ const FREE = "nobody";
 export class AppendLock {
   readonly #folder: string;
   readonly #label: string;
+  #hasTidied = false;
 
   constructor(directory: string, label: string) {
-    this.#folder = join(directory, "writer");
+    this.#folder = join(directory, FOLDER);
     this.#label = label;
   }
 
   /** True: it is ours until `release`. False: somebody living has it. */
   tryAcquire(): boolean {
+    if (!this.#hasTidied) this.#removeUnfinished();
     if (this.#rename(FREE, this.#label)) return true;
-    const names = this.#names();
+    const names = namesIn(this.#folder);
     if (names.length === 0) {
       this.#install();
       return this.#rename(FREE, this.#label);
@@ -48,25 +53,34 @@ export class AppendLock {
     }
   }
 
-  #names(): string[] {
-    try {
-      return readdirSync(this.#folder);
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return [];
-      throw error;
-    }
-  }
-
   /** Puts the folder in place with the file in it. A folder that has one is never replaced, so there is only one. */
   #install(): void {
-    const fresh = mkdtempSync(`${this.#folder}-`);
+    const fresh = mkdtempSync(`${this.#folder}-${this.#label}-`);
     try {
       writeFileSync(join(fresh, FREE), "", { mode: 0o600 });
       renameSync(fresh, this.#folder);
     } catch (error) {
       rmSync(fresh, { recursive: true, force: true });
       const code = systemCode(error);
-      if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+      // ENOENT: we were stopped for so long that somebody took us for dead.
+      if (code !== "ENOTEMPTY" && code !== "EEXIST" && code !== "ENOENT") throw error;
+    }
+  }
+
+  /** Removes the folders of those who were killed before they had put them in place. */
+  #removeUnfinished(): void {
+    this.#hasTidied = true;
+    const directory = dirname(this.#folder);
+    const prefix = `${FOLDER}-`;
+    for (const name of namesIn(directory).filter((each) => each.startsWith(prefix))) {
+      const path = join(directory, name);
+      try {
+        const madeAt = lstatSync(path).mtimeMs;
+        if (isMakerGone(name.slice(prefix.length), madeAt) || Date.now() - madeAt > LONGEST_INSTALL_MS)
+          rmSync(path, { recursive: true, force: true });
+      } catch {
+        // Somebody else removes it, or it cannot be: neither is a reason not to write.
+      }
     }
   }
 
@@ -74,5 +88,14 @@ export class AppendLock {
   #isGone(name: string): boolean {
     const taken = lstatSync(join(this.#folder, name), { throwIfNoEntry: false })?.ctimeMs;
     return taken !== undefined && isMakerGone(name, taken);
+  }
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
   }
 }

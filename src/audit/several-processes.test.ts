@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -115,6 +115,21 @@ process.stdout.write(new AppendLock(process.argv[2], makerLabel("first")).tryAcq
 await new Promise((resolve) => process.stdin.once("end", resolve));
 process.exit(0);
 `;
+/** Is killed when it has made a lock's folder, before that is in place. */
+const UNLUCKY = `
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { AppendLock } from "./append-lock.mjs";
+import { makerLabel } from "./maker.mjs";
+const { renameSync } = fs;
+fs.renameSync = (from, to) => {
+  if (to.endsWith("/writer")) process.kill(process.pid, "SIGKILL");
+  renameSync(from, to);
+};
+syncBuiltinESMExports();
+fs.writeSync(1, "ready\\n");
+new AppendLock(process.argv[2], makerLabel("unlucky")).tryAcquire();
+`;
 const OPENER = `
 import { AuditLogger } from "./audit.mjs";
 try {
@@ -143,7 +158,7 @@ beforeAll(async () => {
     platform: "node",
     format: "esm",
   });
-  const sources = { WRITER, STARTER, RECOVERER, HOLDER, LATECOMER, INSTALLER, OPENER };
+  const sources = { WRITER, STARTER, RECOVERER, HOLDER, LATECOMER, INSTALLER, UNLUCKY, OPENER };
   for (const [name, source] of Object.entries(sources)) writeFileSync(join(programs, `${name}.mjs`), source);
 });
 
@@ -322,6 +337,24 @@ describe("the lock", () => {
       rmSync(join(directory, "writer"), { recursive: true });
     }
   }, 60_000);
+
+  it("leaves nothing of those who were killed while they made it", async () => {
+    const { closed } = await start("UNLUCKY");
+    await closed;
+    expect(readdirSync(directory)).toEqual([expect.stringMatching(/^writer-/)]);
+    const [old, recent] = [join(directory, "writer-aB3xYz"), join(directory, "writer-bC4yZa")];
+    for (const path of [old, recent]) mkdirSync(path);
+    const longAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
+    utimesSync(old, longAgo, longAgo);
+    const living = join(directory, `writer-${makerLabel("other")}-aB3xYz`);
+    mkdirSync(living);
+    const lock = make();
+    expect(lock.tryAcquire()).toBe(true);
+    lock.release();
+    expect(readdirSync(directory).sort()).toEqual(
+      ["writer", living, recent].map((path) => basename(path)).sort(),
+    );
+  });
 
   it("is not given back by one who lost it while it was stopped", () => {
     const [slow, quick] = [make(), make()];
