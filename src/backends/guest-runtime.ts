@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
@@ -7,14 +7,13 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../config/package-root.js";
 import { SandboxError, systemCode } from "../errors.js";
+import { installOnce, removeUnfinished } from "./install-once.js";
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
 const ETC = {
@@ -71,46 +70,45 @@ export function findPrebuilt(): {
  */
 export function installGuestRuntime(stateDir: string): GuestRuntime {
   const prebuilt = findPrebuilt();
-  const directory = join(stateDir, "runtime", `${prebuilt.version}-${hostEtcVersion()}`);
+  const parent = join(stateDir, "runtime");
+  const name = `${prebuilt.version}-${hostEtcVersion()}`;
+  const directory = join(parent, name);
   const guest = join(directory, "skerry-guest");
+  removeUnfinished(parent);
   if (existsSync(guest)) return { directory, guest };
-  if (mkdirSync(join(stateDir, "runtime"), { recursive: true }) !== undefined)
-    chmodSync(join(stateDir, "runtime"), 0o711);
-  const temporary = join(stateDir, "runtime", `.new-${randomBytes(6).toString("hex")}`);
   try {
-    mkdirSync(join(temporary, "etc", "ssl"), { recursive: true });
-    mkdirSync(join(temporary, "empty"));
-    copyExecutable(prebuilt.guest, join(temporary, "skerry-guest"));
-    copyReadable(prebuilt.memoryKeeper, join(temporary, "memory-keeper.so"));
-    for (const name of readdirSync(prebuilt.runners))
-      copyReadable(join(prebuilt.runners, name), join(temporary, name));
-    for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
-      // Certificates are links into other places: what they point at is what is wanted. Alternatives stay links.
-      const dereference = name !== "alternatives";
-      cpSync(join("/etc", name), join(temporary, "etc", name), {
-        recursive: true,
-        dereference,
-        verbatimSymlinks: !dereference,
-      });
-    }
-    for (const [name, content] of Object.entries(ETC)) {
-      writeFileSync(join(temporary, "etc", name), content);
-      chmodSync(join(temporary, "etc", name), 0o444);
-    }
-    for (const path of [".", "etc", "etc/ssl", "empty"]) chmodSync(join(temporary, path), 0o755);
-    renameSync(temporary, directory);
+    installOnce(parent, name, (temporary) => fill(temporary, prebuilt));
   } catch (error) {
-    rmSync(temporary, { recursive: true, force: true });
-    const code = systemCode(error);
-    if (code === "ENOSPC") {
-      throw new SandboxError("DISK_FULL", "There is no room for the guest in the state directory", {
-        hint: "Free some space, or point SKERRY_STATE_DIR at another disk.",
-        cause: error,
-      });
-    }
-    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+    if (systemCode(error) !== "ENOSPC") throw error;
+    throw new SandboxError("DISK_FULL", "There is no room for the guest in the state directory", {
+      hint: "Free some space, or point SKERRY_STATE_DIR at another disk.",
+      cause: error,
+    });
   }
   return { directory, guest };
+}
+
+function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): void {
+  mkdirSync(join(directory, "etc", "ssl"), { recursive: true });
+  mkdirSync(join(directory, "empty"));
+  copyExecutable(prebuilt.guest, join(directory, "skerry-guest"));
+  copyReadable(prebuilt.memoryKeeper, join(directory, "memory-keeper.so"));
+  for (const name of readdirSync(prebuilt.runners))
+    copyReadable(join(prebuilt.runners, name), join(directory, name));
+  for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
+    // Certificates are links into other places: what they point at is what is wanted. Alternatives stay links.
+    const dereference = name !== "alternatives";
+    cpSync(join("/etc", name), join(directory, "etc", name), {
+      recursive: true,
+      dereference,
+      verbatimSymlinks: !dereference,
+    });
+  }
+  for (const [name, content] of Object.entries(ETC)) {
+    writeFileSync(join(directory, "etc", name), content);
+    chmodSync(join(directory, "etc", name), 0o444);
+  }
+  for (const path of ["etc", "etc/ssl", "empty"]) chmodSync(join(directory, path), 0o755);
 }
 
 /** Changes when the host's certificates, libraries or time zone do: then a new copy is made. */

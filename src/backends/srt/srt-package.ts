@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
@@ -6,15 +6,14 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
-  renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_ROOT } from "../../config/package-root.js";
-import { SandboxError, systemCode } from "../../errors.js";
+import { SandboxError } from "../../errors.js";
+import { installOnce, removeUnfinished } from "../install-once.js";
 
 const NAME = "@anthropic-ai/sandbox-runtime";
 
@@ -60,28 +59,22 @@ export function installSrtRuntime(stateDir: string, srt: SrtPackage, node: strin
   const script = `#!${node}\n${readFileSync(findHostScript(), "utf8")}`;
   const version = createHash("sha256").update(script).update(NOTHING).digest("hex").slice(0, 12);
   const parent = join(stateDir, "runtime");
-  const directory = join(parent, `srt-${srt.version}-${version}`);
+  const name = `srt-${srt.version}-${version}`;
+  const directory = join(parent, name);
   const runtime = { directory, program: join(directory, "host.mjs"), nothing: join(directory, "nothing") };
+  removeUnfinished(parent);
   if (existsSync(runtime.program)) return runtime;
-  if (mkdirSync(parent, { recursive: true }) !== undefined) chmodSync(parent, 0o711);
-  const temporary = join(parent, `.new-${randomBytes(6).toString("hex")}`);
-  try {
-    for (const [name, part] of Object.entries(MODULES)) {
-      const found = name === NAME ? srt.directory : findModule(name, srt.directory);
-      if (found === undefined) throw incomplete(name);
-      copyModule(found, part, join(temporary, "node_modules", name));
+  installOnce(parent, name, (temporary) => {
+    for (const [module, part] of Object.entries(MODULES)) {
+      const found = module === NAME ? srt.directory : findModule(module, srt.directory);
+      if (found === undefined) throw incomplete(module);
+      copyModule(found, part, join(temporary, "node_modules", module));
     }
     copySeccompHelper(srt.directory, temporary);
     writeFileSync(join(temporary, "nothing"), NOTHING);
     writeFileSync(join(temporary, "host.mjs"), script);
-    for (const name of ["nothing", "host.mjs"]) chmodSync(join(temporary, name), 0o555);
-    chmodSync(temporary, 0o755);
-    renameSync(temporary, directory);
-  } catch (error) {
-    rmSync(temporary, { recursive: true, force: true });
-    const code = systemCode(error);
-    if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
-  }
+    for (const each of ["nothing", "host.mjs"]) chmodSync(join(temporary, each), 0o555);
+  });
   return runtime;
 }
 
