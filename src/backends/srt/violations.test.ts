@@ -1,12 +1,13 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger, queryAudit } from "../../audit/index.js";
 import { parseConfig } from "../../config/index.js";
 import { SandboxManager } from "../../manager/index.js";
-import { parseViolation } from "./violations.js";
+import { parseViolation, ViolationLog } from "./violations.js";
 
 const real = requires("linux", "bubblewrap", "sandbox-runtime", "python3");
 
@@ -33,6 +34,44 @@ it("makes what a program wrote harmless", () => {
   expect(violation?.at).toEqual(new Date(5));
   expect(violation?.what).not.toContain("\u001b");
   expect(violation?.what).toHaveLength(500);
+});
+
+it("is taken by two at once without waiting in vain", async () => {
+  const log = await ViolationLog.open(directory);
+  const host = connect(join(directory, "violations.sock"));
+  // Only an answer may end the waiting.
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  try {
+    let questions = 0;
+    host.on("data", () => host.write(`{"at":${++questions},"what":"deny openat /x"}\n\n`));
+    host.write('{"at":0,"what":"deny openat /x"}\n');
+    // It is connected as soon as something came.
+    while ((await log.take()).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const asked = questions;
+    const taken = await Promise.all([log.take(), log.take(), log.take()]);
+    expect(taken.flat()).toHaveLength(questions - asked);
+    expect(questions - asked).toBe(2);
+  } finally {
+    vi.useRealTimers();
+    host.destroy();
+    log.close();
+  }
+});
+
+it("says that reports are lost, and goes on, when its socket fails", async () => {
+  const server = createServer();
+  const log = await ViolationLog.open(directory, server);
+  for (let time = 0; time < 2; time++)
+    server.emit("error", Object.assign(new Error("accept"), { code: "EMFILE" }));
+  expect((await log.take()).map(({ what }) => what)).toEqual([
+    "reports of sandbox-runtime are lost (EMFILE)",
+    "reports of sandbox-runtime are lost (EMFILE)",
+  ]);
+  log.close();
+});
+
+it("is not opened where there is no place for its socket", async () => {
+  await expect(ViolationLog.open(join(directory, "missing"))).rejects.toMatchObject({ syscall: "listen" });
 });
 
 real.it(

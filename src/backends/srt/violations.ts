@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
+import { systemCode } from "../../errors.js";
 import { visible } from "../../visible.js";
 import type { Violation } from "../backend.js";
 import { VIOLATIONS_SOCKET } from "./host-orders.js";
@@ -15,16 +16,25 @@ export class ViolationLog {
   #socket: Socket | undefined;
   #kept: Violation[] = [];
   #answered: (() => void) | undefined;
+  /** The question that is out, and the one that all who came since wait for. */
+  #asking: Promise<void> | undefined;
+  #askingNext: Promise<void> | undefined;
 
   private constructor(server: Server) {
     this.#server = server;
   }
 
-  static async open(directory: string): Promise<ViolationLog> {
-    const server = createServer();
+  /** The server is for tests. */
+  static async open(directory: string, server: Server = createServer()): Promise<ViolationLog> {
     const log = new ViolationLog(server);
     const path = join(directory, VIOLATIONS_SOCKET);
-    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
+    server.on("error", (error) => log.#lose(error));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(path, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
     // The directory is closed to everybody but the sandbox's user.
     chmodSync(path, 0o666);
     server.unref();
@@ -46,12 +56,26 @@ export class ViolationLog {
     this.#answered?.();
   }
 
-  async #catchUp(): Promise<void> {
+  /** Whoever comes while a question is out waits for the next: the answer may have left before what it looks for. */
+  #catchUp(): Promise<void> {
+    if (this.#asking === undefined) {
+      this.#asking = this.#ask().finally(() => {
+        this.#asking = undefined;
+      });
+      return this.#asking;
+    }
+    this.#askingNext ??= this.#asking.then(() => {
+      this.#askingNext = undefined;
+      return this.#catchUp();
+    });
+    return this.#askingNext;
+  }
+
+  async #ask(): Promise<void> {
     const socket = this.#socket;
     if (socket === undefined || socket.destroyed) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ANSWER_TIMEOUT_MS);
-      this.#answered?.();
       this.#answered = () => {
         clearTimeout(timer);
         resolve();
@@ -84,7 +108,19 @@ export class ViolationLog {
   #read(line: string): void {
     if (line === "") return this.#answered?.();
     const violation = parseViolation(line);
-    if (violation !== undefined && this.#kept.length < MOST_KEPT) this.#kept.push(violation);
+    if (violation !== undefined) this.#keep(violation);
+  }
+
+  #keep(violation: Violation): void {
+    if (this.#kept.length < MOST_KEPT) this.#kept.push(violation);
+  }
+
+  /** What nobody can report any more is to be missed by those who read the records, not to end this process. */
+  #lose(error: Error): void {
+    this.#keep({
+      at: new Date(),
+      what: `reports of sandbox-runtime are lost (${systemCode(error) ?? "error"})`,
+    });
   }
 }
 
