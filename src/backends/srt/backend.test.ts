@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -27,7 +28,7 @@ const TIMEOUT = { timeout: 60_000 };
 let directory: string;
 let manager: SandboxManager;
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-srt-test-"));
+  directory = mkdtempSync(join(tmpdir(), "skerry-srt-"));
   chmodSync(directory, 0o711);
   const settingsPath = join(directory, "home", "settings.json");
   mkdirSync(join(directory, "home"));
@@ -74,10 +75,22 @@ real.describe("a sandbox behind sandbox-runtime", () => {
     expect(settings.network.allowedDomains).toEqual([]);
     expect(settings.filesystem.allowWrite[0]).toMatch(/\/state\/ephemeral\/.*\/workspace$/);
     const label = file!.replace(/\.json$/, "");
-    expect(existsSync(`/tmp/skerry-srt-${label}`)).toBe(true);
+    expect(readdirSync(join(directory, "state", "srt"))).toEqual([label]);
     await sandbox.stop();
     expect(readdirSync(join(directory, "home", "srt-sessions"))).toEqual([]);
-    expect(existsSync(`/tmp/skerry-srt-${label}`)).toBe(false);
+    expect(readdirSync(join(directory, "state", "srt"))).toEqual([]);
+  });
+
+  it("starts where the state directory's path is too long for a socket's", TIMEOUT, async () => {
+    const stateDir = join(directory, "long, and odd-".repeat(8));
+    await using other = new SandboxManager({ backend: "srt", stateDir, handleSignals: false });
+    const sandbox = await other.getSandbox("one", { ephemeral: true });
+    expect((await sandbox.exec(["echo", "started"])).stdout).toBe("started\n");
+    const [name] = readdirSync(join(stateDir, "srt"));
+    const elsewhere = readlinkSync(join(stateDir, "srt", name!));
+    expect(existsSync(elsewhere)).toBe(true);
+    await sandbox.stop();
+    expect([existsSync(elsewhere), readdirSync(join(stateDir, "srt"))]).toEqual([false, []]);
   });
 
   it("has a loopback of its own to listen on", TIMEOUT, async () => {
@@ -104,17 +117,18 @@ real.describe("a sandbox behind sandbox-runtime", () => {
     const child = spawn("sleep", ["60"]);
     const started = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1]!.split(" ")[19];
     const label = `${child.pid}-${started}-sbx-test`;
-    mkdirSync(`/tmp/skerry-srt-${label}`);
-    mkdirSync(join(directory, "home", "srt-sessions"));
+    const left = join(directory, "state", "srt", label);
+    mkdirSync(left, { recursive: true, mode: 0o711 });
+    mkdirSync(join(directory, "home", "srt-sessions"), { mode: 0o700 });
     writeFileSync(join(directory, "home", "srt-sessions", `${label}.json`), "{}");
     const settingsPath = join(directory, "home", "settings.json");
     const backend = createSrtBackend({ stateDir: join(directory, "state"), options: { settingsPath } });
     await backend.reap();
-    expect(existsSync(`/tmp/skerry-srt-${label}`)).toBe(true);
+    expect(existsSync(left)).toBe(true);
     child.kill("SIGKILL");
     await once(child, "exit");
     expect(await backend.reap()).toBeGreaterThanOrEqual(1);
-    expect(existsSync(`/tmp/skerry-srt-${label}`)).toBe(false);
+    expect(existsSync(left)).toBe(false);
     expect(readdirSync(join(directory, "home", "srt-sessions"))).toEqual([]);
   });
 

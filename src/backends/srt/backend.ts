@@ -77,7 +77,8 @@ class SrtBackend implements SandboxBackend {
     const guest = this.#guestRuntime();
     if (this.#runtime === undefined || !existsSync(this.#runtime.program))
       this.#runtime = installSrtRuntime(this.#stateDir, srt, node);
-    if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, this.#settingsPath);
+    const places = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
+    if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, places);
     return this.#createOnLinux(spec, this.#runtime, guest, facts.host.bubblewrap!);
   }
 
@@ -93,12 +94,13 @@ class SrtBackend implements SandboxBackend {
     const undo: (() => unknown)[] = [];
     let isStarting = true;
     try {
-      const directory = RunDirectory.create(
-        spec.id,
-        (path) => createOrders(spec, { own, runtime, guest, bubblewrap, path }),
-        this.#settingsPath,
-        spec.directory.owner,
-      );
+      const directory = await RunDirectory.create({
+        stateDir: this.#stateDir,
+        settingsPath: this.#settingsPath,
+        id: spec.id,
+        owner: spec.directory.owner,
+        createOrders: (path) => createOrders(spec, { own, runtime, guest, bubblewrap, path }),
+      });
       undo.push(() => directory.remove());
       const violations = own.observe ? await ViolationLog.open(directory.path) : undefined;
       undo.push(() => violations?.close());
@@ -147,7 +149,7 @@ class SrtBackend implements SandboxBackend {
   async reap(): Promise<number> {
     // Without /proc nobody can tell whether a maker is alive.
     if (process.platform !== "linux") return 0;
-    const labels = reapRunDirectories(this.#settingsPath);
+    const labels = await reapRunDirectories(this.#stateDir, this.#settingsPath);
     const { cgroups } = this.#host().host;
     const groups = cgroups === undefined ? 0 : await reapCgroups(cgroups);
     return Math.max(labels.size, groups);

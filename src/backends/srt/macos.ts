@@ -33,21 +33,21 @@ export async function createOnMac(
   spec: CreateSpec,
   runtime: SrtRuntime,
   guest: GuestRuntime,
-  settingsPath: string,
+  places: { readonly stateDir: string; readonly settingsPath: string },
 ): Promise<Instance> {
-  const own = await loadOwnSettings(settingsPath);
-  const directory = RunDirectory.create(
-    spec.id,
-    () => macOrders(spec, runtime, guest, own),
-    settingsPath,
-    undefined,
-  );
+  const own = await loadOwnSettings(places.settingsPath);
+  const directory = await RunDirectory.create({
+    ...places,
+    id: spec.id,
+    owner: undefined,
+    createOrders: () => macOrders(spec, runtime, guest, own),
+  });
   let child: ChildProcess | undefined;
   let violations: ViolationLog | undefined;
   const destroy = async () => {
     if (child !== undefined) await stop(child);
     violations?.close();
-    directory.remove();
+    await directory.remove();
   };
   try {
     violations = await ViolationLog.open(directory.path);
@@ -158,7 +158,8 @@ async function stop(child: ChildProcess): Promise<void> {
 
 function startFailure(child: ChildProcess): Promise<SandboxError> {
   return new Promise((resolve) => {
-    child.once("error", (cause) =>
+    // Also what comes later, such as a signal that cannot be sent, is no reason for this process to end.
+    child.on("error", (cause) =>
       resolve(new SandboxError("SANDBOX_START_FAILED", "sandbox-runtime cannot be started", { cause })),
     );
     child.once("exit", (status) =>
