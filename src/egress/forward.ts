@@ -190,10 +190,12 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
         : fail(new Unreachable(504, `${hostText(host)} did not answer in time`));
     const over = () => {
       request.socket.off("close", onGone);
+      stream?.off("drain", onDrain);
       route()?.socket.setTimeout(0).off("timeout", onTimeout);
       resolve();
     };
     const route = () => (stream === undefined ? undefined : link.routeOf(stream));
+    const onDrain = () => void outgoing.emit("drain");
     const onGone = () => {
       // It has its answer and gave its whole body: the rest is on its way.
       if (request.complete && response.writableFinished) return;
@@ -213,9 +215,6 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       passage.fail(`${hostText(host)} answered, and ${why}`);
       outgoing.destroy();
       over();
-      // There is no finding the next request behind it.
-      request.unpipe().resume();
-      request.socket.end();
     };
     const fail = (error: Error) => {
       if (passage.isOver) return;
@@ -268,6 +267,8 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     outgoing.once("close", settle);
     outgoing.once("response", (incoming) => {
       isAnswered = true;
+      // Node's client no longer listens for it once the answer is there, and the rest of the body would wait forever.
+      if (!isSent) stream?.on("drain", onDrain);
       route()?.socket.setTimeout(limits.idleMs);
       connections.meter(incoming);
       const received = endToEnd(headersOf(incoming.rawHeaders));

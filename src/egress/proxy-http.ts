@@ -80,7 +80,7 @@ export class HttpProxy {
     this.#clients.set(stream, client);
     stream.once("close", () => {
       clearTimeout(client.timer);
-      client.link?.close();
+      void client.last.finally(() => client.link?.close());
     });
     stream.once("finish", client.linger);
     this.#await(client, "head");
@@ -129,7 +129,12 @@ export class HttpProxy {
       .then(() => this.#answer(client, request, response, allowed))
       .catch(() => client.stream.destroy())
       .then(() => {
-        if (--client.pending === 0 && !client.stream.destroyed) this.#await(client, "next request");
+        if (--client.pending > 0 || client.stream.destroyed) return;
+        if (request.complete) return this.#await(client, "next request");
+        // The rest of a body that nobody wants: it is read until the connection ends, and no request follows.
+        this.#release(client);
+        request.unpipe().resume();
+        if (response.writableFinished) client.stream.end();
       });
   }
 
