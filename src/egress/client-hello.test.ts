@@ -53,12 +53,17 @@ describe("readClientHello", () => {
     }
   });
 
-  it.each([1, 3, 100])("reads one that is cut into records of %i bytes", async (size) => {
+  it.each([30, 100])("reads one that is cut into records of %i bytes", async (size) => {
     const cut = cutIntoRecords(await realHello("api.example.com"), size);
     expect(readClientHello(cut)).toEqual({ kind: "hello", serverName: "api.example.com" });
     expect(readClientHello(cut.subarray(0, -1))).toEqual({ kind: "incomplete" });
     const changeCipherSpec = Buffer.from([20, 3, 3, 0, 1, 1]);
     expect(readClientHello(Buffer.concat([cut, changeCipherSpec]))).toMatchObject({ kind: "hello" });
+  });
+
+  it.each([1, 3])("refuses one that is cut into crumbs of %i bytes", async (size) => {
+    const cut = cutIntoRecords(await realHello("api.example.com"), size);
+    expect(readClientHello(cut)).toMatchObject({ kind: "invalid" });
   });
 
   it("refuses a second message in the record of the hello", async () => {

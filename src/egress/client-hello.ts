@@ -10,6 +10,7 @@ export const MAX_CLIENT_HELLO_BYTES = 16 * 1024;
 const RECORD_HANDSHAKE = 22;
 const RECORD_HEADER_BYTES = 5;
 const MAX_RECORD_BYTES = 16 * 1024;
+const MAX_RECORDS = 32;
 const HANDSHAKE_CLIENT_HELLO = 1;
 const HANDSHAKE_HEADER_BYTES = 4;
 const EXTENSION_SERVER_NAME = 0;
@@ -63,6 +64,8 @@ function joinRecords(bytes: Buffer): Buffer | ClientHello {
     if (length === 0 || length > MAX_RECORD_BYTES) return invalid("a TLS record of a wrong length");
     const part = bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + length);
     parts.push(part);
+    // Whoever cuts it into crumbs only wants to keep us reading.
+    if (parts.length > MAX_RECORDS) return invalid("the TLS ClientHello is cut into too many records");
     joined += part.length;
     head.push(...part.subarray(0, HANDSHAKE_HEADER_BYTES - head.length));
     at += RECORD_HEADER_BYTES + length;

@@ -264,7 +264,10 @@ describe("decideAddress", () => {
   it.each([
     ["127.0.0.1", "api.example resolves to 127.0.0.1 (loopback), which is not allowed by rule ips"],
     ["::1", "api.example resolves to ::1 (loopback), which is not allowed by rule ips"],
-    ["169.254.169.254", "api.example resolves to 169.254.169.254 (metadata), which is not allowed by rule ips"],
+    [
+      "169.254.169.254",
+      "api.example resolves to 169.254.169.254 (metadata), which is not allowed by rule ips",
+    ],
     ["10.2.0.1", "api.example resolves to 10.2.0.1 (private), which is not allowed by rule ips"],
     ["10.1.2.3", "api.example resolves to 10.1.2.3, which is denied by rule deniedIps[0]"],
     ["8.8.8.8", "api.example resolves to 8.8.8.8, which is denied by rule deniedIps[1]"],

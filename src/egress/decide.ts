@@ -2,6 +2,7 @@ import { matchingDomain } from "../policy/domains.js";
 import { visible } from "../visible.js";
 import { inRange, isNamedBy, isSpecialAddress, leadsInto } from "./addresses.js";
 import { type Host, hostText } from "./host.js";
+import { isOwnAddress } from "./own-addresses.js";
 import { matchesPath, readPath } from "./paths.js";
 import {
   DEFAULT_PORTS,
@@ -70,7 +71,7 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
     const refusing = deniedAddress(set, address);
     if (refusing !== undefined) return deny(refusing.rule, `${named} is denied by rule ${refusing.rule}`);
     if (set.deniesOnly === true) return allow(set.origin, shown(address));
-    const special = isSpecialAddress(address);
+    const special = isSpecialAddress(address) ?? (isOwnAddress(address) ? "this machine" : undefined);
     const naming = set.allowedIps.find(({ value }) => inRange(address, value));
     if (special === undefined) return allow(naming?.rule ?? set.origin, shown(address));
     const asked = set.requests.filter(

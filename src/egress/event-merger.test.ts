@@ -49,6 +49,22 @@ describe("EventMerger", () => {
     expect(told).toHaveLength(4);
   });
 
+  it("hides nothing that was tried with a secret, nor what was allowed, behind a flood", () => {
+    for (let at = 0; at < 500; at++) merger.add(event({ host: `${at}.evil.example` }));
+    merger.add(event({ host: "x.example", secrets: ["TOKEN"] }));
+    merger.add(event({ host: "x.example", secrets: ["TOKEN"] }));
+    merger.add(event({ host: "good.example", verdict: "allowed" }));
+    merger.add(event({ host: "last.evil.example" }));
+    vi.advanceTimersByTime(1000);
+    const named = told.filter(({ secrets }) => secrets?.includes("TOKEN"));
+    expect(named.map(({ host, count = 1 }) => [host, count])).toEqual([
+      ["x.example", 1],
+      ["x.example", 1],
+    ]);
+    expect(told.some(({ host, verdict }) => host === "good.example" && verdict === "allowed")).toBe(true);
+    expect(told.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(504);
+  });
+
   it("tells no more than so many in a second, and loses none", () => {
     for (let at = 0; at < 10_000; at++) {
       merger.add(event({ host: `${at}.example`, verdict: at % 2 === 0 ? "allowed" : "denied" }));
@@ -58,6 +74,15 @@ describe("EventMerger", () => {
     expect(told.reduce((sum, { count }) => sum + (count ?? 1), 0)).toBe(10_000);
     expect(told.reduce((sum, { bytesSent }) => sum + bytesSent, 0)).toBe(10_000);
     expect(told.at(-1)).toMatchObject({ host: "(several)", port: 0 });
+  });
+
+  it("keeps what is open apart from what is over", () => {
+    for (let at = 0; at < 150; at++) merger.add(event({ verdict: "allowed", open: true }));
+    for (let at = 0; at < 150; at++) merger.add(event({ verdict: "allowed" }));
+    merger.flush();
+    const counted = (open?: boolean) =>
+      told.filter((each) => each.open === open).reduce((sum, { count }) => sum + (count ?? 1), 0);
+    expect([counted(true), counted(undefined)]).toEqual([150, 150]);
   });
 
   it("tells what waits when it is closed, and then everything at once", () => {

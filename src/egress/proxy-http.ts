@@ -145,6 +145,8 @@ export class HttpProxy {
     allowed?: () => void,
     upgrade?: Duplex,
   ): Promise<void> {
+    // Nobody would close what is opened for a client that has left.
+    if (client.stream.destroyed) return;
     const { ledger, rules, connections } = this.#options;
     const method = request.method ?? "";
     const target = readTarget(request, client.scope);

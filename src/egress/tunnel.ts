@@ -213,7 +213,14 @@ function look(bytes: Buffer, isWeb: boolean): { value: Sniffed; used: 0 } | unde
 }
 
 /** What a tunnel carries, by its first bytes. Undefined: more are needed. */
-export function sniff(bytes: Buffer, isWeb: boolean): Sniffed | undefined {
+export function sniff(given: Buffer, isWeb: boolean): Sniffed | undefined {
+  // Servers skip line ends in front of a request, and so has to who looks for one.
+  const start = given.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
+  if (start === -1 && given.length < MAX_REQUEST_LINE) return undefined;
+  return sniffContent(given.subarray(Math.max(start, 0)), isWeb);
+}
+
+function sniffContent(bytes: Buffer, isWeb: boolean): Sniffed | undefined {
   if (looksLikeTls(bytes)) {
     const hello = readClientHello(bytes);
     if (hello.kind === "incomplete") return bytes.length > MAX_CLIENT_HELLO_BYTES ? refusal() : undefined;
