@@ -74,7 +74,7 @@ describe("a body whose answer came before its end", () => {
     truncateSync(file, SIZE);
     const { stdout } = await hosts.curl("-H", "Expect:", "-T", file, `http://api.example:${eager}/up`);
     expect(stdout).toBe("early /up");
-    await until(() => hosts.events.length > 0, "it is told");
+    await until(() => hosts.events.length > 0 && taken.length > 0, "it arrived, and is told");
     expect(taken).toEqual([SIZE]);
     expect(told()).toEqual([["allowed", "/up", "allowed by rule allow api.example"]]);
     expect(hosts.events[0]!.bytesSent).toBeGreaterThan(SIZE);

@@ -1,4 +1,7 @@
-/** One connection or request that a sandbox asked for, told when it is over: every verdict is one of these. */
+/**
+ * One connection or request that a sandbox asked for, told when it is over: every verdict is one of these. What is open
+ * for long is told while it is (`open`), and again when it is over.
+ */
 export interface EgressEvent {
   readonly at: Date;
   /** How it was asked for. `https`: a request inside TLS that egress terminated. */
@@ -20,6 +23,8 @@ export interface EgressEvent {
   readonly durationMs: number;
   /** Names of secrets that were put in, or that would have left for a host which is not theirs. */
   readonly secrets?: readonly string[];
+  /** It goes on. Its bytes are told at its end, which is another event: this one has none. */
+  readonly open?: boolean;
   /** How many of the same kind this one stands for, when they came too fast to be told one by one. */
   readonly count?: number;
 }

@@ -1,13 +1,14 @@
 import type { Connections, Open, Route } from "./connections.js";
 import { shown } from "./decide.js";
 import type { DenialLines, EventMerger } from "./event-merger.js";
-import type { EgressEvent } from "./events.js";
+import type { EgressEvent, EgressTotals } from "./events.js";
 import type { RuleSets, Verdict } from "./rules.js";
 
 /** Where it is written down what was asked for and what became of it. */
 export interface Ledger {
   readonly events: EventMerger;
-  readonly denials: DenialLines;
+  readonly denials: Pick<DenialLines, "add">;
+  readonly failures: Pick<DenialLines, "add">;
   readonly connections: Connections;
 }
 
@@ -23,10 +24,16 @@ export interface Asked {
 
 /** For what never said where it should go. */
 export const NOWHERE: Asked = { via: "http", host: "(unknown)", port: 0 };
+/** How a connection ends that its own program no longer wants: no trouble to tell it about. */
+export const CLOSED_INSIDE = "the program inside closed it";
 /** The rule that nobody wrote. */
 export const BUILT_IN = "built in";
+const NO_BYTES: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
-/** One connection or request that was asked for, from the verdict to its end. It is told exactly once. */
+/** What is open for this long is told before its end, which nobody may live to see. */
+const OPEN_MS = 2000;
+
+/** One connection or request that was asked for, from the verdict to its end, which is told exactly once. */
 export class Passage implements Open {
   readonly #ledger: Ledger;
   readonly #asked: Asked;
@@ -39,6 +46,7 @@ export class Passage implements Open {
   #decide: ((rules: RuleSets) => Verdict) | undefined;
   #end: (() => void) | undefined;
   #unwatch: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #isTold = false;
 
   constructor(ledger: Ledger, asked: Asked) {
@@ -56,6 +64,7 @@ export class Passage implements Open {
     this.#decide = decide;
     this.#end = end;
     this.#unwatch ??= this.#ledger.connections.watch(this);
+    this.#timer ??= setTimeout(() => this.#tellOpen(), OPEN_MS).unref();
   }
 
   /** Bytes that pass on this connection from now on are its own. */
@@ -85,24 +94,37 @@ export class Passage implements Open {
   }
 
   fail(why: string): void {
+    if (!this.#isTold && why !== CLOSED_INSIDE) this.#ledger.failures.add(shown(why));
     this.#tell("failed", shown(why));
   }
 
   finish(): void {
-    this.#tell("allowed", `allowed by rule ${this.#rule}`);
+    this.#tell("allowed", this.#allowedWhy);
   }
 
   /** What was asked for is told in other passages, one for each request. */
   forget(): void {
     this.#isTold = true;
     this.#unwatch?.();
+    clearTimeout(this.#timer);
+  }
+
+  #tellOpen(): void {
+    this.#add({ verdict: "allowed", why: this.#allowedWhy, open: true }, NO_BYTES);
   }
 
   #tell(verdict: EgressEvent["verdict"], why: string): void {
     if (this.#isTold) return;
     this.forget();
+    this.#add({ verdict, why }, this.#route?.takeBytes() ?? NO_BYTES);
+  }
+
+  get #allowedWhy(): string {
+    return `allowed by rule ${this.#rule}`;
+  }
+
+  #add(told: Pick<EgressEvent, "verdict" | "why" | "open">, bytes: EgressTotals): void {
     const { via, host, port, method, path } = this.#asked;
-    const { bytesSent, bytesReceived } = this.#route?.takeBytes() ?? { bytesSent: 0, bytesReceived: 0 };
     this.#ledger.events.add({
       at: this.#at,
       via,
@@ -111,11 +133,9 @@ export class Passage implements Open {
       ...(this.#address !== undefined && { address: this.#address }),
       ...(method !== undefined && { method }),
       ...(path !== undefined && { path: shown(path.split("?", 1)[0]!) }),
-      verdict,
+      ...told,
       rule: this.#rule,
-      why,
-      bytesSent,
-      bytesReceived,
+      ...bytes,
       durationMs: performance.now() - this.#start,
       ...(this.#secrets.length > 0 && { secrets: [...this.#secrets] }),
     });

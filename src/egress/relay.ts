@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Duplex, Transform } from "node:stream";
-import type { Connections } from "./connections.js";
+import { type Connections, Unreachable } from "./connections.js";
 
 export interface RelayOptions {
   readonly connections: Connections;
@@ -9,7 +9,7 @@ export interface RelayOptions {
   readonly outward?: Transform | undefined;
   /** What the host sends goes through it. */
   readonly inward?: Transform | undefined;
-  /** Once; with an error when it did not end by itself. */
+  /** Once; with an error when neither side ended it. The program inside may leave as it likes. */
   readonly over: (error?: Error) => void;
 }
 
@@ -17,7 +17,7 @@ export interface RelayOptions {
 export function relay(client: Duplex, host: Socket, options: RelayOptions): void {
   const { connections, idleMs, outward, inward } = options;
   let why: Error | undefined;
-  const stop = (error: Error) => {
+  const stop = (error?: Error) => {
     why ??= error;
     client.destroy();
     host.destroy();
@@ -27,10 +27,10 @@ export function relay(client: Duplex, host: Socket, options: RelayOptions): void
   carry(client, host, outward, stop);
   carry(host, client, inward, stop);
   // Whatever passes in either direction passes the host's socket.
-  host.setTimeout(idleMs, () => stop(new Error(`closed: nothing passed for ${idleMs / 1000} s`)));
-  host.on("error", stop);
+  host.setTimeout(idleMs, () => stop(new Unreachable(504, `closed: nothing passed for ${idleMs / 1000} s`)));
+  host.on("error", (error) => stop(broken(error)));
   client.once("close", () => {
-    if (!client.readableEnded || !client.writableFinished) stop(new Error("the program inside closed it"));
+    if (!client.readableEnded || !client.writableFinished) stop();
     else if (!host.destroyed && host.readableEnded) host.destroy();
   });
   const over = () => {
@@ -38,9 +38,15 @@ export function relay(client: Duplex, host: Socket, options: RelayOptions): void
     else if (!client.destroyed) lingerThenDestroy(client, idleMs);
     options.over(why);
   };
+  if (host.errored) why = broken(host.errored);
   if (host.closed) return over();
   host.once("close", over);
-  if (client.destroyed) stop(new Error("the program inside closed it"));
+  if (client.destroyed) stop();
+}
+
+function broken(error: NodeJS.ErrnoException): Unreachable {
+  if (error instanceof Unreachable) return error;
+  return new Unreachable(502, `the host broke the connection off (${error.code ?? error.message})`);
 }
 
 function carry(from: Duplex, to: Duplex, through: Transform | undefined, stop: (error: Error) => void): void {
