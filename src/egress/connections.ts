@@ -6,6 +6,7 @@ import { DialError, dial } from "./dial.js";
 import type { EgressTotals } from "./events.js";
 import { type Authority, hostText } from "./host.js";
 import type { EgressLimits } from "./limits.js";
+import { systemLookups } from "./lookup-queue.js";
 import { type Resolve, resolveChecked } from "./resolve.js";
 import type { RuleSets, Verdict } from "./rules.js";
 
@@ -81,6 +82,7 @@ export interface ConnectionsOptions {
 /** Everything of one sandbox that is open: from its programs, and to hosts. */
 export class Connections {
   readonly #options: ConnectionsOptions;
+  readonly #resolve: Resolve;
   readonly #clients = new Set<Duplex>();
   readonly #routes = new Map<Socket, Route>();
   readonly #opens = new Set<Open>();
@@ -90,6 +92,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#resolve = options.resolve ?? systemLookups.lane();
   }
 
   get totals(): EgressTotals {
@@ -129,10 +132,10 @@ export class Connections {
 
   /** Resolves, checks and dials. Throws Refused or Unreachable. */
   async reach(authority: Authority, signal: AbortSignal): Promise<Route> {
-    const { limits, resolve, rules } = this.#options;
+    const { limits, rules } = this.#options;
     const { host, port } = authority;
     this.refuseWhenUsedUp();
-    const resolved = await resolveChecked(rules(), host, port, resolve, { signal });
+    const resolved = await resolveChecked(rules(), host, port, this.#resolve, { signal });
     if ("refused" in resolved) throw new Refused(resolved.refused);
     if ("failed" in resolved) throw new Unreachable(502, resolved.failed, "EHOSTUNREACH");
     const socket = await dial(resolved.addresses, port, { connectMs: limits.connectMs, signal }).catch(

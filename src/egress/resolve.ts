@@ -1,8 +1,8 @@
-import { lookup } from "node:dns/promises";
 import { systemCode } from "../errors.js";
 import { canonicalAddress } from "./addresses.js";
 import { decideAddress } from "./decide.js";
 import type { Host } from "./host.js";
+import { systemLookups } from "./lookup-queue.js";
 import type { RuleSets, Verdict } from "./rules.js";
 
 /** All addresses of a name. Rejects when it has none. */
@@ -13,11 +13,8 @@ export const RESOLVE_MS = 10_000;
 /** A name may have thousands; as many as this are looked at. */
 const MAX_ADDRESSES = 32;
 
-/** The system's own resolver, with its `/etc/hosts`. */
-export const systemResolve: Resolve = async (name, signal) => {
-  const found = await abortable(lookup(name, { all: true, verbatim: true }), signal);
-  return found.map(({ address }) => address);
-};
+/** The system's own resolver, for whoever is no sandbox. */
+export const systemResolve: Resolve = systemLookups.lane();
 
 /** What a name came to: addresses to dial, the verdict that refuses them, or why there are none. */
 export type Resolved =

@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { truncateSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
-import { connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allowing, EgressHosts, onPorts, until } from "../../test/setup/egress-hosts.js";
 
@@ -11,7 +10,6 @@ const SIZE = 256 * MIB;
 const hosts = new EgressHosts();
 let http = 0;
 let https = 0;
-let direct = 0;
 
 beforeAll(async () => {
   const chunk = Buffer.alloc(MIB, "x");
@@ -34,22 +32,13 @@ beforeAll(async () => {
   };
   http = await hosts.http(listener);
   https = await hosts.https(listener, "api.example");
-  direct = await hosts.listen(
-    createServer({ allowHalfOpen: true }, (socket) => {
-      const far = connect(https, "127.0.0.2");
-      socket.pipe(far).pipe(socket);
-      far.on("error", () => socket.destroy());
-    }),
-  );
   await hosts.open({ rules: allowing(["api.example"], onPorts(http, https)) });
 });
 
 afterAll(() => hosts.close());
 
-/** Runs curl, and looks at our memory meanwhile: seconds taken, and growth in MiB. */
-async function measure(
-  ...args: readonly string[]
-): Promise<{ seconds: number; growth: number; output: string }> {
+/** Runs curl, and looks at our memory meanwhile: its growth in MiB. */
+async function measure(...args: readonly string[]): Promise<{ growth: number; output: string }> {
   globalThis.gc?.();
   const before = process.memoryUsage().rss;
   let most = before;
@@ -64,11 +53,10 @@ async function measure(
   child.stdout?.on("data", (text) => {
     output += text;
   });
-  const start = performance.now();
   const [code] = await once(child, "close");
   clearInterval(timer);
   expect(code).toBe(0);
-  return { seconds: (performance.now() - start) / 1000, growth: (most - before) / MIB, output };
+  return { growth: (most - before) / MIB, output };
 }
 
 describe("256 MiB", () => {
@@ -106,23 +94,4 @@ describe("256 MiB", () => {
     },
     120_000,
   );
-
-  it("come through a tunnel at 0.4 of the speed of a plain relay, or faster", async () => {
-    const secure = ["--cacert", hosts.caPath, "-o", "/dev/null"];
-    const relayed = () =>
-      measure(
-        ...secure,
-        "--connect-to",
-        `api.example:${https}:127.0.0.2:${direct}`,
-        `https://api.example:${https}/`,
-      );
-    const ours = () => measure(...secure, ...proxy(), `https://api.example:${https}/`);
-    await relayed();
-    const times = { relay: 0, ours: 0 };
-    for (let round = 0; round < 2; round++) {
-      times.relay += (await relayed()).seconds;
-      times.ours += (await ours()).seconds;
-    }
-    expect(times.relay / times.ours).toBeGreaterThan(0.4);
-  }, 180_000);
 });
