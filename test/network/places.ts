@@ -7,7 +7,7 @@ export const METADATA = "169.254.169.254";
 export const PRIVATE = "10.5.5.5";
 export const RESOLVER = "127.0.0.53";
 
-/** Addresses of the world's only interface, besides 127.0.0.0/8 and ::1. Its servers listen on all of them. */
+/** Lead to the world's servers, which listen on every address, those of loopback too. */
 export const ADDRESSES = [PUBLIC, EVIL, METADATA, PRIVATE];
 
 /** An answer of the name server: addresses, or one list for each time it is asked. */

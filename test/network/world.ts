@@ -35,11 +35,14 @@ type Methods = {
   [K in keyof Inside]: (...args: Parameters<Inside[K]>) => Promise<Awaited<ReturnType<Inside[K]>>>;
 };
 
-/** Loopback is its only interface; names are resolved by its own server. */
+/**
+ * Loopback is its only interface; names are resolved by its own server. The addresses of its hosts lead here without being
+ * this machine's own, which egress refuses.
+ */
 const ENTER = `set -e
 ip link set lo up
-for address in ${ADDRESSES.join(" ")}; do ip address add "$address/32" dev lo; done
-ip -6 address add ${PUBLIC_V6}/128 dev lo nodad
+for address in ${ADDRESSES.join(" ")}; do ip route add local "$address/32" dev lo; done
+ip -6 route add local ${PUBLIC_V6}/128 dev lo
 for name in resolv.conf hosts nsswitch.conf; do mount --bind "$1/etc/$name" "/etc/$name"; done
 shift
 exec "$@"`;
