@@ -41,8 +41,9 @@ export function resultJson(result: ToolResult): Record<string, unknown> {
 
 /** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
 export function closingLines(result: ToolResult): string[] {
-  const denied = (result.network?.denied ?? []).map((line) => visible(line));
-  return result.reason === "exited" ? denied : [...denied, endLine(result)];
+  const { denied = [], failed = [] } = result.network ?? {};
+  const lines = [...denied, ...failed].map((line) => visible(line));
+  return result.reason === "exited" ? lines : [...lines, endLine(result)];
 }
 
 /** Why it ended, in one line for a person. */

@@ -48,6 +48,7 @@ export class Egress {
   readonly #limits: EgressLimits;
   readonly #events: EventMerger;
   readonly #denials = new DenialLines();
+  readonly #notes = new Set<{ readonly denied: DenialLines; readonly failed: DenialLines }>();
   readonly #connections: Connections;
   readonly #http: HttpProxy;
   readonly #ledger: Ledger;
@@ -70,7 +71,21 @@ export class Egress {
       rules,
       ...(options.resolve !== undefined && { resolve: options.resolve }),
     });
-    this.#ledger = { events: this.#events, denials: this.#denials, connections: this.#connections };
+    this.#ledger = {
+      events: this.#events,
+      denials: {
+        add: (line) => {
+          this.#denials.add(line);
+          for (const { denied } of this.#notes) denied.add(line);
+        },
+      },
+      failures: {
+        add: (line) => {
+          for (const { failed } of this.#notes) failed.add(line);
+        },
+      },
+      connections: this.#connections,
+    };
     const extra = options.upstreamCa === undefined ? [] : [options.upstreamCa].flat();
     this.#http = new HttpProxy({
       limits: this.#limits,
@@ -129,6 +144,16 @@ export class Egress {
     this.#connections.recheck();
     return () => {
       if (this.#entered.delete(key) && this.#entered.size === 0) this.#lingering = rules;
+    };
+  }
+
+  /** Notes what is denied and what fails from now on, until the function returned is called, which tells it. */
+  takeNotes(): () => { readonly denied: readonly string[]; readonly failed: readonly string[] } {
+    const notes = { denied: new DenialLines(), failed: new DenialLines() };
+    this.#notes.add(notes);
+    return () => {
+      this.#notes.delete(notes);
+      return { denied: notes.denied.take(), failed: notes.failed.take() };
     };
   }
 

@@ -14,7 +14,7 @@ import { decideRequest } from "./decide.js";
 import { type EdgeSecrets, type Header, SecretLeak } from "./edge-secrets.js";
 import { type Authority, formatAuthority, hostText } from "./host.js";
 import type { EgressLimits } from "./limits.js";
-import type { Passage } from "./passage.js";
+import { CLOSED_INSIDE, type Passage } from "./passage.js";
 import { relay } from "./relay.js";
 import { endToEnd, headersOf } from "./request-target.js";
 import type { RuleSets, Verdict } from "./rules.js";
@@ -199,7 +199,7 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     const onGone = () => {
       // It has its answer and gave its whole body: the rest is on its way.
       if (request.complete && response.writableFinished) return;
-      if (!passage.isOver) passage.fail("the program inside closed it");
+      if (!passage.isOver) passage.fail(CLOSED_INSIDE);
       outgoing.destroy();
       over();
     };
@@ -326,7 +326,7 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     if (!hasBody) outgoing.end();
     else if (prepared.body === undefined) request.pipe(outgoing);
     else request.pipe(prepared.body.once("error", fail)).pipe(outgoing);
-    if (response.destroyed || response.socket?.destroyed) fail(new Error("the program inside closed it"));
+    if (response.destroyed || response.socket?.destroyed) fail(new Error(CLOSED_INSIDE));
   });
 }
 

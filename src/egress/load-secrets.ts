@@ -13,7 +13,11 @@ const MAX_FILE_BYTES = 64 * 1024;
 /** The secrets of `sandbox.secrets`, with their values. */
 export function loadSecrets(sources: Readonly<Record<string, SecretConfig>>, env: Env): Secret[] {
   return Object.entries(sources).map(([name, source]) =>
-    load(name, source, env, { words: `sandbox.secrets.${name}`, code: "CONFIG_INVALID" }),
+    load(name, source, env, {
+      words: `sandbox.secrets.${name}`,
+      code: "CONFIG_INVALID",
+      allow: (host) => `Add "${host}" to sandbox.network.allowedDomains`,
+    }),
   );
 }
 
@@ -38,6 +42,7 @@ export function parseSecretOption(text: string, env: Env): Secret {
   const origin: SecretOrigin = {
     words: `--secret ${/^\w{1,64}$/.test(name) ? name : "…"}`,
     code: "INVALID_ARGUMENT",
+    allow: (host) => `Add --allow-domain '${host}'`,
   };
   return load(name, { hosts, ...(from !== undefined && { [kind]: from }) }, env, origin);
 }
@@ -51,12 +56,11 @@ export function checkSecretHosts(secrets: readonly Secret[], rules: EgressRules)
       const denying = matchingDomain(rules.deniedDomains, host, "deny");
       if (isAllowed && denying === undefined) continue;
       const why = denying === undefined ? "which no rule allows" : `which rule ${denying.rule} denies`;
-      const remedy =
-        origin.code === "INVALID_ARGUMENT"
-          ? `Add --allow-domain '${host}'`
-          : `Add "${host}" to sandbox.network.allowedDomains`;
       throw new SandboxError(origin.code, `The secret ${name} is for ${host}, ${why}`, {
-        hint: denying === undefined ? `${remedy}.` : "Take the host out of the rule, or out of the secret.",
+        hint:
+          denying === undefined
+            ? `${origin.allow(host)}.`
+            : "Take the host out of the rule, or out of the secret.",
       });
     }
   }

@@ -23,7 +23,10 @@ describe("resolveChecked", () => {
   it("refuses a name of which every address is forbidden", async () => {
     const refused = await resolveChecked(rules, api, 443, answering("127.0.0.1", "::1"));
     expect(refused).toMatchObject({
-      refused: { allowed: false, why: "api.example resolves to 127.0.0.1 (loopback), which is not allowed by rule --allow-domain" },
+      refused: {
+        allowed: false,
+        why: "api.example resolves to 127.0.0.1 (loopback), which is not allowed by rule --allow-domain",
+      },
     });
   });
 
@@ -83,7 +86,9 @@ describe("systemResolve", () => {
     expect(await systemResolve("localhost")).toContain("127.0.0.1");
     expect(await resolveChecked(rules, parseHost("localhost")!, 443)).toMatchObject({
       refused: {
-        why: expect.stringMatching(/^localhost resolves to \S+ \(loopback\), which is not allowed by rule --allow-domain$/),
+        why: expect.stringMatching(
+          /^localhost resolves to \S+ \(loopback\), which is not allowed by rule --allow-domain$/,
+        ),
       },
     });
   });

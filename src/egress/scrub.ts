@@ -1,30 +1,37 @@
 import { Transform, type TransformCallback } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { AnswerStream, type Sought } from "./answer-stream.js";
 import { type EdgeResponse, type Header, SecretLeak } from "./edge-secrets.js";
+import type { Guesses } from "./guesses.js";
 import type { Placed } from "./secret.js";
-import { type Replacement, Replacer, replaceText, StreamReplace } from "./stream-replace.js";
+import { replaceText } from "./stream-replace.js";
 import type { Echo } from "./substitute.js";
 import { echoesOf } from "./value-forms.js";
 
-/** So much of a value may come in when its rest does not follow at once: less than half of the shortest. */
-const RELEASE_UP_TO = 3;
-
-const DECODERS: Record<string, () => Transform> = {
-  gzip: createGunzip,
-  "x-gzip": createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+/** A map: the name comes from the host, and an object knows names that are nobody's. */
+const DECODERS = new Map<string, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+]);
 
 /** Takes out of an answer what it repeats of the secrets: their placeholders come in instead. */
-export function scrubber(method: string, placed: readonly Placed[], echoes: readonly Echo[]): EdgeResponse {
-  const replacements = placed.flatMap(({ secret, placeholder }) =>
-    echoesOf(secret.reveal()).map((find) => ({ find, by: () => Buffer.from(placeholder) })),
+export function scrubber(
+  method: string,
+  placed: readonly Placed[],
+  echoes: readonly Echo[],
+  guesses: Guesses,
+): EdgeResponse {
+  const values = placed.flatMap(({ secret, placeholder }) =>
+    echoesOf(secret.reveal()).map(
+      (find): Sought => ({ find, by: () => Buffer.from(placeholder), secrets: [secret.name], known: 0 }),
+    ),
   );
   // The whole of what was put in comes back as the whole that it was.
-  const wholes = echoes.map(({ sent, was }) => ({ find: Buffer.from(sent), by: () => Buffer.from(was) }));
-  const all: readonly Replacement[] = [...wholes, ...replacements];
-  let makeBody = (): Transform => new StreamReplace(all, { releaseUpTo: RELEASE_UP_TO });
+  const wholes = echoes.map((echo) => soughtWhole(echo, placed));
+  const all: readonly Sought[] = [...wholes, ...values];
+  let makeBody = (): Transform => new AnswerStream(all, guesses);
 
   return {
     headers(headers) {
@@ -50,8 +57,8 @@ export function scrubber(method: string, placed: readonly Placed[], echoes: read
   };
 
   function decoded(encodings: readonly string[]): Transform {
-    const decoder = encodings.length === 1 ? DECODERS[encodings[0]!] : undefined;
-    if (decoder !== undefined) return new DecodedReplace(decoder(), all);
+    const decoder = encodings.length === 1 ? DECODERS.get(encodings[0]!) : undefined;
+    if (decoder !== undefined) return new AnswerStream(all, guesses, decoder());
     const names = placed.map(({ secret }) => secret.name);
     const why = `the answer is compressed in a way that cannot be searched for ${names.join(", ")}`;
     const fail = (done: TransformCallback) => done(new SecretLeak(why, names));
@@ -60,50 +67,20 @@ export function scrubber(method: string, placed: readonly Placed[], echoes: read
 
   /** Frames have their lengths inside. */
   function masked(): Transform {
-    const stars = all.map(({ find }) => ({ find, by: () => Buffer.alloc(find.length, "*") }));
-    return new StreamReplace(stars, { releaseUpTo: RELEASE_UP_TO });
+    const stars = all.map((each) => ({ ...each, by: () => Buffer.alloc(each.find.length, "*") }));
+    return new AnswerStream(stars, guesses);
   }
 }
 
-/** What a decoder makes of the bytes, with replacements. It decodes no faster than it is read. */
-class DecodedReplace extends Transform {
-  readonly #decoder: Transform;
-  readonly #replacer: Replacer;
-  #isEmpty = true;
-
-  constructor(decoder: Transform, replacements: readonly Replacement[]) {
-    super();
-    this.#decoder = decoder;
-    this.#replacer = new Replacer(replacements);
-    decoder.on("data", (bytes: Buffer) => {
-      for (const each of this.#replacer.push(bytes)) {
-        if (!this.push(each)) decoder.pause();
-      }
-    });
-    decoder.on("error", (error) => this.destroy(error));
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    this.#isEmpty = false;
-    this.#decoder.write(chunk, () => done());
-  }
-
-  override _flush(done: TransformCallback): void {
-    if (this.#isEmpty) return done();
-    this.#decoder.once("end", () => {
-      for (const bytes of this.#replacer.end()) this.push(bytes);
-      done();
-    });
-    this.#decoder.end();
-  }
-
-  override _read(size: number): void {
-    this.#decoder.resume();
-    super._read(size);
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#decoder.destroy();
-    done(error);
-  }
+/** What stands before the value in it is the program's: having that right is no guess. */
+function soughtWhole({ sent, was }: Echo, placed: readonly Placed[]): Sought {
+  const asked = Buffer.from(was, "base64").toString("latin1");
+  const secrets = placed.filter(({ placeholder }) => asked.includes(placeholder));
+  const known = [...sent].findIndex((character, index) => character !== was[index]);
+  return {
+    find: Buffer.from(sent),
+    by: () => Buffer.from(was),
+    secrets: secrets.map(({ secret }) => secret.name),
+    known: Math.max(known, 0),
+  };
 }

@@ -21,6 +21,8 @@ export interface SecretOrigin {
   /** "sandbox.secrets.GITHUB_TOKEN" */
   readonly words: string;
   readonly code: Extract<ErrorCode, "CONFIG_INVALID" | "INVALID_ARGUMENT">;
+  /** What allows a host there: "Add --allow-domain 'api.example.com'". */
+  readonly allow: (host: string) => string;
 }
 
 /** A shorter one would be found all over an answer. */
@@ -40,7 +42,11 @@ export class Secret {
   readonly #value: string;
 
   constructor({ name, value, hosts, in: places = ["header"], origin }: SecretOptions) {
-    this.origin = origin ?? { words: `The secret ${shown(name)}`, code: "INVALID_ARGUMENT" };
+    this.origin = origin ?? {
+      words: `The secret ${shown(name)}`,
+      code: "INVALID_ARGUMENT",
+      allow: (host) => `Add it to the rules: egress: allowDomains("${host}")`,
+    };
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
       throw this.#refuse(`has the name "${shown(name)}", which is none of a variable`, {
         hint: "Use letters, digits and underscores, at most 64, and no digit first: GITHUB_TOKEN.",

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { SandboxError } from "../errors.js";
 import type { CertificateAuthority } from "./authority.js";
 import { type EdgeSecrets, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
+import { Guesses } from "./guesses.js";
 import { scrubber } from "./scrub.js";
 import { PLACEHOLDER_START, type Placed, placeSecret, type Secret } from "./secret.js";
 import { replaceText, StreamReplace } from "./stream-replace.js";
@@ -14,6 +15,7 @@ import { echoesOf } from "./value-forms.js";
 export class SecretSet implements EdgeSecrets {
   readonly #placed: readonly Placed[];
   readonly #authority: CertificateAuthority;
+  readonly #guesses = new Guesses();
 
   constructor(secrets: readonly Secret[], authority: CertificateAuthority) {
     const twice = secrets.find(({ name }, index) => secrets.findIndex((each) => each.name === name) < index);
@@ -51,12 +53,17 @@ export class SecretSet implements EdgeSecrets {
   }
 
   request(request: OutgoingRequest): PreparedRequest {
-    const prepared = prepare(request, this.#placed);
     const mine = this.#placed.filter(({ secret }) => secret.isFor(request.host));
+    const closed = mine.find(({ secret }) => this.#guesses.isClosed(secret.name))?.secret.name;
+    if (closed !== undefined) {
+      const why = `the secret ${closed} was guessed at: its hosts are closed to this sandbox`;
+      return { ok: false, why, secrets: [closed] };
+    }
+    const prepared = prepare(request, this.#placed);
     if (!prepared.ok) return prepared;
     const { echoes, ...outcome } = prepared;
     if (mine.length === 0) return outcome;
-    return { ...outcome, response: scrubber(request.method, mine, echoes) };
+    return { ...outcome, response: scrubber(request.method, mine, echoes, this.#guesses) };
   }
 
   guard(): Transform | undefined {

@@ -10,16 +10,45 @@ export interface Replacement {
 const RELEASE_MS = 20;
 const HIGH_WATER_MARK = 256 * 1024;
 
+/** The end of what came, where a match may have begun. */
+export interface Beginning {
+  /** Counted from the first byte of all. */
+  readonly at: number;
+  readonly of: readonly Replacement[];
+}
+
+export interface ReplacerOptions {
+  /**
+   * So many bytes at the end are always held back, at least as many as the longest match has: what is given out, and
+   * when, then tells nothing about what is looked for. Left out: no more than the beginning of a match.
+   */
+  readonly hold?: number;
+  /** Hears where a match began, counted from the first byte of all. */
+  readonly onMatch?: (at: number) => void;
+}
+
+/** Where giving out stops, and the last place where a match is replaced. */
+interface Limit {
+  readonly until: number;
+  readonly last: number;
+}
+
 /** Replaces in bytes that come in chunks what it would replace in the whole: the first match wins, then the longest. */
 export class Replacer {
   readonly #replacements: readonly Replacement[];
+  readonly #hold: number | undefined;
+  readonly #onMatch: ((at: number) => void) | undefined;
   /** The end of what came, where a match may have begun. */
   #held: Buffer = Buffer.alloc(0);
   /** How much of it has been given out nevertheless. */
   #shown = 0;
+  /** How much came before it. */
+  #passed = 0;
 
-  constructor(replacements: readonly Replacement[]) {
+  constructor(replacements: readonly Replacement[], { hold, onMatch }: ReplacerOptions = {}) {
     this.#replacements = replacements;
+    this.#hold = hold;
+    this.#onMatch = onMatch;
   }
 
   get waiting(): boolean {
@@ -27,11 +56,16 @@ export class Replacer {
   }
 
   push(chunk: Buffer): Buffer[] {
-    return this.#replace(this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]), false);
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    return this.#replace(bytes, (done) => {
+      const until = this.#hold === undefined ? this.#openFrom(bytes, done) : bytes.length - this.#hold;
+      return { until, last: until - 1 };
+    });
   }
 
   end(): Buffer[] {
-    return this.#replace(this.#held, true);
+    const { length } = this.#held;
+    return this.#replace(this.#held, () => ({ until: length, last: length }));
   }
 
   /** Gives out what is held, if it is as short; should it turn out to begin a match, only the rest is replaced. */
@@ -42,33 +76,54 @@ export class Replacer {
     return shown;
   }
 
-  #replace(bytes: Buffer, isEnd: boolean): Buffer[] {
+  /** Gives out what is held up to the beginning of a match that has as many bytes as `least` says. */
+  releaseBut(least: (of: Replacement) => number): { out: Buffer[]; kept: Beginning | undefined } {
+    const held = this.#held;
+    const passed = this.#passed;
+    let until = held.length;
+    const out = this.#replace(held, (done) => {
+      until = this.#openFrom(held, done, least);
+      return { until, last: until };
+    });
+    if (until === held.length) return { out, kept: undefined };
+    const of = this.#replacements.filter(
+      (each) => held.length - until >= least(each) && begins(held, until, each.find),
+    );
+    return { out, kept: { at: passed + until, of } };
+  }
+
+  #replace(bytes: Buffer, limitFrom: (done: number) => Limit): Buffer[] {
     const out: Buffer[] = [];
     const next = this.#replacements.map(({ find }) => bytes.indexOf(find));
     let shown = this.#shown;
     let done = 0;
-    let open = isEnd ? bytes.length : this.#openFrom(bytes, 0);
-    const give = (until: number) => {
+    let { until, last } = limitFrom(0);
+    const give = (end: number) => {
       const from = Math.max(done, shown);
-      if (until > from) out.push(bytes.subarray(from, until));
+      if (end > from) out.push(bytes.subarray(from, end));
     };
     for (;;) {
       const best = this.#first(bytes, next, done);
-      if (best < 0 || next[best]! > open || (next[best] === open && !isEnd)) break;
+      if (best < 0 || next[best]! > last) break;
+      const at = next[best]!;
       const { find, by } = this.#replacements[best]!;
       const put = by(find);
       if (put instanceof Error) throw put;
-      give(next[best]!);
+      this.#onMatch?.(this.#passed + at);
+      give(at);
       // Of a replacement that keeps the length, as much has been given out as of the match.
-      out.push(put.length === find.length ? put.subarray(Math.max(shown - next[best]!, 0)) : put);
-      done = next[best]! + find.length;
+      out.push(put.length === find.length ? put.subarray(Math.max(shown - at, 0)) : put);
+      done = at + find.length;
       shown = Math.max(shown, done);
-      if (done > open) open = this.#openFrom(bytes, done);
+      if (done > until) ({ until, last } = limitFrom(done));
     }
-    give(open);
+    give(until);
+    shown = Math.max(shown, until);
+    const from = Math.max(done, this.#hold === undefined ? until : bytes.length - this.#hold);
     // A copy: a slice would keep the whole chunk alive.
-    this.#held = Buffer.from(bytes.subarray(open));
-    this.#shown = Math.min(Math.max(this.#shown - open, 0), this.#held.length);
+    this.#held = Buffer.from(bytes.subarray(from));
+    this.#shown = Math.min(Math.max(shown - from, 0), this.#held.length);
+    this.#passed += bytes.length - this.#held.length;
     return out;
   }
 
@@ -87,19 +142,28 @@ export class Replacer {
   }
 
   /** From where on the end of the bytes may be the beginning of a match. */
-  #openFrom(bytes: Buffer, from: number): number {
+  #openFrom(bytes: Buffer, from: number, least?: (of: Replacement) => number): number {
     let open = bytes.length;
-    for (const { find } of this.#replacements) {
-      let at = Math.max(from, bytes.length - find.length + 1);
-      while (at < open) {
-        at = bytes.indexOf(find[0]!, at);
-        if (at < 0 || at >= open) break;
-        if (bytes.compare(find, 0, bytes.length - at, at) === 0) open = at;
+    for (const each of this.#replacements) {
+      const end = Math.min(open, bytes.length - (least?.(each) ?? 1) + 1);
+      let at = Math.max(from, bytes.length - each.find.length + 1);
+      while (at < end) {
+        at = bytes.indexOf(each.find[0]!, at);
+        if (at < 0 || at >= end) break;
+        if (begins(bytes, at, each.find)) {
+          open = at;
+          break;
+        }
         at++;
       }
     }
     return open;
   }
+}
+
+/** True: the end of the bytes from here on is the beginning of this, and not the whole. */
+function begins(bytes: Buffer, at: number, find: Buffer): boolean {
+  return bytes.length - at < find.length && bytes.compare(find, 0, bytes.length - at, at) === 0;
 }
 
 export interface ReplaceOptions {

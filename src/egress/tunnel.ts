@@ -7,7 +7,7 @@ import { decideHost, shown } from "./decide.js";
 import { type EdgeSecrets, SecretLeak } from "./edge-secrets.js";
 import { type Authority, hostText, parseHost } from "./host.js";
 import type { EgressLimits } from "./limits.js";
-import { type Ledger, Passage } from "./passage.js";
+import { CLOSED_INSIDE, type Ledger, Passage } from "./passage.js";
 import { peek } from "./peek.js";
 import { lingerThenDestroy, relay } from "./relay.js";
 import type { Scope } from "./request-target.js";
@@ -72,7 +72,7 @@ export async function openTunnel(request: TunnelRequest, options: TunnelOptions)
   } catch (error) {
     if (error instanceof Refused) return refuse(error.verdict);
     const trouble = error instanceof Unreachable ? error : new Unreachable(502, "the connection failed");
-    passage.fail(abort.signal.aborted ? "the program inside closed it" : trouble.message);
+    passage.fail(abort.signal.aborted ? CLOSED_INSIDE : trouble.message);
     return end(client, answers.failed(trouble));
   }
   client.off("close", onClose);
@@ -87,7 +87,7 @@ export async function openTunnel(request: TunnelRequest, options: TunnelOptions)
   );
   if (client.destroyed) {
     route.socket.destroy();
-    return passage.fail("the program inside closed it");
+    return passage.fail(CLOSED_INSIDE);
   }
   client.write(answers.accepted());
   await passThrough(request, route, passage, options);
@@ -198,7 +198,7 @@ async function terminate(
   });
   stream.once("close", () => {
     clearTimeout(timer);
-    fail("the program inside closed it");
+    fail(CLOSED_INSIDE);
   });
   stream.once("secure", () => {
     clearTimeout(timer);

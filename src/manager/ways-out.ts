@@ -219,7 +219,9 @@ export class WaysOut {
     const { verdict, rule, why, bytesSent, bytesReceived } = event;
     if (verdict === "denied")
       metrics?.recordViolation({ tool: "network", reason: "domain", count: event.count });
-    metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
+    // What is still open is told again when it is over.
+    if (event.open !== true)
+      metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
     const result = ({ allowed: "success", denied: "denied", failed: "failure" } as const)[verdict];
     audit
       ?.log({
@@ -240,7 +242,8 @@ export class WaysOut {
   }
 }
 
-function detailsOf({ via, host, port, address, method, path, durationMs, count, secrets }: EgressEvent) {
+function detailsOf(event: EgressEvent) {
+  const { via, host, port, address, method, path, durationMs, count, secrets, open } = event;
   return {
     via,
     host,
@@ -248,6 +251,7 @@ function detailsOf({ via, host, port, address, method, path, durationMs, count, 
     ...(address !== undefined && { address }),
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),
+    ...(open === true && { open }),
     duration_ms: Math.round(durationMs),
     ...(count !== undefined && { count }),
     ...(secrets !== undefined && secrets.length > 0 && { secrets: secrets.join(", ") }),

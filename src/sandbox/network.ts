@@ -29,6 +29,8 @@ export interface NetworkUse {
   readonly bytesReceived: number;
   /** What it was told about hosts it may not reach, a line each. */
   readonly denied: readonly string[];
+  /** The same about hosts that it may reach, and did not: why, as far as it is known. */
+  readonly failed: readonly string[];
 }
 
 interface Entered {
@@ -130,16 +132,18 @@ export class SandboxNetwork {
     return this.#runner.connect(port);
   }
 
-  /** Starts counting; the function returned tells what was used since. */
+  /** Starts counting and noting; the function returned ends that and tells what was used. It has to be called. */
   measure(): () => NetworkUse | undefined {
     const before = this.totals;
+    const tell = this.#egress?.takeNotes();
     return () => {
+      const notes = tell?.() ?? { denied: [], failed: [] };
       if (this.#wayOut === undefined) return undefined;
       const { bytesSent, bytesReceived } = this.totals;
       return {
         bytesSent: bytesSent - before.bytesSent,
         bytesReceived: bytesReceived - before.bytesReceived,
-        denied: this.#wayOut.egress.takeDenials(),
+        ...notes,
       };
     };
   }

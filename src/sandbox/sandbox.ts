@@ -218,7 +218,10 @@ export class Sandbox {
     const env = { ...this.#environment(), ...options.env };
     const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, (outcome) =>
       this.#result(outcome, undefined, used()),
-    );
+    ).catch((error: unknown) => {
+      used();
+      throw error;
+    });
     this.#active++;
     const overlap = this.#changes.begin(false);
     const ended = () => {
@@ -312,11 +315,12 @@ export class Sandbox {
     const stream = options.stream ?? false;
     const before = this.#changes.begin();
     this.#active++;
+    let used: (() => NetworkUse | undefined) | undefined;
     try {
       await before.snapshot;
       if (this.#hostMayHaveRead) await this.#reads?.take();
       this.#hostMayHaveRead = false;
-      const used = this.network.measure();
+      used = this.network.measure();
       const outcome = await runCommand(
         this.#instance,
         { ...request, env: { ...this.#environment(), ...options.env }, cwd: this.#directory(options.cwd) },
@@ -335,6 +339,7 @@ export class Sandbox {
       const touched = { ...changes, read, readTruncated: reads?.truncated };
       return this.#result(outcome, touched, used(), options.timeoutMs);
     } finally {
+      used?.();
       this.#active--;
       this.#changes.abandon(before);
       this.touch();

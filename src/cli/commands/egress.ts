@@ -90,7 +90,7 @@ async function writeRows(records: AsyncIterable<AuditRecord>, paint: Paint, sign
 function rowOf(record: AuditRecord, paint: Paint): string[] {
   const { result, details, policy_rule: rule, error } = record;
   const fact = (name: string) => visible(String(details?.[name] ?? ""));
-  const verdict = VERDICTS[result ?? ""] ?? result ?? "";
+  const verdict = details?.["open"] === true ? "open" : (VERDICTS[result ?? ""] ?? result ?? "");
   const count = Number(details?.["count"] ?? 1);
   const request = [fact("method"), fact("path")].filter((part) => part !== "").join(" ");
   return [
