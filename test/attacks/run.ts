@@ -13,7 +13,7 @@ import { type Attack, type Context, type Facts, hasSucceeded, type Outcome } fro
 import { prelude } from "./prelude.js";
 
 /** An attack that has not come to an end by then is itself a success of a kind: it is reported as an error. */
-const DEADLINE_MS = 40_000;
+const DEADLINE_MS = 120_000;
 
 const LIMIT_CAPABILITIES: Readonly<Record<keyof Limits, keyof Capabilities>> = {
   memoryMb: "memoryLimit",
