@@ -191,6 +191,7 @@ void socket_connect(uint32_t id, uint16_t port);
 void socket_connected(struct channel *channel);
 void socket_listen(uint32_t id, uint16_t port);
 void socket_accept(struct channel *listener);
+int accept_rest_ms(void); /* until connections are accepted again; 0: now */
 
 /* stray.c */
 /* Kills every process that no running command owns; returns how many there were. */

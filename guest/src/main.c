@@ -88,7 +88,7 @@ static size_t collect_interests(void) {
     for (int which = 0; which < 2; which++)
       if (c->output[which] >= 0 && !parked && !c->connecting && c->credit[which] > 0 && room)
         count = want(count, c->output[which], POLLIN, c, which == 0 ? ON_OUTPUT : ON_ERROR_OUTPUT);
-    if (c->control >= 0 && (c->kind != CH_LISTENER || channels_may_accept()))
+    if (c->control >= 0 && (c->kind != CH_LISTENER || (channels_may_accept() && accept_rest_ms() == 0)))
       count = want(count, c->control, POLLIN, c, ON_CONTROL);
   }
   return count;
@@ -151,6 +151,8 @@ static int serve(void) {
     polled[0] = (struct pollfd){.fd = 0, .events = POLLIN};
     polled[1] = (struct pollfd){.fd = ended, .events = POLLIN};
     size_t count = collect_interests();
+    int rest = accept_rest_ms();
+    if (rest > 0 && (timeout < 0 || timeout > rest)) timeout = rest;
     if (wire_wants_to_write()) count = want(count, 1, POLLOUT, NULL, 0);
     int ready = poll(polled, count, timeout);
     if (ready < 0 && errno != EINTR) die("poll: %s", strerror(errno));

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define ACCEPT_REST_MS 100
+
 static void tell_started(struct channel *c) {
   uint8_t payload[5] = {0};
   wire_send(F_STARTED, c->id, payload, sizeof payload);
@@ -90,11 +92,12 @@ static struct sockaddr_in loopback(uint16_t port) {
   return address;
 }
 
-static void set_socket(struct channel *c, int fd) {
+static bool set_socket(struct channel *c, int fd) {
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   c->input = fd;
   c->output[0] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  return c->output[0] >= 0;
 }
 
 void socket_connect(uint32_t id, uint16_t port) {
@@ -103,7 +106,7 @@ void socket_connect(uint32_t id, uint16_t port) {
   struct sockaddr_in address = loopback(port);
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(c, errno, "socket");
-  set_socket(c, fd);
+  if (!set_socket(c, fd)) return fail(c, errno, "socket");
   c->connecting = true;
   if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 && errno != EINPROGRESS)
     return fail(c, errno, "connect");
@@ -132,11 +135,26 @@ void socket_listen(uint32_t id, uint16_t port) {
   tell_started(c);
 }
 
+/* Without a descriptor to accept with, a connection that waits would wake us again at once, forever. */
+static uint64_t accept_again_at;
+
+int accept_rest_ms(void) {
+  if (accept_again_at == 0) return 0;
+  uint64_t now = now_ms();
+  if (now < accept_again_at) return (int)(accept_again_at - now);
+  accept_again_at = 0;
+  return 0;
+}
+
 /* Our own channel ids have the top bit set; the host's never do. */
 void socket_accept(struct channel *listener) {
   static uint32_t next = ACCEPTED_BIT;
   int fd = accept4(listener->control, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) return;
+  if (fd < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      accept_again_at = now_ms() + ACCEPT_REST_MS;
+    return;
+  }
   uint32_t id = next;
   next = ACCEPTED_BIT | (next + 1);
   if (channel_find(id) != NULL) {
@@ -148,7 +166,10 @@ void socket_accept(struct channel *listener) {
     close(fd);
     return;
   }
-  set_socket(c, fd);
+  if (!set_socket(c, fd)) {
+    accept_again_at = now_ms() + ACCEPT_REST_MS;
+    return channel_close(c);
+  }
   uint8_t payload[4];
   put_u32(payload, listener->id);
   wire_send(F_ACCEPTED, id, payload, sizeof payload);

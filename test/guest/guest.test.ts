@@ -36,15 +36,23 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function start(): void {
-  guest = spawn(SANITIZED, [], { env: ENV, cwd: directory, stdio: ["pipe", "pipe", "pipe"] });
+function start(descriptors?: number): void {
+  const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
+  guest = spawn("/bin/sh", ["-c", `${limit}exec "$0"`, SANITIZED], {
+    env: ENV,
+    cwd: directory,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   guest.stdin!.on("error", () => undefined);
   complaints = text(guest.stderr!);
 }
 
 /** Runs the test against a guest built with sanitizers, and demands that they found nothing. */
-async function withGuest(test: (connection: GuestConnection) => Promise<void>): Promise<void> {
-  start();
+async function withGuest(
+  test: (connection: GuestConnection) => Promise<void>,
+  { descriptors }: { readonly descriptors?: number } = {},
+): Promise<void> {
+  start(descriptors);
   const connection = new GuestConnection({ fromGuest: guest.stdout!, toGuest: guest.stdin! });
   const exited = once(guest, "exit");
   try {
@@ -252,6 +260,35 @@ describe("the guest, built with sanitizers", () => {
       for (const socket of sockets) socket.destroy();
     });
   });
+
+  it.each([32, 33])(
+    "waits with %i descriptors, all taken, and accepts again when it has some",
+    async (descriptors) => {
+      const cpuTicks = () =>
+        readFileSync(`/proc/${guest.pid}/stat`, "utf8")
+          .split(" ")
+          .slice(13, 15)
+          .reduce((sum, each) => sum + Number(each), 0);
+      await withGuest(
+        async (connection) => {
+          const port = 23_000 + (process.pid % 1000);
+          await connection.listen(port, (stream) => void stream.on("error", () => undefined).pipe(stream));
+          const sockets = Array.from({ length: 30 }, () =>
+            dial({ port, host: "127.0.0.1" }).on("error", () => undefined),
+          );
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          const before = cpuTicks();
+          await new Promise((resolve) => setTimeout(resolve, 1000));
+          expect(cpuTicks() - before).toBeLessThan(30);
+          for (const socket of sockets) socket.destroy();
+          const late = dial({ port, host: "127.0.0.1" });
+          late.end("hello");
+          expect(await untilEnd(late)).toBe("hello");
+        },
+        { descriptors },
+      );
+    },
+  );
 
   it("kills what it runs when the host goes away", async () => {
     const marker = join(directory, "alive");
