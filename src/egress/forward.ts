@@ -265,8 +265,25 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     });
     outgoing.on("error", fail);
     outgoing.once("close", settle);
-    outgoing.once("response", (incoming) => {
+    /** What a host sends must not end this process, whatever is made of it. */
+    const orFail =
+      <Args extends unknown[]>(handle: (...args: Args) => void) =>
+      (...args: Args) => {
+        try {
+          handle(...args);
+        } catch (error) {
+          fail(error as Error);
+        }
+      };
+    const onResponse = (incoming: IncomingMessage) => {
       isAnswered = true;
+      // Another coding is taken off by nobody on the way, and would hide from us what is in it.
+      const coding = incoming.headers["transfer-encoding"];
+      if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+        return fail(
+          new Unreachable(502, `${hostText(host)} answered with a transfer encoding besides chunked`),
+        );
+      }
       // Node's client no longer listens for it once the answer is there, and the rest of the body would wait forever.
       if (!isSent) stream?.on("drain", onDrain);
       route()?.socket.setTimeout(limits.idleMs);
@@ -277,33 +294,32 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       response.sendDate = false;
       const phrase = prepared.response?.text(incoming.statusMessage ?? "") ?? incoming.statusMessage ?? "";
       const message = /^[\t\x20-\x7e]*$/.test(phrase) ? phrase : "";
-      try {
-        response.writeHead(incoming.statusCode ?? 502, message, shownHeaders.flat() as string[]);
-      } catch (error) {
-        return fail(error as Error);
-      }
+      response.writeHead(incoming.statusCode ?? 502, message, shownHeaders.flat() as string[]);
       incoming.once("error", (error) => fail(error));
       incoming.once("aborted", () => fail(new Unreachable(502, `${hostText(host)} broke off its answer`)));
       if (body === undefined) incoming.pipe(response);
       else incoming.pipe(body.once("error", fail)).pipe(response);
-    });
+    };
+    outgoing.once("response", orFail(onResponse));
     if (upgrade !== undefined) {
-      outgoing.once("upgrade", (incoming, socket, head) => {
+      const onUpgrade = (incoming: IncomingMessage, socket: Socket, head: Buffer) => {
         const taken = link.routeOf(socket);
         if (taken === undefined) return fail(new Unreachable(502, "the upgrade has no connection"));
         taken.socket.off("timeout", onTimeout);
         const received = endToEnd(headersOf(incoming.rawHeaders));
+        const shownHeaders = prepared.response?.headers(received) ?? received;
+        const inward = prepared.response?.body();
         response.detachSocket(upgrade as never);
         upgrade.write(
-          `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n${(prepared.response?.headers(received) ?? received).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
+          `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n${shownHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
           "latin1",
         );
         if (head.length > 0) socket.unshift(head);
-        relay(upgrade, socket as Socket, {
+        relay(upgrade, socket, {
           connections,
           idleMs: limits.idleMs,
           outward: secrets?.guard(),
-          inward: prepared.response?.body(),
+          inward,
           over: (error) => {
             if (error instanceof SecretLeak)
               passage.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
@@ -312,7 +328,8 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
             resolve();
           },
         });
-      });
+      };
+      outgoing.once("upgrade", orFail(onUpgrade));
     }
     response.once("finish", settle);
     response.once("close", () => {
