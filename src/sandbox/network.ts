@@ -39,6 +39,7 @@ interface Entered {
   leave: (() => void) | undefined;
 }
 
+const NO_VARIABLES: Readonly<Record<string, string>> = {};
 const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
 /** A sandbox's network: its own loopback, and the way out once somebody opens it. */
@@ -61,7 +62,7 @@ export class SandboxNetwork {
 
   /** What programs inside need in their environment to find the way out. */
   get environment(): Readonly<Record<string, string>> {
-    return this.#wayOut?.environment ?? {};
+    return this.#wayOut?.environment ?? NO_VARIABLES;
   }
 
   /** Bytes that went out and came in since the sandbox started. */

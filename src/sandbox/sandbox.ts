@@ -97,6 +97,8 @@ export class Sandbox {
   #hostMayHaveRead = true;
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   #stopping: Promise<void> | undefined;
+  /** What commands start from, until the network's part of it changes. */
+  #known: { readonly network: object; readonly all: Readonly<Record<string, string>> } | undefined;
   #active = 0;
   #lastUsedAt = Date.now();
 
@@ -373,7 +375,11 @@ export class Sandbox {
 
   /** What every command starts from. */
   #environment(): Readonly<Record<string, string>> {
-    return { ...this.#instance.baseEnv, ...this.network.environment };
+    const { environment } = this.network;
+    if (this.#known?.network !== environment) {
+      this.#known = { network: environment, all: { ...this.#instance.baseEnv, ...environment } };
+    }
+    return this.#known.all;
   }
 
   #directory(cwd: string | undefined): string {

@@ -71,7 +71,8 @@ export class WarmInterpreters {
     env: Readonly<Record<string, string>>,
   ): { readonly id: number; done(): void } | undefined {
     if (!this.#settings(language).enabled) return undefined;
-    return this.#slots(language)?.take({ ...this.#environment(), ...env });
+    const own = this.#environment();
+    return this.#slots(language)?.take(Object.keys(env).length === 0 ? own : { ...own, ...env });
   }
 
   /** Called after a program ended: the next one of its language finds a warm interpreter. */
@@ -103,6 +104,8 @@ class LanguageSlots {
   readonly #settings: WarmSettings;
   readonly #environment: () => Readonly<Record<string, string>>;
   #slots: Slot[] = [];
+  #lastEnvironment: Readonly<Record<string, string>> | undefined;
+  #lastStartup = "";
   #failures = 0;
   /** How long the last one took until it was ready. */
   #startMs = 50;
@@ -192,8 +195,11 @@ class LanguageSlots {
   }
 
   #startupOf(env: Readonly<Record<string, string>>): string {
+    if (env === this.#lastEnvironment) return this.#lastStartup;
     const entries = Object.entries(env).filter(([name]) => this.#warm.startupVariables.test(name));
-    return JSON.stringify(entries.sort());
+    this.#lastEnvironment = env;
+    this.#lastStartup = JSON.stringify(entries.sort());
+    return this.#lastStartup;
   }
 
   #start(): Slot | undefined {
