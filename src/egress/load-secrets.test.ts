@@ -165,7 +165,12 @@ describe("a secret's hosts", () => {
     expect(thrown(() => checkSecretHosts(secrets, allowing("api.github.com")))).toMatchObject({
       code: "INVALID_ARGUMENT",
       message: "The secret TOKEN is for uploads.github.com, which no rule allows",
-      hint: "Add --allow-domain 'uploads.github.com'.",
+      hint: 'Add it to the rules: egress: allowDomains("uploads.github.com").',
+    });
+    const optional = [parseSecretOption("GITHUB_TOKEN@api.github.com", ENV)];
+    expect(thrown(() => checkSecretHosts(optional, allowing("github.com")))).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      hint: "Add --allow-domain 'api.github.com'.",
     });
     const configured = loadSecrets({ GITHUB_TOKEN: { hosts: ["*.github.com"], in: HEADER } }, ENV);
     expect(thrown(() => checkSecretHosts(configured, allowing("github.com")))).toMatchObject({
