@@ -44,7 +44,7 @@ export interface EdgeResponse {
   body(): Transform;
 }
 
-/** A placeholder was about to leave where no secret is put in. */
+/** A placeholder was about to leave where no secret is put in, or an answer to tell something of a value. */
 export class SecretLeak extends Error {
   constructor(
     message: string,
