@@ -78,6 +78,7 @@ struct channel {
   int input;
   uint8_t *queue;
   size_t queue_start, queue_end;
+  size_t written; /* of it, that the host has not been told about */
   bool input_ended;
 
   /* Bytes on their way to the host: stdout and stderr, a file, a socket. */

@@ -102,9 +102,20 @@ export function u32(...values: readonly number[]): Buffer {
 export function encodeFrame(type: number, id: number, payload?: Uint8Array): Buffer {
   const length = payload?.length ?? 0;
   const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
+  writeHeader(frame, type, id, length);
+  if (payload !== undefined) frame.set(payload, HEADER_BYTES);
+  return frame;
+}
+
+/** What stands before a payload of this length. */
+export function encodeHeader(type: number, id: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(HEADER_BYTES);
+  writeHeader(header, type, id, length);
+  return header;
+}
+
+function writeHeader(frame: Buffer, type: number, id: number, length: number): void {
   frame.writeUInt32LE(length, 0);
   frame.writeUInt32LE(id, 4);
   frame.writeUInt32LE(type, 8);
-  if (payload !== undefined) frame.set(payload, HEADER_BYTES);
-  return frame;
 }

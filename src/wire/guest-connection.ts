@@ -19,7 +19,7 @@ import {
   WIRE_VERSION,
 } from "./frames.js";
 import type { RunExit, RunHandle, Runner, RunRequest, WarmHandle, WarmRequest } from "./runner.js";
-import { GuestDuplex, GuestReadable, GuestWritable, type InputSender } from "./streams.js";
+import { GuestDuplex, GuestReadable, GuestWritable, type InputSender, sendUncopied } from "./streams.js";
 
 /** What one channel does with the frames that carry its id. */
 interface Channel {
@@ -296,7 +296,10 @@ export class GuestConnection implements Runner {
 
   #socket(id: number): GuestDuplex {
     return new GuestDuplex(
-      (piece) => this.#sendIfOpen(ToGuest.data, id, piece),
+      (piece, taken) => {
+        if (this.#channels.has(id)) sendUncopied(this.#streams.toGuest, id, piece, taken);
+        else taken();
+      },
       (bytes) => this.#grant(id, 0, bytes),
       () => {
         this.#sendIfOpen(ToGuest.close, id);

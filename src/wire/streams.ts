@@ -1,10 +1,12 @@
 import { Duplex, Readable, Writable } from "node:stream";
 import { violation } from "./decoder.js";
-import { INPUT_WINDOW_BYTES, OUTPUT_WINDOW_BYTES } from "./frames.js";
+import { encodeHeader, INPUT_WINDOW_BYTES, OUTPUT_WINDOW_BYTES, ToGuest } from "./frames.js";
 
 /** Grant room in pieces of this size, so that a busy stream does not send a frame for every chunk. */
 const GRANT_BYTES = OUTPUT_WINDOW_BYTES / 4;
 const WRITE_BYTES = 64 * 1024;
+/** As much as the guest has room for: a writer that waited for every piece would spend its time waiting. */
+const SOCKET_BYTES = INPUT_WINDOW_BYTES;
 
 /** Counts what the guest may still send; more than that is a violation. */
 export class OutputWindow {
@@ -74,13 +76,24 @@ export class GuestReadable extends Readable {
   }
 }
 
+/** Sends bytes on; the second function is called when they may change again. */
+export type Send = (piece: Uint8Array, taken: () => void) => void;
+
+/** Sends a frame of data whose bytes are not copied first. */
+export function sendUncopied(toGuest: Writable, id: number, piece: Uint8Array, taken: () => void): void {
+  toGuest.cork();
+  toGuest.write(encodeHeader(ToGuest.data, id, piece.length));
+  toGuest.write(piece, () => taken());
+  toGuest.uncork();
+}
+
 /** Sends pieces while the guest has room, and waits when it has not. */
 export class InputSender {
   #room = INPUT_WINDOW_BYTES;
   #waiting: (() => void) | undefined;
-  readonly #send: (piece: Uint8Array) => void;
+  readonly #send: Send;
 
-  constructor(send: (piece: Uint8Array) => void) {
+  constructor(send: Send) {
     this.#send = send;
   }
 
@@ -92,16 +105,23 @@ export class InputSender {
     resume?.();
   }
 
-  write(chunk: Uint8Array, done: () => void): void {
-    let rest = chunk;
-    while (rest.length > 0 && this.#room > 0) {
-      const piece = rest.subarray(0, Math.min(rest.length, this.#room, WRITE_BYTES));
-      rest = rest.subarray(piece.length);
-      this.#room -= piece.length;
-      this.#send(piece);
+  /** `done` is called when all of it may change again: pieces are taken in their order. */
+  write(chunks: readonly Uint8Array[], done: () => void): void {
+    const last = chunks.findLastIndex(({ length }) => length > 0);
+    if (last === -1) return done();
+    for (let at = 0; at <= last; at++) {
+      let rest = chunks[at]!;
+      while (rest.length > 0) {
+        if (this.#room === 0) {
+          this.#waiting = () => this.write([rest, ...chunks.slice(at + 1)], done);
+          return;
+        }
+        const piece = rest.subarray(0, Math.min(rest.length, this.#room, WRITE_BYTES));
+        rest = rest.subarray(piece.length);
+        this.#room -= piece.length;
+        this.#send(piece, at === last && rest.length === 0 ? done : () => undefined);
+      }
     }
-    if (rest.length === 0) return done();
-    this.#waiting = () => this.write(rest, done);
   }
 
   /** Lets a waiting writer go: nobody will read. */
@@ -110,10 +130,10 @@ export class InputSender {
     const resume = this.#waiting;
     this.#waiting = undefined;
     if (resume !== undefined) {
-      this.write = (_chunk, done) => done();
+      this.write = (_chunks, done) => done();
       resume();
     }
-    this.write = (_chunk, done) => done();
+    this.write = (_chunks, done) => done();
   }
 }
 
@@ -124,12 +144,15 @@ export class GuestWritable extends Writable {
 
   constructor(send: (piece: Uint8Array) => void) {
     super({ highWaterMark: WRITE_BYTES, decodeStrings: true });
-    this.sender = new InputSender(send);
+    this.sender = new InputSender((piece, taken) => {
+      send(piece);
+      taken();
+    });
     this.#end = () => send(new Uint8Array(0));
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
-    this.sender.write(chunk, callback);
+    this.sender.write([chunk], callback);
   }
 
   override _final(callback: () => void): void {
@@ -151,11 +174,11 @@ export class GuestDuplex extends Duplex {
   readonly #end: () => void;
   readonly #abort: () => void;
 
-  constructor(send: (piece: Uint8Array) => void, grant: (bytes: number) => void, abort: () => void) {
-    super({ readableHighWaterMark: GRANT_BYTES, writableHighWaterMark: WRITE_BYTES, allowHalfOpen: true });
+  constructor(send: Send, grant: (bytes: number) => void, abort: () => void) {
+    super({ readableHighWaterMark: GRANT_BYTES, writableHighWaterMark: SOCKET_BYTES, allowHalfOpen: true });
     this.sender = new InputSender(send);
     this.inlet = new Inlet(this, grant);
-    this.#end = () => send(new Uint8Array(0));
+    this.#end = () => send(new Uint8Array(0), () => undefined);
     this.#abort = abort;
   }
 
@@ -164,7 +187,14 @@ export class GuestDuplex extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
-    this.sender.write(chunk, callback);
+    this.sender.write([chunk], callback);
+  }
+
+  override _writev(chunks: { chunk: Buffer }[], callback: () => void): void {
+    this.sender.write(
+      chunks.map(({ chunk }) => chunk),
+      callback,
+    );
   }
 
   override _final(callback: () => void): void {

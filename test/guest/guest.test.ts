@@ -183,6 +183,27 @@ describe("the guest, built with sanitizers", () => {
     });
   });
 
+  it("brings many writes in their order, and leaves bytes alone that change after they were taken", async () => {
+    await withGuest(async (connection) => {
+      const port = 24_000 + (process.pid % 1000);
+      const reused = Buffer.alloc(100_000);
+      await connection.listen(port, async (stream) => {
+        stream.on("error", () => undefined).resume();
+        for (let round = 0; round < 20; round++) {
+          await new Promise((taken) => stream.write(reused.fill(0x61 + round), taken));
+        }
+        for (let at = 0; at < 50_000; at++) stream.write(String(at % 10));
+        stream.end();
+      });
+      const socket = dial({ port, host: "127.0.0.1" });
+      const rounds = Array.from({ length: 20 }, (_, round) =>
+        String.fromCharCode(0x61 + round).repeat(100_000),
+      );
+      const answer = await untilEnd(socket);
+      expect(answer === rounds.join("") + "0123456789".repeat(5000)).toBe(true);
+    });
+  });
+
   it("brings what the host sent before its end to a program that reads late", async () => {
     await withGuest(async (connection) => {
       const port = 20_000 + (process.pid % 1000);
