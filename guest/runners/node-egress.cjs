@@ -1,6 +1,7 @@
 "use strict";
 // Sends what Node's own clients ask for through the proxy of the environment: `fetch`, and `http.request` and
-// `https.request` with their default agents. `NODE_OPTIONS=--require <this file>`; nothing is loaded before it is used.
+// `https.request` with Node's agents. `NODE_OPTIONS=--require <this file>`; nothing is loaded before it is used, except
+// for ES modules, whose imports nobody sees.
 // Node 24 does the same with NODE_USE_ENV_PROXY=1, and is left alone.
 
 const proxy = process.env.HTTPS_PROXY ?? process.env.HTTP_PROXY;
@@ -47,18 +48,38 @@ function hookAgents() {
     const loaded = load.call(this, request, ...rest);
     if (pending.size > 0 && typeof request === "string" && /^(?:node:)?https?$/.test(request)) {
       const name = request.replace("node:", "");
-      if (pending.delete(name)) hookAgent(loaded.globalAgent, name === "https");
+      if (pending.delete(name)) hookAgent(loaded.Agent.prototype, name === "https");
       if (pending.size === 0 && Module._load === _load) Module._load = load;
     }
     return loaded;
   };
+  if (startsAsModule()) for (const name of ["node:http", "node:https"]) require(name);
 }
 
-function hookAgent(agent, isSecure) {
-  const plain = agent.createConnection;
-  agent.createConnection = function createConnection(options, callback) {
+/** A parked Node has the time, and does not know yet what it becomes. */
+function startsAsModule() {
+  const main = process.argv[1] ?? "";
+  if (/(?:\.m[jt]s|\/node-runner\.cjs)$/.test(main)) return true;
+  if (process.execArgv.some((argument) => /^(?:--input-type=)?module$/.test(argument))) return true;
+  if (!/\.[jt]s$/.test(main)) return false;
+  const { readFileSync } = require("node:fs");
+  const { dirname, join } = require("node:path");
+  for (let folder = dirname(main), last = ""; folder !== last; last = folder, folder = dirname(folder)) {
+    try {
+      return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).type === "module";
+    } catch (error) {
+      if (error.code !== "ENOENT") return false;
+    }
+  }
+  return false;
+}
+
+function hookAgent(prototype, isSecure) {
+  const plain = prototype.createConnection;
+  prototype.createConnection = function createConnection(options, callback) {
     const host = options.host ?? options.hostname ?? "localhost";
-    if (options.socketPath || options.socket || isDirect(host)) return plain.call(this, options, callback);
+    const isOurs = typeof callback === "function" && !options.socketPath && !options.socket && !isDirect(host);
+    if (!isOurs) return plain.call(this, options, callback);
     const target = { host, port: Number(options.port) || (isSecure ? 443 : 80) };
     const tls = isSecure ? { ...options, servername: options.servername || host } : undefined;
     open(target, tls, callback);

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -92,6 +93,30 @@ describe("the environment", () => {
       "plain GET /a\nsecure GET /b\nsecure GET /c\nevil.test is not allowed by rule allowedDomains\nlocal\n",
     );
   });
+
+  it.each(["main.mjs", "main.js"])(
+    "makes ES modules and agents of their own use the proxy: %s",
+    async (name) => {
+      const folder = mkdtempSync(join(hosts.directory, "module-"));
+      writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+      writeFileSync(
+        join(folder, name),
+        `import http from "node:http"; import { Agent, get } from "node:https";
+      const ask = (get, url, options) => new Promise((done) => get(url, options, (answer) => {
+        let text = ""; answer.on("data", (part) => (text += part)).on("end", () => done(text));
+      }).on("error", (error) => done(error.message)));
+      const agent = new Agent({ keepAlive: true });
+      console.log(await ask(http.get, "http://api.example:${http}/a", {}));
+      console.log(await ask(http.get, "http://api.example:${http}/b", { agent: new http.Agent() }));
+      console.log(await ask(get, "https://api.example:${https}/c", { agent }));
+      console.log(await ask(get, "https://api.example:${https}/d", { agent }));
+      agent.destroy();`,
+      );
+      expect(await run("node", join(folder, name))).toBe(
+        "plain GET /a\nplain GET /b\nsecure GET /c\nsecure GET /d\n",
+      );
+    },
+  );
 
   it("loads nothing into a Node program that does not use it", async () => {
     const program =
