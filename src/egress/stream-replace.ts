@@ -1,4 +1,5 @@
 import { Transform, type TransformCallback } from "node:stream";
+import { EvenSearch } from "./even-search.js";
 
 /** Bytes to look for, and what comes in their place. An error: the stream fails instead. */
 export interface Replacement {
@@ -20,7 +21,8 @@ export interface Beginning {
 export interface ReplacerOptions {
   /**
    * So many bytes at the end are always held back, at least as many as the longest match has: what is given out, and
-   * when, then tells nothing about what is looked for. Left out: no more than the beginning of a match.
+   * when, then tells nothing about what is looked for, nor does the time it takes. Left out: no more than the beginning
+   * of a match.
    */
   readonly hold?: number;
   /** Hears where a match began, counted from the first byte of all. */
@@ -37,6 +39,7 @@ interface Limit {
 export class Replacer {
   readonly #replacements: readonly Replacement[];
   readonly #hold: number | undefined;
+  readonly #even: EvenSearch | undefined;
   readonly #onMatch: ((at: number) => void) | undefined;
   /** The end of what came, where a match may have begun. */
   #held: Buffer = Buffer.alloc(0);
@@ -48,6 +51,7 @@ export class Replacer {
   constructor(replacements: readonly Replacement[], { hold, onMatch }: ReplacerOptions = {}) {
     this.#replacements = replacements;
     this.#hold = hold;
+    if (hold !== undefined) this.#even = new EvenSearch(replacements.map(({ find }) => find));
     this.#onMatch = onMatch;
   }
 
@@ -94,7 +98,8 @@ export class Replacer {
 
   #replace(bytes: Buffer, limitFrom: (done: number) => Limit): Buffer[] {
     const out: Buffer[] = [];
-    const next = this.#replacements.map(({ find }) => bytes.indexOf(find));
+    const nextOf = this.#search(bytes);
+    const next = this.#replacements.map((_, index) => nextOf(index, 0));
     let shown = this.#shown;
     let done = 0;
     let { until, last } = limitFrom(0);
@@ -103,7 +108,7 @@ export class Replacer {
       if (end > from) out.push(bytes.subarray(from, end));
     };
     for (;;) {
-      const best = this.#first(bytes, next, done);
+      const best = this.#first(next, nextOf, done);
       if (best < 0 || next[best]! > last) break;
       const at = next[best]!;
       const { find, by } = this.#replacements[best]!;
@@ -127,12 +132,23 @@ export class Replacer {
     return out;
   }
 
+  /** Where a replacement is found next; each is asked about from places that only grow. */
+  #search(bytes: Buffer): (index: number, from: number) => number {
+    const found = this.#even?.search(bytes);
+    if (found === undefined) return (index, from) => bytes.indexOf(this.#replacements[index]!.find, from);
+    return (index, from) => {
+      const places = found[index]!;
+      while (places.length > 0 && places.at(-1)! < from) places.pop();
+      return places.at(-1) ?? -1;
+    };
+  }
+
   /** Which replacement comes first from here on; of two at one place, the longer. */
-  #first(bytes: Buffer, next: number[], from: number): number {
+  #first(next: number[], nextOf: (index: number, from: number) => number, from: number): number {
     let best = -1;
     for (const [index, { find }] of this.#replacements.entries()) {
       if (next[index]! < 0) continue;
-      if (next[index]! < from) next[index] = bytes.indexOf(find, from);
+      if (next[index]! < from) next[index] = nextOf(index, from);
       const at = next[index]!;
       if (at < 0) continue;
       const other = best < 0 ? Number.POSITIVE_INFINITY : next[best]!;
