@@ -38,6 +38,7 @@ enum taken_flags { TAKEN_TRUNCATED = 1, TAKEN_UNAVAILABLE = 2 };
 
 #define TAKEN_HEAD 5
 #define SLICE_NS 1000000
+#define REST_MS 4
 #define SHRINK_AT_ONCE 256
 
 static const struct watch_limits most = {
@@ -233,16 +234,19 @@ int watch(void) {
   signal(SIGPIPE, SIG_IGN);
   close_descriptors();
   wire_init();
-  for (bool is_waiting = true;;) {
+  for (bool is_waiting = true, is_resting = false;;) {
     wire_flush();
     struct pollfd polled[] = {
       {.fd = 0, .events = POLLIN},
-      {.fd = inotify, .events = POLLIN},
+      {.fd = is_resting ? -1 : inotify, .events = POLLIN},
       {.fd = 1, .events = wire_wants_to_write() ? POLLOUT : 0},
     };
-    if (poll(polled, 3, is_waiting ? -1 : 0) < 0 && errno != EINTR) die("poll: %s", strerror(errno));
+    int patience = !is_waiting ? 0 : is_resting ? REST_MS : -1;
+    if (poll(polled, 3, patience) < 0 && errno != EINTR) die("poll: %s", strerror(errno));
     if (polled[1].revents != 0) drain();
     if (polled[0].revents != 0 && !wire_read(handle_watch_frame)) return 0;
     is_waiting = !work();
+    /* To be woken for every event holds up the program that causes it. Whoever asks is answered at once. */
+    is_resting = is_waiting && polled[1].revents != 0;
   }
 }

@@ -25,10 +25,43 @@ import { BUILT_IN_TOOLS, CUSTOM_TOOL, type Tier } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
 
+/** The part of a decision that is the same for every request of one role with one tool. */
+type Settled = Omit<Decision, keyof Consideration | "considered" | "tool" | "role">;
+
+function settle(tool: string, layers: Layers, policy: Policy): Settled {
+  const { network } = policy;
+  const valuesOf = (items: Items) => items.map(({ value }) => value);
+  const allowed = allowLists(layers, "allowed_paths");
+  const hosts = allowedDomains(layers, policy);
+  const securityMode = strictest<"strict" | "permissive">(layers, "security_mode", strictMode)?.value;
+  const maxRisk = strictest<NonNullable<Decision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
+  return {
+    tier: tierOf(tool, layers),
+    sandbox: toolOf(tool).runsCode || (strictest<boolean>(layers, "sandbox_enabled", isTrue)?.value ?? true),
+    ...effectiveLimits(layers),
+    settingRules: effectiveSettingRules(layers),
+    network: {
+      access: strictest<boolean>(layers, "network_access", isFalse)?.value ?? false,
+      rule: hosts.rule,
+      allowedDomains: hosts.items,
+      deniedDomains: [...denyItems(layers, "denied_domains"), ...network.deniedDomains],
+      allowedIps: network.allowedIps,
+      deniedIps: network.deniedIps,
+      deniedPorts: network.deniedPorts,
+    },
+    deniedPaths: valuesOf(denyItems(layers, "denied_paths")),
+    allowedPaths: allowed.length === 0 ? undefined : allowed.map(({ value }) => valuesOf(value)),
+    hasCommandRules: hasCommandRules(layers),
+    ...(securityMode !== undefined && { securityMode }),
+    ...(maxRisk !== undefined && { maxRisk }),
+  };
+}
+
 /** Decides by one policy. Knows nothing of what ran before: the same request has the same answer. */
 export class PolicyEngine {
   readonly policy: Policy;
   readonly #roles: ReadonlyMap<string, EffectiveRole>;
+  readonly #settled = new Map<string, Settled>();
 
   constructor(policy: Policy) {
     this.policy = policy;
@@ -57,39 +90,27 @@ export class PolicyEngine {
   }
 
   #compose(request: PolicyRequest, layers: Layers, considered: readonly Consideration[]): Decision {
-    const { network } = this.policy;
-    const strictestSay = considered[0]!;
-    const valuesOf = (items: Items) => items.map(({ value }) => value);
-    const allowed = allowLists(layers, "allowed_paths");
-    const hosts = allowedDomains(layers, this.policy);
-    const securityMode = strictest<"strict" | "permissive">(layers, "security_mode", strictMode)?.value;
-    const maxRisk = strictest<NonNullable<Decision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
     return {
-      ...strictestSay,
+      ...considered[0]!,
       considered,
       tool: request.tool,
       role: request.role,
-      tier: tierOf(request.tool, layers),
-      sandbox:
-        toolOf(request.tool).runsCode ||
-        (strictest<boolean>(layers, "sandbox_enabled", isTrue)?.value ?? true),
-      ...effectiveLimits(layers),
-      settingRules: effectiveSettingRules(layers),
-      network: {
-        access: strictest<boolean>(layers, "network_access", isFalse)?.value ?? false,
-        rule: hosts.rule,
-        allowedDomains: hosts.items,
-        deniedDomains: [...denyItems(layers, "denied_domains"), ...network.deniedDomains],
-        allowedIps: network.allowedIps,
-        deniedIps: network.deniedIps,
-        deniedPorts: network.deniedPorts,
-      },
-      deniedPaths: valuesOf(denyItems(layers, "denied_paths")),
-      allowedPaths: allowed.length === 0 ? undefined : allowed.map(({ value }) => valuesOf(value)),
-      hasCommandRules: hasCommandRules(layers),
-      ...(securityMode !== undefined && { securityMode }),
-      ...(maxRisk !== undefined && { maxRisk }),
+      ...this.#settle(request, layers),
     };
+  }
+
+  /** What does not depend on what is asked for, only on who asks with which tool: worked out once. */
+  #settle({ tool, role }: PolicyRequest, layers: Layers): Settled {
+    const isKnown = this.policy.tools.has(tool) && (role === undefined || this.#roles.has(role));
+    const key = JSON.stringify([tool, role]);
+    const known = this.#settled.get(key);
+    if (known !== undefined) return known;
+    const settled = settle(tool, layers, this.policy);
+    // Many decisions share them from now on.
+    for (const part of Object.values(settled)) Object.freeze(part);
+    // Strangers' names must not fill it.
+    if (isKnown) this.#settled.set(key, settled);
+    return settled;
   }
 
   /** May this role use this tool at all? */
