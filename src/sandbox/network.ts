@@ -87,7 +87,7 @@ export class SandboxNetwork {
     (await this.#open()).egress.update(rules);
   }
 
-  /** The same without opening it: whoever opens it later finds these rules in force. */
+  /** Puts a call's own rules in force without opening anything: whoever opens it later finds them there. */
   restrict(rules: EgressRules): () => void {
     const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
     this.#entered.add(entered);
@@ -97,7 +97,7 @@ export class SandboxNetwork {
     };
   }
 
-  /** Adds a call's own rules until the function returned is called; what every set allows can be reached. */
+  /** The same, and opens it; what every set that is in force allows can be reached. */
   async enter(rules: EgressRules): Promise<() => void> {
     // In force before it is open, so that nothing gets out between the two.
     const leave = this.restrict(rules);
