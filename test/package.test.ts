@@ -170,6 +170,7 @@ describe("the packed package", () => {
       "dist/bin/skerry.cjs",
       "dist/seccomp/arm64.bpf",
       "dist/seccomp/x64.bpf",
+      expect.stringMatching(/^dist\/wasm\/tree-sitter-[0-9a-f]{16}\.wasm$/),
     ]);
   });
 
