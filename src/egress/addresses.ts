@@ -71,7 +71,7 @@ export function isNamedBy(address: string, cidrs: readonly string[]): boolean {
 }
 
 function specialRange(address: Parsed): SpecialRange | undefined {
-  return SPECIAL.find((range) => contains(range, address));
+  return SPECIAL().find((range) => contains(range, address));
 }
 
 function contains(range: Range, { bits, value }: Parsed): boolean {
@@ -89,7 +89,7 @@ function formsOf(address: string): Parsed[] {
   const own = parse(address);
   if (own === undefined) return [];
   if (own.bits === 32 || own.value <= LOOPBACK) return [own];
-  const embedding = EMBEDDING.find(({ range }) => contains(range, own));
+  const embedding = EMBEDDING().find(({ range }) => contains(range, own));
   const isIsatap = ((own.value >> 32n) & 0xfdff_ffffn) === 0x5efen;
   if (embedding === undefined && !isIsatap) return [own];
   const shifted = own.value >> BigInt(embedding?.shift ?? 0);
@@ -150,58 +150,69 @@ function rangeOf(cidr: string): Range {
 const LOOPBACK = 1n;
 
 /** Where addresses of IPv6 carry one of IPv4: by how many bits from the right, and whether its bits are flipped. */
-const EMBEDDING: readonly { range: Range; shift: number; inverted?: true }[] = [
+const EMBEDDING = once((): readonly { range: Range; shift: number; inverted?: true }[] => [
   { range: rangeOf("::/96"), shift: 0 },
   { range: rangeOf("::ffff:0:0:0/96"), shift: 0 },
   { range: rangeOf("64:ff9b::/96"), shift: 0 },
   { range: rangeOf("64:ff9b:1::/48"), shift: 0 },
   { range: rangeOf("2002::/16"), shift: 80 },
   { range: rangeOf("2001::/32"), shift: 0, inverted: true },
-];
+]);
 
 /** The special-purpose registries of IANA, and the addresses at which clouds hand out credentials. The narrow come first. */
-const SPECIAL: readonly SpecialRange[] = Object.entries({
-  metadata: [
-    "169.254.169.254/32",
-    "169.254.169.253/32",
-    "169.254.169.123/32",
-    "169.254.170.2/32",
-    "169.254.170.23/32",
-    "169.254.0.23/32",
-    "100.100.100.200/32",
-    "168.63.129.16/32",
-    "192.0.0.192/32",
-    "fd00:ec2::/32",
-    "fd20:ce::254/128",
-    "fd00:42::42/128",
-    "fe80::a9fe:a9fe/128",
-  ],
-  "this network": ["0.0.0.0/8"],
-  unspecified: ["::/128"],
-  loopback: ["127.0.0.0/8", "::1/128"],
-  private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
-  "shared address space": ["100.64.0.0/10"],
-  "link-local": ["169.254.0.0/16", "fe80::/10"],
-  documentation: ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"],
-  benchmarking: ["198.18.0.0/15", "2001:2::/48"],
-  multicast: ["224.0.0.0/4", "ff00::/8"],
-  broadcast: ["255.255.255.255/32"],
-  reserved: [
-    "192.0.0.0/24",
-    "192.31.196.0/24",
-    "192.52.193.0/24",
-    "192.88.99.0/24",
-    "192.175.48.0/24",
-    "240.0.0.0/4",
-    "100::/64",
-    "100:0:0:1::/64",
-    "2620:4f:8000::/48",
-    "5f00::/16",
-  ],
-  "IPv4-compatible": ["::/96"],
-  "IPv4-translated": ["::ffff:0:0:0/96"],
-  "local NAT64": ["64:ff9b:1::/48"],
-  Teredo: ["2001::/32"],
-  "protocol assignments": ["2001::/23"],
-  "6to4": ["2002::/16"],
-}).flatMap(([why, cidrs]) => cidrs.map((cidr) => ({ ...rangeOf(cidr), why })));
+const SPECIAL = once((): readonly SpecialRange[] =>
+  Object.entries({
+    metadata: [
+      "169.254.169.254/32",
+      "169.254.169.253/32",
+      "169.254.169.123/32",
+      "169.254.170.2/32",
+      "169.254.170.23/32",
+      "169.254.0.23/32",
+      "100.100.100.200/32",
+      "168.63.129.16/32",
+      "192.0.0.192/32",
+      "fd00:ec2::/32",
+      "fd20:ce::254/128",
+      "fd00:42::42/128",
+      "fe80::a9fe:a9fe/128",
+    ],
+    "this network": ["0.0.0.0/8"],
+    unspecified: ["::/128"],
+    loopback: ["127.0.0.0/8", "::1/128"],
+    private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"],
+    "shared address space": ["100.64.0.0/10"],
+    "link-local": ["169.254.0.0/16", "fe80::/10"],
+    documentation: ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"],
+    benchmarking: ["198.18.0.0/15", "2001:2::/48"],
+    multicast: ["224.0.0.0/4", "ff00::/8"],
+    broadcast: ["255.255.255.255/32"],
+    reserved: [
+      "192.0.0.0/24",
+      "192.31.196.0/24",
+      "192.52.193.0/24",
+      "192.88.99.0/24",
+      "192.175.48.0/24",
+      "240.0.0.0/4",
+      "100::/64",
+      "100:0:0:1::/64",
+      "2620:4f:8000::/48",
+      "5f00::/16",
+    ],
+    "IPv4-compatible": ["::/96"],
+    "IPv4-translated": ["::ffff:0:0:0/96"],
+    "local NAT64": ["64:ff9b:1::/48"],
+    Teredo: ["2001::/32"],
+    "protocol assignments": ["2001::/23"],
+    "6to4": ["2002::/16"],
+  }).flatMap(([why, cidrs]) => cidrs.map((cidr) => ({ ...rangeOf(cidr), why }))),
+);
+
+/** Worked out with the first connection: most commands make none, and to parse addresses takes a while. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
