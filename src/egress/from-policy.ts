@@ -17,6 +17,23 @@ export function egressRulesOfDecision(network: Decision["network"]): EgressRules
   };
 }
 
+/** The rules of a decision without network access: nothing, and the words that say why. */
+export function noEgressOfDecision({ settingRules, rule }: Decision): EgressRules {
+  const granting = settingRules.network_access?.rule;
+  return {
+    allowedDomains: [],
+    deniedDomains: [],
+    allowedIps: [],
+    deniedIps: [],
+    deniedPorts: [],
+    requests: [],
+    origin:
+      granting === undefined
+        ? visible(`${basename(rule.source)}: network_access, which nothing grants`)
+        : labelOf(granting),
+  };
+}
+
 /** "policy.yaml: network.allowlist.domains[2] (line 14)". The agent is told it: no directories of this machine. */
 function labelOf({ path, source, line }: RuleReference): string {
   return visible(`${basename(source)}: ${path} (line ${line})`);

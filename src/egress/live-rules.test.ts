@@ -13,6 +13,8 @@ let expired = 0;
 let foreign = 0;
 let echo = 0;
 let slow = 0;
+/** Answers of the slow host that are on their way. */
+let begun = 0;
 
 beforeAll(async () => {
   http = await hosts.http((request, response) => {
@@ -33,7 +35,7 @@ beforeAll(async () => {
   foreign = await hosts.https(repeat as never, "api.example", { foreign: true });
   echo = await hosts.tcp((socket) => socket.pipe(socket));
   slow = await hosts.http((_, response) => {
-    response.write("begun");
+    response.write("begun", () => begun++);
     const timer = setInterval(() => response.write("."), 20);
     response.on("close", () => clearInterval(timer));
   });
@@ -65,7 +67,7 @@ describe("rules that change", () => {
     const other = await openTunnel("b.example");
     const request = hosts.curl(`http://api.example:${slow}/`);
     await until(() => hosts.egress.open.routes === 3, "all are open");
-    await new Promise((done) => setTimeout(done, 50));
+    await until(() => begun > 0, "the answer has begun");
     hosts.egress.update(rules(["b.example"]));
     await until(() => one.socket.destroyed || one.socket.readableEnded, "the first is closed");
     expect((await request).status).not.toBe(0);

@@ -1,20 +1,13 @@
+import type { RequestConfig } from "../config/config.js";
+
 /** One entry of a list, with the words that tell a person where it stands: "sandbox.network.allowedDomains[0]". */
 export interface Ruled<T> {
   readonly value: T;
   readonly rule: string;
 }
 
-/** A request of plain HTTP, or of TLS that egress terminates, that an entry is narrowed to. */
-export interface RequestRule {
-  /** A name, `*.name` or an address, as in `allowedDomains`. */
-  readonly host: string;
-  /** Left out: the ports of the rule set. */
-  readonly ports?: readonly number[];
-  /** Upper case; left out: every method. */
-  readonly methods?: readonly string[];
-  /** Globs over the path without its query: `*` within a segment, `**` across them. Left out: every path. */
-  readonly paths?: readonly string[];
-}
+/** A request of plain HTTP, or of TLS that egress terminates, that an entry is narrowed to. Methods are in upper case. */
+export type RequestRule = RequestConfig;
 
 /**
  * What may be reached. Nothing is allowed unless it is named; what is denied is denied whatever allows it. Addresses that

@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import type { SecretPlace } from "../config/index.js";
-import { type Header, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
+import { type Header, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
 import { PLACEHOLDER_START, type Placed, type Secret } from "./secret.js";
 import { type Replacement, StreamReplace } from "./stream-replace.js";
 import { FORMS, formFor } from "./value-forms.js";
@@ -11,16 +11,10 @@ export interface Echo {
   readonly was: string;
 }
 
+type Accepted = Extract<PreparedRequest, { ok: true }>;
 type Prepared =
-  | {
-      readonly ok: true;
-      readonly path: string;
-      readonly headers: readonly Header[];
-      readonly used: readonly string[];
-      readonly body?: Transform;
-      readonly echoes: readonly Echo[];
-    }
-  | { readonly ok: false; readonly why: string; readonly secrets: readonly string[] };
+  | (Omit<Accepted, "response"> & { readonly echoes: readonly Echo[] })
+  | Exclude<PreparedRequest, Accepted>;
 
 /** These say whom the request is for and where it ends: nothing of the guest's is put into them. */
 const FIXED_HEADERS = new Set([

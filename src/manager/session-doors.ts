@@ -1,8 +1,7 @@
 import type { Duplex } from "node:stream";
 import { checkChange, type EgressChange } from "../egress/change.js";
-import { SandboxError } from "../errors.js";
 import { type Door, hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "../sandbox/door.js";
-import { type OpenPort, type OpenPortOptions, openPort } from "../sandbox/open-port.js";
+import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "../sandbox/open-port.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { WaysOut } from "./ways-out.js";
 
@@ -48,11 +47,7 @@ export class SessionDoors {
 
   /** Opens a session's port on this host's loopback; whoever runs the session is found anew for every connection. */
   async openPort(session: string, port: number, options: OpenPortOptions): Promise<OpenPort> {
-    if (!this.#options.ports) {
-      throw new SandboxError("UNSUPPORTED", "Ports of a sandbox are not opened unless that is asked for", {
-        hint: "Set sandbox.network.allowLocalBinding to true.",
-      });
-    }
+    assertPorts(this.#options.ports);
     const opened = await openPort((wanted) => this.#connect(session, wanted), port, options);
     this.#ports.add(opened);
     void opened.closed.then(() => this.#ports.delete(opened));

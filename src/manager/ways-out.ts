@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { basename } from "node:path";
 import type { AuditLogger } from "../audit/index.js";
 import type { Capabilities } from "../backends/backend.js";
 import { type Config, expandHome } from "../config/index.js";
@@ -12,7 +11,7 @@ import {
 } from "../egress/change.js";
 import type { EgressEvent } from "../egress/events.js";
 import { egressRulesOf, joinRules } from "../egress/from-config.js";
-import { egressRulesOfDecision } from "../egress/from-policy.js";
+import { egressRulesOfDecision, noEgressOfDecision } from "../egress/from-policy.js";
 import { checkSecretHosts, loadSecrets } from "../egress/load-secrets.js";
 import type { EgressRules } from "../egress/rules.js";
 import type { Secret } from "../egress/secret.js";
@@ -107,10 +106,10 @@ export class WaysOut {
   async enter(sandbox: Sandbox, decision: Decision | undefined): Promise<() => void> {
     if (decision === undefined) return () => undefined;
     const rules = egressRulesOfDecision(decision.network);
-    this.#requireGivenSecrets(rules ?? nothing(decision));
+    this.#requireGivenSecrets(rules ?? noEgressOfDecision(decision));
     if (rules !== undefined) return sandbox.network.enter(rules);
     // Also while there is no way out: a call that opens it must not open it for this one.
-    return sandbox.network.restrict(nothing(decision));
+    return sandbox.network.restrict(noEgressOfDecision(decision));
   }
 
   /** Changes what a running sandbox may reach. */
@@ -264,24 +263,6 @@ function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
 
 function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
   return allowedDomains.length + allowedIps.length + requests.length > 0;
-}
-
-/** A policy that grants no network, for those who ask all the same. */
-function nothing({ settingRules, rule }: Decision): EgressRules {
-  const granting = settingRules.network_access?.rule;
-  const { path, line, source } = granting ?? rule;
-  return {
-    allowedDomains: [],
-    deniedDomains: [],
-    allowedIps: [],
-    deniedIps: [],
-    deniedPorts: [],
-    requests: [],
-    origin:
-      granting === undefined
-        ? `${basename(source)}: network_access, which nothing grants`
-        : `${basename(source)}: ${path} (line ${line})`,
-  };
 }
 
 function readCa(path: string): string {

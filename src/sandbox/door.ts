@@ -2,9 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { basename, join } from "node:path";
-import { type Duplex, pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { ERROR_CODES, type ErrorCode, SandboxError, systemCode, toSandboxError } from "../errors.js";
+import { joinStreams } from "./join-streams.js";
 
 /** A name of a socket is no longer than this. */
 const MAX_PATH_BYTES = 107;
@@ -127,8 +128,7 @@ async function attend(socket: Socket, keeper: DoorKeeper): Promise<void> {
     }
     const inside = await keeper.connect(request.port);
     socket.write(`${JSON.stringify({ ok: true })}\n`);
-    pipeline(socket, inside, () => undefined);
-    pipeline(inside, socket, () => undefined);
+    joinStreams(socket, inside);
   } catch (error) {
     const { code, message, hint } = toSandboxError(error);
     socket.end(`${JSON.stringify({ ok: false, code, message, hint })}\n`);

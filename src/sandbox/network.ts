@@ -5,7 +5,7 @@ import type { EgressTotals } from "../egress/events.js";
 import type { EgressRules, RuleSets } from "../egress/rules.js";
 import { SandboxError } from "../errors.js";
 import type { Runner } from "../wire/runner.js";
-import { type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
+import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
 
 /** What opens a sandbox's way out, on its first use. */
 export interface NetworkInit {
@@ -112,11 +112,7 @@ export class SandboxNetwork {
 
   /** Opens a port inside on this host's loopback. */
   async openPort(port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
-    if (!this.#init.ports) {
-      throw new SandboxError("UNSUPPORTED", "Ports of a sandbox are not opened unless that is asked for", {
-        hint: "Set sandbox.network.allowLocalBinding to true.",
-      });
-    }
+    assertPorts(this.#init.ports);
     this.#assertOpen();
     const opened = await openPort((wanted) => this.connect(wanted), port, options);
     if (this.#closed) {

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from "node:net";
-import { type Duplex, pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
+import { joinStreams } from "./join-streams.js";
 
 const HOST = "127.0.0.1";
 /** More would only be held up by the wire. */
@@ -21,6 +22,14 @@ export interface OpenPort {
   readonly closed: Promise<void>;
   /** Ends its connections, too. Idempotent. */
   close(): Promise<void>;
+}
+
+/** Throws unless ports inside may be opened on this host. */
+export function assertPorts(areAllowed: boolean): void {
+  if (areAllowed) return;
+  throw new SandboxError("UNSUPPORTED", "Ports of a sandbox are not opened unless that is asked for", {
+    hint: "Set sandbox.network.allowLocalBinding to true.",
+  });
 }
 
 /** Listens on this host's loopback and carries every connection to a port inside. */
@@ -67,9 +76,7 @@ async function carry(
   port: number,
 ): Promise<void> {
   try {
-    const inside = await connect(port);
-    pipeline(socket, inside, () => undefined);
-    pipeline(inside, socket, () => undefined);
+    joinStreams(socket, await connect(port));
   } catch {
     socket.resetAndDestroy();
   }

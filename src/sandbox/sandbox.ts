@@ -1,9 +1,9 @@
-import type { Readable } from "node:stream";
 import type { Instance, ResourceUsage, Violation } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
 import { ChangeLog } from "./change-log.js";
+import { checkExecOptions, type ExecOptions, type RunCodeOptions } from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
 import { findLanguage, type Language, languageUnavailable } from "./languages.js";
@@ -20,28 +20,7 @@ import {
 } from "./terminal.js";
 import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
 
-export interface ExecOptions {
-  readonly env?: Readonly<Record<string, string>> | undefined;
-  /** A path inside; relative ones start at the workspace. */
-  readonly cwd?: string | undefined;
-  /** Left out: empty. */
-  readonly stdin?: string | Uint8Array | Readable | undefined;
-  /** Left out: the configuration's. */
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Iterate for events as they happen; nothing is kept, so `stdout` and `stderr` of the result are empty. */
-  readonly stream?: boolean | undefined;
-  /** A program that prints more is ended. Left out: the configuration's, or no limit when streaming. */
-  readonly maxOutputBytes?: number | undefined;
-}
-
-export interface RunCodeOptions extends ExecOptions {
-  readonly language: string;
-  readonly code: string;
-  /** What tracebacks call it; `main` with the language's extension if left out. */
-  readonly filename?: string | undefined;
-  readonly args?: readonly string[] | undefined;
-}
+export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
 
 export interface SandboxSettings {
   readonly timeoutMs: number;
@@ -200,7 +179,7 @@ export class Sandbox {
     }
     const language = findLanguage(options.language);
     this.#assertRunning();
-    checkOptions(options);
+    checkExecOptions(options);
     this.touch();
     const { code, filename } = options;
     const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
@@ -313,7 +292,7 @@ export class Sandbox {
     execution: ExecutionSink,
   ): Promise<ExecutionResult> {
     this.#assertRunning();
-    checkOptions(options);
+    checkExecOptions(options);
     const stream = options.stream ?? false;
     const before = this.#changes.begin();
     this.#active++;
@@ -397,27 +376,5 @@ export class Sandbox {
         hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
       },
     );
-  }
-}
-
-function checkOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptions): void {
-  const isStream = typeof stdin === "object" && "pipe" in stdin;
-  if (stdin !== undefined && typeof stdin !== "string" && !(stdin instanceof Uint8Array) && !isStream) {
-    throw new SandboxError("INVALID_ARGUMENT", "stdin takes text, bytes or a readable stream", {
-      hint: "Leave it out for an empty one.",
-    });
-  }
-  for (const [name, value] of Object.entries({ timeoutMs, maxOutputBytes })) {
-    if (value === undefined) continue;
-    if (!Number.isFinite(value) || value <= 0) {
-      throw new SandboxError("INVALID_ARGUMENT", `${name} must be a number above zero, not ${value}`, {
-        hint: "Leave it out for the configuration's own.",
-      });
-    }
-  }
-  if (timeoutMs !== undefined && timeoutMs > 2 ** 31 - 1) {
-    throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days", {
-      hint: "Give the number in milliseconds.",
-    });
   }
 }

@@ -1,6 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, connect as dial } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +16,7 @@ import { type Duplex, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { waitUntil } from "../../src/testing/wait-until.js";
 import { encodeFields, encodeFrame, Tag, ToGuest } from "../../src/wire/frames.js";
 import { GuestConnection } from "../../src/wire/index.js";
 
@@ -297,7 +306,7 @@ describe("the guest, built with sanitizers", () => {
           const sockets = Array.from({ length: 30 }, () =>
             dial({ port, host: "127.0.0.1" }).on("error", () => undefined),
           );
-          await new Promise((resolve) => setTimeout(resolve, 300));
+          await waitUntil(() => readdirSync(`/proc/${guest.pid}/fd`).length >= descriptors - 1);
           const before = cpuTicks();
           await new Promise((resolve) => setTimeout(resolve, 1000));
           expect(cpuTicks() - before).toBeLessThan(30);

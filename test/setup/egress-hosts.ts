@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { Egress, type EgressOptions } from "../../src/egress/egress.js";
 import type { EgressEvent } from "../../src/egress/events.js";
 import type { EgressRules } from "../../src/egress/rules.js";
+import { waitUntil } from "../../src/testing/wait-until.js";
 
 /** Rules that allow the loopback addresses that hosts of a test have, and these names. */
 export function allowing(names: readonly string[], more: Partial<EgressRules> = {}): EgressRules {
@@ -181,9 +182,7 @@ export function readAll(socket: Socket, enough?: RegExp): Promise<string> {
 
 /** Waits until something is so. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const end = Date.now() + 10_000;
-  while (!isSo()) {
-    if (Date.now() > end) throw new Error(`waited too long until ${what}`);
-    await new Promise((done) => setTimeout(done, 5));
-  }
+  await waitUntil(isSo).catch((cause: unknown) => {
+    throw new Error(`waited too long until ${what}`, { cause });
+  });
 }

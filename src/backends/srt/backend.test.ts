@@ -17,6 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { parseConfig } from "../../config/index.js";
 import { SandboxManager } from "../../manager/index.js";
+import { waitUntil } from "../../testing/wait-until.js";
 import { createSrtBackend } from "./backend.js";
 import { findSrtFacts, probeSrt } from "./probe.js";
 import { findSrtPackage } from "./srt-package.js";
@@ -157,13 +158,19 @@ root.describe("a sandbox that root started", () => {
 });
 
 async function findProcess(part: string): Promise<string> {
-  for (let attempt = 0; attempt < 500; attempt++) {
-    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
-      try {
-        if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(part)) return pid;
-      } catch {}
-    }
-    await new Promise((resolve) => setTimeout(resolve, 10));
+  let found: string | undefined;
+  await waitUntil(() => {
+    found = readdirSync("/proc").find((name) => /^\d+$/.test(name) && commandOf(name).includes(part));
+    return found !== undefined;
+  });
+  return found!;
+}
+
+/** Empty for a process that has ended since. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
   }
-  throw new Error(`No process with ${part}`);
 }

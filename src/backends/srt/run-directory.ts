@@ -101,7 +101,9 @@ export class RunDirectory {
       checkStateDirectory(folder);
       writeFileSync(this.#settings, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600, flag: "wx" });
       this.#showsSettings = true;
-    } catch {}
+    } catch {
+      // Nobody reads them but people.
+    }
   }
 }
 
