@@ -97,7 +97,7 @@ if ! [ -e node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -n
   command -v npm >/dev/null 2>&1 || die "npm is missing" "Install it: it comes with Node.js, or as the package npm."
   say "installing npm packages"
   rm -f build/ready
-  quietly npm ci --no-audit --no-fund || die "the npm packages could not be installed" "Is the network there? Try: npm ci"
+  quietly npm ci --ignore-scripts --no-audit --no-fund || die "the npm packages could not be installed" "Is the network there? Try: npm ci"
   touch node_modules/.package-lock.json
 fi
 

@@ -30,9 +30,11 @@ export const ERROR_CODES = {
   SANDBOX_NOT_RUNNING: { http: 409, exit: 69, retryable: true },
   SANDBOX_BUSY: { http: 409, exit: 75, retryable: true },
   SANDBOX_START_FAILED: { http: 503, exit: 70, retryable: true },
+  POOL_EXHAUSTED: { http: 503, exit: 75, retryable: true },
   SANDBOX_LOST: { http: 502, exit: 70, retryable: true },
   // What this host or backend can do
   BACKEND_UNAVAILABLE: { http: 503, exit: 69, retryable: false },
+  IMAGE_MISSING: { http: 503, exit: 69, retryable: false },
   LIMIT_UNENFORCEABLE: { http: 422, exit: 69, retryable: false },
   LANGUAGE_UNAVAILABLE: { http: 422, exit: 69, retryable: false },
   UNSUPPORTED: { http: 501, exit: 69, retryable: false },

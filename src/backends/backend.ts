@@ -95,6 +95,11 @@ export interface Instance {
   readonly baseEnv: Readonly<Record<string, string>>;
   /** Where the guest's warm runners are for the programs inside. */
   readonly guestRuntime: string;
+  /**
+   * Starts what programs of this language run in, where languages have images of their own; they share the workspace.
+   * Called before the first program of each language. Left out: all run in the same place.
+   */
+  prepareLanguage?(language: string): Promise<void>;
   /** How many processes the kernel has killed here for memory; undefined: this backend cannot tell. */
   memoryKills(): Promise<number | undefined>;
   /** What it uses now; undefined: nothing can be told, or it has ended. Never throws. */
@@ -125,6 +130,12 @@ export interface SandboxBackend {
   /** Says whether this host can run us and what it can enforce. Never throws, never changes the host. */
   probe(options?: ProbeOptions): Promise<Probe>;
   create(spec: CreateSpec): Promise<Instance>;
+  /**
+   * Makes a used sandbox into another one, for a backend whose sandboxes are dear: every process of it has ended, its
+   * files and everything that the kernel kept for it are gone, and that was checked. Takes `used` over: when it throws,
+   * `used` is destroyed. Left out: this backend makes a new one instead.
+   */
+  recycle?(used: Instance, spec: CreateSpec): Promise<Instance>;
   /** Removes what a crashed process left behind, found by label. Resolves to how many. */
   reap(): Promise<number>;
 }

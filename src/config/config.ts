@@ -154,6 +154,7 @@ export interface BackendsConfig {
   readonly bubblewrap: BubblewrapConfig;
   readonly srt: SrtConfig;
   readonly docker: DockerConfig;
+  readonly gvisor: GvisorConfig;
   readonly opensandbox: OpenSandboxConfig;
   /** Blocks of backends registered from outside, as they were written. */
   readonly [name: string]: unknown;
@@ -172,7 +173,23 @@ export interface SrtConfig {
 
 export interface DockerConfig {
   readonly image: string;
+  /** By language, where one has an image of its own; the others use `image`. */
+  readonly images: Readonly<Record<string, string>>;
   readonly networkMode: string;
+  /** The daemon's address. Left out: DOCKER_HOST, then the usual sockets. */
+  readonly host?: string;
+  /** Left out: the daemon's default. */
+  readonly runtime?: string;
+  /**
+   * Whether the daemon sees this host's directories. `auto`: when root asks a daemon on a local socket; otherwise
+   * files go over the wire.
+   */
+  readonly shareFiles: "auto" | "always" | "never";
+}
+
+/** Docker with another runtime; everything else is the docker block's. */
+export interface GvisorConfig {
+  readonly runtime: string;
 }
 
 export interface OpenSandboxConfig {

@@ -56,7 +56,8 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     backends: {
       bubblewrap: { uidRange: { start: 1_900_000_000, count: 65_536 } },
       srt: { settingsPath: "~/.skerry/srt-settings.json" },
-      docker: { image: "python:3.11-slim", networkMode: "none" },
+      docker: { image: "skerry-sandbox:latest", images: {}, networkMode: "none", shareFiles: "auto" },
+      gvisor: { runtime: "runsc" },
       opensandbox: {
         mode: "local",
         local: { serverUrl: "http://localhost:8080", apiKey: "", defaultImage: OPENSANDBOX_IMAGE },

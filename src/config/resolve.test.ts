@@ -179,7 +179,7 @@ describe("an invalid configuration", () => {
     [
       "a key like no other",
       { sandbox: { backends: { zebra: {} } } },
-      "c.json: sandbox.backends.zebra: unknown key, expected one of bubblewrap, srt, docker, opensandbox",
+      "c.json: sandbox.backends.zebra: unknown key, expected one of bubblewrap, srt, docker, gvisor, opensandbox",
     ],
     [
       "a misspelt key in a language",

@@ -229,13 +229,28 @@ const bubblewrap = z.strictObject({
     .prefault({}),
 });
 
+const imageName = text.regex(
+  /^[a-z0-9][\w.:/@-]*$/,
+  'expected the name of an image such as "skerry-sandbox:latest"',
+);
+const runtimeName = text.regex(/^[a-zA-Z0-9][\w.-]*$/, 'expected the name of a runtime such as "runsc"');
 const docker = z.strictObject({
-  image: text.default(defaults.backends.docker.image),
+  image: imageName.default(defaults.backends.docker.image),
   networkMode: text
     .regex(/^[a-z0-9][\w.-]*$/i, 'expected "none", "bridge" or the name of a network')
     .refine((mode) => mode !== "host", { error: '"host" would give the sandbox the network of this machine' })
     .default(defaults.backends.docker.networkMode),
+  images: z.record(languageName, imageName).default(() => ({})),
+  host: text
+    .regex(
+      /^(?:unix|tcp|https?|ssh):\/\/./,
+      'expected an address such as "unix:///run/docker.sock" or "tcp://host:2376"',
+    )
+    .optional(),
+  runtime: runtimeName.optional(),
+  shareFiles: z.enum(["auto", "always", "never"]).default(defaults.backends.docker.shareFiles),
 });
+const gvisor = z.strictObject({ runtime: runtimeName.default(defaults.backends.gvisor.runtime) });
 
 const serverUrl = z.url({ protocol: /^https?$/, error: "expected an http or https address" });
 const quantity = text.regex(
@@ -318,6 +333,7 @@ export const configSchema = z.strictObject({
             .strictObject({ settingsPath: text.default(defaults.backends.srt.settingsPath) })
             .prefault({}),
           docker: docker.prefault({}),
+          gvisor: gvisor.prefault({}),
           opensandbox: opensandbox.prefault({}),
         })
         .prefault({}),

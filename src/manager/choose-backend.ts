@@ -31,9 +31,10 @@ export async function chooseBackend(
   throw unavailable(tried);
 }
 
-/** What a backend is built from. On Linux sandbox-runtime stands on bubblewrap, which has a block of its own. */
+/** What a backend is built from. On Linux sandbox-runtime stands on bubblewrap, and gVisor on Docker. */
 export function backendOptions(name: string, { backends }: SandboxConfig): unknown {
-  return name === "srt" ? { ...backends.srt, bubblewrap: backends.bubblewrap.path } : backends[name];
+  if (name === "srt") return { ...backends.srt, bubblewrap: backends.bubblewrap.path };
+  return name === "gvisor" ? { ...backends.docker, ...backends.gvisor } : backends[name];
 }
 
 function notHere(name: string, { problems }: Probe): SandboxError {

@@ -7,6 +7,8 @@ export interface RunRequest {
   readonly cwd?: string;
   /** A pseudo-terminal of this size instead of three pipes. */
   readonly terminal?: { readonly rows: number; readonly columns: number };
+  /** The language of the program, where it is one: its image may be another than the commands'. */
+  readonly language?: string;
   /** Hand the job to this warm interpreter if it is ready; otherwise `argv` runs. */
   readonly warm?: { readonly id: number; readonly job: string };
 }
@@ -45,6 +47,7 @@ export interface WarmRequest {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly kind: "fork" | "single";
+  readonly language?: string;
 }
 
 export interface WarmHandle {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 /** What exists on this host that a test run could leave behind. Each map: identity → description. */
 export interface HostState {
@@ -98,7 +98,9 @@ function findCgroups(directory: string, depth = 0): string[] {
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => {
       const path = join(directory, name);
-      return name.startsWith("skerry-") ? [path] : findCgroups(path, depth + 1);
+      // A container's group is named by its id, below our parent for all of them, which stays.
+      const isOurs = name.startsWith("skerry-") || basename(directory) === "skerry";
+      return isOurs ? [path] : findCgroups(path, depth + 1);
     });
 }
 

@@ -23,7 +23,9 @@ const COMPONENTS = {
   requests: () => runs("/usr/bin/python3", "-c", "import requests"),
   openssl: () => runs("openssl", "version"),
   iproute2: () => runs("ip", "-V"),
-  docker: () => runs("docker", "info"),
+  docker: () => runs("dockerd", "--version") && process.getuid?.() === 0,
+  gvisor: () => existsSync("/usr/bin/runsc"),
+  debootstrap: () => existsSync("/usr/sbin/debootstrap"),
   cgroups: () =>
     ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].some((path) => {
       try {

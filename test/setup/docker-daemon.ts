@@ -1,0 +1,153 @@
+import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
+import type { TestDocker } from "./docker.js";
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const IMAGE_SOURCES = join(ROOT, "deploy/images/sandbox");
+const IMAGE = "skerry-sandbox:latest";
+const RUNTIMES = {
+  runsc: { path: "/usr/bin/runsc", runtimeArgs: ["--platform=ptrace", "--network=none"] },
+};
+
+/**
+ * Waits at a socket for the first test that wants a Docker daemon, and starts one for the whole run. Whoever runs the
+ * tests may have a daemon of their own: SKERRY_TEST_DOCKER_HOST, with the image in it.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const directory = mkdtempSync("/tmp/skerry-test-docker-");
+  let daemon: Promise<TestDocker> | undefined;
+  const stops: (() => Promise<void>)[] = [];
+  const server = createServer((socket) => {
+    daemon ??= startDaemon(directory, stops);
+    daemon.then(
+      (docker) => answer(socket, docker),
+      (error: Error) => answer(socket, { error: error.message }),
+    );
+  });
+  const door = join(directory, "door");
+  server.listen(door);
+  await once(server, "listening");
+  project.provide("dockerDoor", door);
+  return async () => {
+    server.close();
+    await daemon?.catch(() => undefined);
+    for (const stop of stops.reverse()) await stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+}
+
+function answer(socket: Socket, content: object): void {
+  socket.on("error", () => undefined);
+  socket.end(JSON.stringify(content));
+}
+
+async function startDaemon(directory: string, stops: (() => Promise<void>)[]): Promise<TestDocker> {
+  const given = process.env["SKERRY_TEST_DOCKER_HOST"];
+  if (given !== undefined) return { host: given, image: IMAGE };
+  const host = `unix://${directory}/docker.sock`;
+  const config = join(directory, "daemon.json");
+  writeFileSync(config, JSON.stringify(existsSync(RUNTIMES.runsc.path) ? { runtimes: RUNTIMES } : {}));
+  const log = openSync(join(directory, "log"), "a");
+  const places = ["data-root", "exec-root", "pidfile"].flatMap((name) => [
+    `--${name}`,
+    join(directory, name),
+  ]);
+  const daemon = spawn(
+    "dockerd",
+    [
+      "--config-file",
+      config,
+      "--iptables=false",
+      "--ip6tables=false",
+      "--bridge=none",
+      ...places,
+      "-H",
+      host,
+    ],
+    { stdio: ["ignore", log, log] },
+  );
+  closeSync(log);
+  const ended = once(daemon, "exit");
+  stops.push(async () => {
+    daemon.kill("SIGTERM");
+    const late = setTimeout(() => daemon.kill("SIGKILL"), 20_000);
+    await ended;
+    clearTimeout(late);
+    // What a killed daemon left mounted would keep its directory.
+    await run("sh", [
+      "-c",
+      `awk '$2 ~ "^${directory}/" {print $2}' /proc/mounts | sort -r | xargs -r umount -l`,
+    ]);
+  });
+  for (let attempt = 0; ; attempt++) {
+    if (await run("docker", ["-H", host, "info"]).then(Boolean, () => false)) break;
+    if (daemon.exitCode !== null || attempt > 300) {
+      throw new Error(`dockerd did not start: ${readFileSync(join(directory, "log"), "utf8").slice(-2000)}`);
+    }
+    await sleep(100);
+  }
+  await importImage(host);
+  return { host, image: IMAGE };
+}
+
+/** Made once per state of its sources, since that takes minutes; importing it takes seconds. */
+async function importImage(host: string): Promise<void> {
+  const cache = join(ROOT, "build/test-image");
+  mkdirSync(cache, { recursive: true });
+  const archive = join(cache, `${digestOf(IMAGE_SOURCES)}.tar`);
+  if (!existsSync(archive)) {
+    for (const old of readdirSync(cache)) rmSync(join(cache, old), { recursive: true, force: true });
+    const unfinished = `${archive}.${process.pid}`;
+    const made = run(
+      "sh",
+      [join(IMAGE_SOURCES, "make-root.sh"), "--with", "data", "--with", "tools", unfinished],
+      {
+        maxBuffer: 64 << 20,
+      },
+    );
+    await made.catch((error: Error & { stderr?: string }) => {
+      rmSync(unfinished, { force: true });
+      throw new Error(`The sandbox image cannot be made: ${error.stderr?.slice(-2000) ?? error.message}`);
+    });
+    renameSync(unfinished, archive);
+  }
+  const docker = spawn("docker", ["-H", host, "import", "--change", "USER 1000:1000", "-", IMAGE], {
+    stdio: ["pipe", "ignore", "inherit"],
+  });
+  createReadStream(archive).pipe(docker.stdin);
+  const [status] = (await once(docker, "exit")) as [number | null];
+  if (status !== 0) throw new Error("The sandbox image cannot be imported");
+}
+
+function digestOf(directory: string): string {
+  const hash = createHash("sha256");
+  const entries = readdirSync(directory, { recursive: true, encoding: "utf8" }).sort();
+  for (const name of entries) {
+    const path = join(directory, name);
+    if (name.endsWith(".md") || !statSync(path).isFile()) continue;
+    hash.update(name).update(readFileSync(path));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
