@@ -7,7 +7,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type Capabilities, getBackend, type Limits, type Sandbox, SandboxManager } from "../../src/index.js";
+import {
+  type Capabilities,
+  getBackend,
+  type Limits,
+  parseConfig,
+  type Sandbox,
+  SandboxManager,
+} from "../../src/index.js";
+import { backendOptions } from "../../src/manager/choose-backend.js";
 import { ATTACKS } from "./all.js";
 import { type Attack, type Context, type Facts, hasSucceeded, type Outcome } from "./attack.js";
 import { prelude } from "./prelude.js";
@@ -32,6 +40,8 @@ export interface Order {
   /** The caller's own directory, with the word in its path: secrets and prey are in it. */
   readonly repo: string;
   readonly word: string;
+  /** The `sandbox` block of the configuration; left out: the defaults. */
+  readonly config?: object;
   /** Part of a name; left out: all. */
   readonly only?: string;
 }
@@ -45,7 +55,9 @@ export interface Verdict {
 
 /** Runs every attack against one backend and reports each as it ends. */
 export async function runAttacks(order: Order, report: (verdict: Verdict) => void): Promise<void> {
-  const backend = await getBackend(order.backend, { stateDir: order.stateDir, options: undefined });
+  const config = await parseConfig({ sandbox: order.config ?? {} });
+  const options = backendOptions(order.backend, config.sandbox);
+  const backend = await getBackend(order.backend, { stateDir: order.stateDir, options });
   const { capabilities } = await backend.probe();
   // Without walls these show nothing, or too much.
   const attacks = ATTACKS.filter(
@@ -57,6 +69,7 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
   const manager = new SandboxManager({
     stateDir: order.stateDir,
     backend: order.backend,
+    config,
     handleSignals: false,
   });
   try {

@@ -19,6 +19,10 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Nobody's: no entry in /etc/passwd, and outside the range that root gives to sandboxes. */
 const ORDINARY_UID = 1_899_999_117;
 
+/** Of the packages: what only building and testing takes, which is most of it. */
+const NOT_NEEDED =
+  /node_modules\/(?:\.|@biomejs|@esbuild|@rolldown|@rollup|@types|@vitest|@vscode|esbuild|fast-check|lightningcss|rolldown|rollup|typescript|vite|vitest)/;
+
 export interface User {
   readonly name: "root" | "an ordinary user" | "this user";
   /** Undefined: as ourselves. */
@@ -44,9 +48,10 @@ export class Tree {
     this.#code = join(this.#top, `code-${this.word}`);
     for (const folder of ["src", "test/attacks"]) transpile(join(ROOT, folder), join(this.#code, folder));
     cpSync(join(ROOT, "prebuilt"), join(this.#code, "prebuilt"), { recursive: true });
-    for (const name of ["zod", "yaml", "@anthropic-ai", "@pondwader", "node-forge"]) {
-      cpSync(join(ROOT, "node_modules", name), join(this.#code, "node_modules", name), { recursive: true });
-    }
+    cpSync(join(ROOT, "node_modules"), join(this.#code, "node_modules"), {
+      recursive: true,
+      filter: (path) => !NOT_NEEDED.test(path),
+    });
     writeFileSync(join(this.#code, "package.json"), '{ "type": "module" }');
   }
 

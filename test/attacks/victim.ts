@@ -1,8 +1,15 @@
 /** A host process that is killed in the middle: opens a sandbox, starts what is to die with it, and says so. */
-import { SandboxManager } from "../../src/index.js";
+import { parseConfig, SandboxManager } from "../../src/index.js";
 
-const { backend, stateDir, mark } = JSON.parse(process.argv[2] ?? "{}") as Record<string, string>;
-const manager = new SandboxManager({ backend: backend!, stateDir: stateDir! });
+interface Orders {
+  readonly backend: string;
+  readonly stateDir: string;
+  readonly mark: string;
+  readonly config?: object;
+}
+
+const { backend, stateDir, mark, config = {} } = JSON.parse(process.argv[2] ?? "{}") as Orders;
+const manager = new SandboxManager({ backend, stateDir, config: await parseConfig({ sandbox: config }) });
 const sandbox = await manager.getSandbox("victim", { ephemeral: true });
 const command = `sleep ${mark} & setsid sh -c '(sleep ${mark} &) ; sleep ${mark}' & echo ready; wait`;
 for await (const event of sandbox.exec(["bash", "-c", command], { stream: true })) {

@@ -1,0 +1,185 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parseConfig, SandboxManager } from "../../src/index.js";
+import { readHostState } from "../setup/leaks.js";
+import { ATTACKS } from "./all.js";
+import type { Attack } from "./attack.js";
+import { findProcesses } from "./host.js";
+import type { Order, Verdict } from "./run.js";
+import { Tree, type User } from "./tree.js";
+
+export const TEST_TIMEOUT_MS = 180_000;
+
+/** What is attacked: a backend, with its configuration, run by somebody. */
+export interface Target {
+  readonly backend: string;
+  /** The `sandbox` block of the configuration; left out: the defaults. */
+  readonly config?: object;
+}
+
+interface Run {
+  readonly verdicts: ReadonlyMap<string, Promise<Verdict | undefined>>;
+  readonly done: Promise<{ readonly status: number | null; readonly complaints: string }>;
+  stop(): Promise<void>;
+}
+
+/** The attacks of one test file: each run is a process of its own, as whoever runs the sandboxes. */
+export class Siege {
+  readonly tree = new Tree();
+  readonly #runs = new Map<string, Run>();
+
+  /** Starts a run unless it has been started; attacks wait more than they work, so several may go on at once. */
+  begin(name: string, user: User, { backend, config }: Target): void {
+    if (!this.#runs.has(name)) this.#runs.set(name, this.#start(user, name, backend, config));
+  }
+
+  async verdictOf(run: string, { name }: Attack): Promise<Verdict> {
+    const { verdicts, done } = this.#runs.get(run)!;
+    const verdict = await verdicts.get(name);
+    if (verdict === undefined) throw new Error(`the run ended before it: ${(await done).complaints}`);
+    return verdict;
+  }
+
+  /** How the run's process ended. */
+  endOf(run: string): Run["done"] {
+    return this.#runs.get(run)!.done;
+  }
+
+  async end(): Promise<void> {
+    for (const { stop } of this.#runs.values()) await stop();
+    this.tree.remove();
+  }
+
+  /** The verdicts of one run, each as soon as it is there. */
+  #start(user: User, purpose: string, backend: string, config: object | undefined): Run {
+    const { tree } = this;
+    const place = tree.repo(user, purpose.replaceAll(" ", "-"));
+    const only = process.env.SKERRY_ATTACK;
+    const order: Order = {
+      backend,
+      stateDir: tree.stateDir(user),
+      repo: place.repo,
+      word: tree.word,
+      ...(config !== undefined && { config }),
+      ...(only !== undefined && { only }),
+    };
+    const child = tree.start("runner", user, order, place);
+    const waiting = new Map<string, (verdict: Verdict | undefined) => void>();
+    const verdicts = new Map<string, Promise<Verdict | undefined>>();
+    for (const { name } of ATTACKS) verdicts.set(name, new Promise((resolve) => waiting.set(name, resolve)));
+    let complaints = "";
+    child.stderr!.on("data", (chunk) => {
+      complaints += chunk;
+    });
+    createInterface(child.stdout!).on("line", (line) => {
+      const verdict = JSON.parse(line) as Verdict;
+      waiting.get(verdict.name)?.(verdict);
+    });
+    const done = once(child, "close").then(([status]) => {
+      for (const resolve of waiting.values()) resolve(undefined);
+      return { status: status as number | null, complaints };
+    });
+    const stop = async () => {
+      if (child.exitCode === null) child.kill("SIGKILL");
+      await done;
+    };
+    return { verdicts, done, stop };
+  }
+}
+
+export const selected = ({ name }: { name: string }) => name.includes(process.env.SKERRY_ATTACK ?? "");
+
+/** The tests of one target: no attack succeeds, the host's process lives, and nothing outlives it when it is killed. */
+export function describeTarget(
+  title: string,
+  users: readonly User[],
+  siege: () => Siege,
+  target: () => Target | Promise<Target>,
+): void {
+  const runOf = (user: User) => `${title} ${user.name}`;
+
+  describe(`against ${title}`, () => {
+    let aim: Target;
+    beforeAll(async () => {
+      aim = await target();
+      for (const user of users) siege().begin(runOf(user), user, aim);
+    }, 600_000);
+
+    describe.each(users)("run by $name, an attacker never", (user) => {
+      for (const attack of ATTACKS.filter(selected)) {
+        it(
+          attack.name,
+          async ({ skip }) => {
+            const { verdict, detail } = await siege().verdictOf(runOf(user), attack);
+            if (verdict === "not claimed") skip(detail);
+            expect(verdict, detail).toBe("blocked");
+          },
+          TEST_TIMEOUT_MS,
+        );
+      }
+
+      it(
+        "brings the host's own process down",
+        async () => {
+          expect(await siege().endOf(runOf(user))).toEqual({ status: 0, complaints: "" });
+        },
+        TEST_TIMEOUT_MS,
+      );
+    });
+
+    describe.each(users)("run by $name", (user) => {
+      it(
+        "leaves nothing alive when the host's process is killed, and a new manager removes the rest",
+        () => surviveNothing(siege().tree, user, aim),
+        TEST_TIMEOUT_MS,
+      );
+    });
+  });
+}
+
+async function surviveNothing(tree: Tree, user: User, { backend, config }: Target): Promise<void> {
+  const place = tree.repo(user, `killed-${backend}`);
+  const stateDir = tree.stateDir(user);
+  const mark = `1000.${Math.random().toString().slice(2, 14)}`;
+  const victim = tree.start("victim", user, { backend, stateDir, mark, config }, place);
+  let complaints = "";
+  victim.stderr!.on("data", (chunk) => {
+    complaints += chunk;
+  });
+  await Promise.race([once(victim.stdout!, "data"), once(victim, "exit")]);
+  const running = await eventually(() => findProcesses(mark).length >= 3, 2000);
+  expect({ running, complaints }).toEqual({ running: true, complaints: "" });
+  expect(readdirSync(join(stateDir, "ephemeral"))).toHaveLength(1);
+  victim.kill("SIGKILL");
+  await once(victim, "close");
+  expect(await eventually(() => findProcesses(mark).length === 0, 5000)).toBe(true);
+  // Root reaps for everybody: the directory must be its own.
+  if (user.uid !== undefined) execFileSync("chown", ["-R", "0:0", stateDir]);
+  const manager = new SandboxManager({
+    stateDir,
+    backend,
+    config: await parseConfig({ sandbox: config ?? {} }),
+  });
+  try {
+    expect(await manager.reap()).toBeGreaterThanOrEqual(1);
+    expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
+    expect(cgroupsOf(victim.pid!)).toEqual([]);
+  } finally {
+    await manager.close();
+  }
+}
+
+async function eventually(holds: () => boolean, withinMs: number): Promise<boolean> {
+  for (const until = Date.now() + withinMs; Date.now() < until; await delay(20)) if (holds()) return true;
+  return holds();
+}
+
+/** Groups are named after the process that made them. */
+function cgroupsOf(pid: number): string[] {
+  return [...readHostState().cgroups].filter((path) => path.includes(`/skerry-${pid}-`));
+}
