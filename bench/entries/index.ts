@@ -3,6 +3,7 @@ import { audit100k } from "./audit-100k.js";
 import { cliRun } from "./cli-run.js";
 import { createTrue } from "./create-true.js";
 import { decideOverhead } from "./decide-overhead.js";
+import { dockerExec } from "./docker-exec.js";
 import { egressDownload } from "./egress-download.js";
 import { egressLatency } from "./egress-latency.js";
 import { execPython } from "./exec-python.js";
@@ -19,6 +20,7 @@ export const ENTRIES: readonly Benchmark[] = [
   execPythonPandas,
   createTrue,
   srtExec,
+  dockerExec,
   cliRun,
   output1Gib,
   humanevalFresh,
