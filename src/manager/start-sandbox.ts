@@ -137,7 +137,7 @@ export class SandboxStarter {
   #warmSettings(language: string, ephemeral: boolean): WarmSettings {
     const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
     const wanted = this.#options.warm ?? (!ephemeral || preload.length > 0);
-    return { enabled: warm && wanted, preload, freshHashSeed };
+    return { enabled: warm && wanted, preload, freshHashSeed, keeps: true };
   }
 
   #filesystem() {

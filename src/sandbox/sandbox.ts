@@ -2,7 +2,7 @@ import type { Instance, ResourceUsage, Violation } from "../backends/backend.js"
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
-import { ChangeLog } from "./change-log.js";
+import { ChangeLog, type ChangesSeen, type FileChange } from "./change-log.js";
 import { checkExecOptions, type ExecOptions, type RunCodeOptions } from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
@@ -46,22 +46,20 @@ export interface SandboxInit {
   readonly reads?: ReadLog;
   /** Left out: there is no way out, and no port can be opened. */
   readonly network?: NetworkInit;
+  /** Told of what each execution changed, before its result is handed out. It resolves soon, and never rejects. */
+  readonly onFileChanges?: (changes: readonly FileChange[]) => Promise<void>;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;
 }
 
-interface FilesTouched {
-  readonly written: readonly string[];
-  readonly deleted: readonly string[];
-  readonly truncated: boolean;
-  readonly read: readonly string[] | undefined;
-  readonly readTruncated: boolean | undefined;
+interface FilesTouched extends ChangesSeen {
+  readonly read?: readonly string[] | undefined;
+  readonly readTruncated?: boolean | undefined;
 }
 
 /** A running sandbox of one session. */
 export class Sandbox {
   readonly id: string;
-  readonly sessionId: string;
   /** The backend's name. */
   readonly type: string;
   readonly files: SandboxFiles;
@@ -74,7 +72,11 @@ export class Sandbox {
   readonly #reads: ReadLog | undefined;
   /** The host may have read files itself since the log was last asked. */
   #hostMayHaveRead = true;
+  readonly #onFileChanges: SandboxInit["onFileChanges"];
+  /** Languages whose programs have a place to run in, where those have places of their own. */
+  readonly #prepared = new Map<string, Promise<void>>();
   readonly #onStopped: (() => void | Promise<void>) | undefined;
+  #sessionId: string;
   #stopping: Promise<void> | undefined;
   /** What commands start from, until the network's part of it changes. */
   #known: { readonly network: object; readonly all: Readonly<Record<string, string>> } | undefined;
@@ -83,12 +85,13 @@ export class Sandbox {
 
   constructor(init: SandboxInit) {
     this.id = init.instance.id;
-    this.sessionId = init.sessionId;
+    this.#sessionId = init.sessionId;
     this.type = init.type;
     this.#instance = init.instance;
     this.#settings = init.settings;
     this.#workspace = init.workspace;
     this.#reads = init.reads;
+    this.#onFileChanges = init.onFileChanges;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
     this.files = new SandboxFiles(init.workspace, {
@@ -103,6 +106,10 @@ export class Sandbox {
     this.#warm = new WarmInterpreters(init.instance, init.settings.warm, () => this.#environment());
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => this.#stopInBackground());
+  }
+
+  get sessionId(): string {
+    return this.#sessionId;
   }
 
   get isRunning(): boolean {
@@ -128,6 +135,19 @@ export class Sandbox {
     this.#lastUsedAt = Date.now();
   }
 
+  /** Says whose it is from now on: one that was started ahead was nobody's. */
+  assign(sessionId: string): void {
+    this.#sessionId = sessionId;
+    this.touch();
+  }
+
+  /** True when the guest answers. */
+  async isHealthy(): Promise<boolean> {
+    if (!this.isRunning) return false;
+    await this.#instance.runner.ping();
+    return this.isRunning;
+  }
+
   /** What the walls refused since it was last asked, where the backend sees that. For people, not for decisions. */
   async violations(): Promise<readonly Violation[]> {
     return (await this.#instance.violations?.()) ?? [];
@@ -135,7 +155,8 @@ export class Sandbox {
 
   /** What everything inside uses now, counted from outside; undefined: this backend cannot tell, or it has ended. */
   async usage(): Promise<ResourceUsage | undefined> {
-    const usage = await this.#instance.usage?.();
+    // What it ran in may be another's by now.
+    const usage = this.isRunning ? await this.#instance.usage?.() : undefined;
     if (usage === undefined || !this.network.isOpen) return usage;
     const { bytesSent, bytesReceived } = this.network.totals;
     return { ...usage, networkSentBytes: bytesSent, networkReceivedBytes: bytesReceived };
@@ -182,6 +203,7 @@ export class Sandbox {
     checkExecOptions(options);
     this.touch();
     const { code, filename } = options;
+    if (this.#instance.prepareLanguage !== undefined) await this.#prepareLanguage(language.name);
     const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
     try {
       return await this.#runProgram(language, program, options, sink);
@@ -195,23 +217,29 @@ export class Sandbox {
   async terminal(options: TerminalOptions): Promise<Terminal> {
     this.#assertRunning();
     const cwd = this.#directory(options.cwd);
+    const before = this.#changes.begin();
     const used = this.network.measure();
-    const env = { ...this.#environment(), ...options.env };
-    const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, (outcome) =>
-      this.#result(outcome, undefined, used()),
-    ).catch((error: unknown) => {
-      used();
-      throw error;
-    });
     this.#active++;
-    const overlap = this.#changes.begin(false);
     const ended = () => {
+      used();
       this.#active--;
-      this.#changes.abandon(overlap);
+      this.#changes.abandon(before);
       this.touch();
     };
-    terminal.exit.then(ended, ended);
-    return terminal;
+    try {
+      await before.snapshot;
+      const env = { ...this.#environment(), ...options.env };
+      const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, async (outcome) => {
+        const changes = await this.#changes.end(before);
+        await this.#tellChanges(changes);
+        return this.#result(outcome, changes, used());
+      });
+      terminal.exit.then(ended, ended);
+      return terminal;
+    } catch (error) {
+      ended();
+      throw error;
+    }
   }
 
   /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. */
@@ -228,13 +256,34 @@ export class Sandbox {
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
   async prewarm(language: string): Promise<void> {
     this.#assertRunning();
-    await this.#warm.prepare(findLanguage(language));
+    const found = findLanguage(language);
+    if (this.#instance.prepareLanguage !== undefined) await this.#prepareLanguage(found.name);
+    await this.#warm.prepare(found);
   }
 
   /** Kills everything inside and removes every trace but the workspace. Idempotent. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
+  }
+
+  /**
+   * Ends it as `stop` does, but for what it ran in, which is handed back with everything still in it. Undefined: it has
+   * stopped already.
+   */
+  async retire(): Promise<Instance | undefined> {
+    if (!this.isRunning) {
+      await this.stop().catch(() => undefined);
+      return undefined;
+    }
+    this.#stopping = this.#leave().finally(() => this.#onStopped?.());
+    try {
+      await this.#stopping;
+    } catch (error) {
+      await this.#instance.destroy();
+      throw error;
+    }
+    return this.#instance;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -247,16 +296,21 @@ export class Sandbox {
   }
 
   async #stop(): Promise<void> {
-    this.#warm.close();
-    await this.network.close();
-    // First: the last one to let go of a mounted workspace waits for it to be unmounted.
-    this.#workspace.close();
-    await this.#reads?.close();
+    await this.#leave();
     try {
       await this.#instance.destroy();
     } finally {
       await this.#onStopped?.();
     }
+  }
+
+  /** Lets go of everything that this host holds of it. */
+  async #leave(): Promise<void> {
+    this.#warm.close();
+    await this.network.close();
+    // First: the last one to let go of a mounted workspace waits for it to be unmounted.
+    this.#workspace.close();
+    await this.#reads?.close();
   }
 
   async #runProgram(
@@ -273,6 +327,7 @@ export class Sandbox {
     const interpreter = this.#warm.take(language, options.env ?? {});
     const request: Omit<RunRequest, "env" | "cwd"> = {
       argv: [...language.command(path, guestRuntime), ...args],
+      language: language.name,
       ...(interpreter !== undefined && {
         warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
       }),
@@ -317,6 +372,7 @@ export class Sandbox {
       );
       const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
       const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
+      await this.#tellChanges(changes);
       const touched = { ...changes, read, readTruncated: reads?.truncated };
       return this.#result(outcome, touched, used(), options.timeoutMs);
     } finally {
@@ -329,7 +385,7 @@ export class Sandbox {
 
   #result(
     outcome: CommandOutcome,
-    changes: FilesTouched | undefined,
+    changes: FilesTouched,
     network: NetworkUse | undefined,
     timeoutMs = this.#settings.timeoutMs,
   ): ExecutionResult {
@@ -338,14 +394,28 @@ export class Sandbox {
       sandboxType: this.type,
       sandboxId: this.id,
       sessionId: this.sessionId,
-      filesWritten: changes?.written ?? [],
-      filesDeleted: changes?.deleted ?? [],
-      ...(changes?.read !== undefined && { filesRead: changes.read }),
-      ...(changes?.readTruncated === true && { filesReadTruncated: true }),
-      ...(changes?.truncated === true && { filesWrittenTruncated: true }),
+      fileChanges: changes.changes,
+      ...(changes.read !== undefined && { filesRead: changes.read }),
+      ...(changes.readTruncated === true && { filesReadTruncated: true }),
+      ...(changes.truncated === true && { filesWrittenTruncated: true }),
       ...(network !== undefined && { network }),
       timeoutMs,
     });
+  }
+
+  async #tellChanges({ changes }: ChangesSeen): Promise<void> {
+    if (changes.length > 0) await this.#onFileChanges?.(changes);
+  }
+
+  /** Once for each language; a failure is not remembered. */
+  #prepareLanguage(language: string): Promise<void> | undefined {
+    const known = this.#prepared.get(language);
+    if (known !== undefined) return known;
+    const prepared = this.#instance.prepareLanguage?.(language);
+    if (prepared === undefined) return undefined;
+    this.#prepared.set(language, prepared);
+    prepared.catch(() => this.#prepared.delete(language));
+    return prepared;
   }
 
   #replenish(language: Language): void {

@@ -8,6 +8,8 @@ export interface WarmSettings {
   readonly preload: readonly string[];
   /** Use each interpreter once, since all forks of one share its hash seed. */
   readonly freshHashSeed: boolean;
+  /** False: none follows one that was used, and none beyond the first that was asked for. */
+  readonly keeps: boolean;
 }
 
 interface Slot {
@@ -62,7 +64,8 @@ export class WarmInterpreters {
 
   /** Starts one now; resolves when it is ready. */
   async prepare(language: Language): Promise<void> {
-    await this.#slots(language)?.prepare();
+    const slots = this.#slots(language);
+    if ((await slots?.prepare()) === true && this.#settings(language).keeps) slots?.replenish();
   }
 
   /** One that can take this program now; undefined: start it the plain way. */
@@ -77,7 +80,8 @@ export class WarmInterpreters {
 
   /** Called after a program ended: the next one of its language finds a warm interpreter. */
   replenish(language: Language): void {
-    if (this.#settings(language).enabled) this.#slots(language)?.replenish();
+    const { enabled, keeps } = this.#settings(language);
+    if (enabled && keeps) this.#slots(language)?.replenish();
   }
 
   /** Starts nothing any more. */
@@ -90,7 +94,7 @@ export class WarmInterpreters {
     if (language.warm === undefined || this.#closed) return undefined;
     let slots = this.#languages.get(language.name);
     if (slots === undefined) {
-      slots = new LanguageSlots(this.#instance, language.warm, this.#settings(language), this.#environment);
+      slots = new LanguageSlots(this.#instance, language, language.warm, this.#settings(language), this.#environment);
       this.#languages.set(language.name, slots);
     }
     return slots;
@@ -100,6 +104,7 @@ export class WarmInterpreters {
 /** The interpreters of one language. */
 class LanguageSlots {
   readonly #instance: Instance;
+  readonly #language: string;
   readonly #warm: NonNullable<Language["warm"]>;
   readonly #settings: WarmSettings;
   readonly #environment: () => Readonly<Record<string, string>>;
@@ -113,21 +118,24 @@ class LanguageSlots {
 
   constructor(
     instance: Instance,
+    { name }: Language,
     warm: NonNullable<Language["warm"]>,
     settings: WarmSettings,
     environment: () => Readonly<Record<string, string>>,
   ) {
     this.#instance = instance;
+    this.#language = name;
     this.#warm = warm;
     this.#settings = settings;
     this.#environment = environment;
   }
 
-  async prepare(): Promise<void> {
-    if (this.#slots.some(({ ready }) => ready)) return;
+  /** False: one was ready already. */
+  async prepare(): Promise<boolean> {
+    if (this.#slots.some(({ ready }) => ready)) return false;
     const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
     if (starting !== undefined) await within(starting.handle.ready, START_TIMEOUT_MS);
-    this.replenish();
+    return true;
   }
 
   take(env: Readonly<Record<string, string>>): { readonly id: number; done(): void } | undefined {
@@ -230,6 +238,7 @@ class LanguageSlots {
         env,
         cwd: this.#instance.guestWorkspace,
         kind: this.#warm.kind,
+        language: this.#language,
       });
     } catch {
       return undefined;
