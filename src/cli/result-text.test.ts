@@ -18,6 +18,7 @@ const RESULT: ToolResult = {
   sessionId: "work",
   filesWritten: [],
   filesDeleted: ["gone"],
+  fileChanges: [{ path: "gone", change: "deleted" }],
   warm: true,
 };
 const decision = (verdict: "allow" | "confirm" | "deny") =>
@@ -53,6 +54,7 @@ describe("the one object of --json", () => {
       "sandboxId",
       "sessionId",
       "filesWritten",
+      "fileChanges",
     ],
   ];
 

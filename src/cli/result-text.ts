@@ -18,6 +18,7 @@ const JSON_KEYS = [
   "sandboxId",
   "sessionId",
   "filesWritten",
+  "fileChanges",
 ] as const satisfies readonly (keyof ToolResult)[];
 
 /** The one object of `--json`: what it always has, then what is known. */

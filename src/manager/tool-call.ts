@@ -278,6 +278,7 @@ export function notRun(
     sessionId: call.sessionId ?? "",
     filesWritten: [],
     filesDeleted: [],
+    fileChanges: [],
     warm: false,
     error,
   };

@@ -1,5 +1,20 @@
 import { diffSnapshots, type Snapshot, type WorkspaceFiles } from "../workspace/index.js";
 
+/** One file or symbolic link that an execution changed. */
+export interface FileChange {
+  /** Relative to the workspace, as the program named it: show it only after making it visible. */
+  readonly path: string;
+  readonly change: "created" | "modified" | "deleted";
+}
+
+/** What happened to the files during an execution. */
+export interface ChangesSeen {
+  /** Sorted by path. */
+  readonly changes: readonly FileChange[];
+  /** True when there may be more. */
+  readonly truncated: boolean;
+}
+
 /** The state of the files when an execution began. */
 export interface Beginning {
   /** Undefined: nobody could look. */
@@ -44,32 +59,33 @@ export class ChangeLog {
     return beginning;
   }
 
+  /** The files of programs that stand in the workspace now. */
+  get programs(): ReadonlySet<string> {
+    return this.#programs;
+  }
+
   /** True for the file of a program that stands in the workspace now. */
   isProgram(path: string): boolean {
     return this.#programs.has(path);
   }
 
   /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
-  async end(beginning: Beginning): Promise<{
-    readonly written: readonly string[];
-    readonly deleted: readonly string[];
-    /** True when there may be more. */
-    readonly truncated: boolean;
-  }> {
+  async end(beginning: Beginning): Promise<ChangesSeen> {
     const before = await beginning.snapshot;
-    const changes = this.#changes;
+    const count = this.#changes;
     const after = before && (await this.#look([...beginning.programs, ...this.#programs]));
-    const isQuiet = this.#open.size === 1 && beginning.open && changes === this.#changes;
+    const isQuiet = this.#open.size === 1 && beginning.open && count === this.#changes;
     this.abandon(beginning);
-    if (before === undefined || after === undefined) return { written: [], deleted: [], truncated: true };
+    if (before === undefined || after === undefined) return { changes: [], truncated: true };
     if (isQuiet) this.#latest = after;
     const isProgram = (path: string) => beginning.programs.has(path) || this.#programs.has(path);
     const { created, modified, deleted, truncated } = diffSnapshots(before, after);
-    return {
-      truncated,
-      written: [...created, ...modified].filter((path) => !isProgram(path)).sort(),
-      deleted: deleted.filter((path) => !isProgram(path)),
-    };
+    const changes = [
+      ...created.map((path) => ({ path, change: "created" as const })),
+      ...modified.map((path) => ({ path, change: "modified" as const })),
+      ...deleted.map((path) => ({ path, change: "deleted" as const })),
+    ].filter(({ path }) => !isProgram(path));
+    return { changes: changes.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)), truncated };
   }
 
   /** For an execution that failed: what it left behind is looked at anew. */

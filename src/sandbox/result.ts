@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import type { FileChange } from "./change-log.js";
 import type { NetworkUse } from "./network.js";
 import type { CommandOutcome } from "./run-command.js";
 
@@ -36,6 +37,8 @@ export interface ExecutionResult {
   /** Created or modified, relative to the workspace, sorted. */
   readonly filesWritten: readonly string[];
   readonly filesDeleted: readonly string[];
+  /** The same with its kind, sorted by path. A renamed file is one deleted and one created. */
+  readonly fileChanges: readonly FileChange[];
   /** Left out: nobody looked, because nobody asked for it or this backend cannot tell. */
   readonly filesRead?: readonly string[];
   /** True when more was read than is listed. */
@@ -54,8 +57,7 @@ interface ResultContext {
   readonly sandboxType: string;
   readonly sandboxId: string;
   readonly sessionId: string;
-  readonly filesWritten: readonly string[];
-  readonly filesDeleted: readonly string[];
+  readonly fileChanges: readonly FileChange[];
   readonly filesRead?: readonly string[];
   readonly filesReadTruncated?: boolean;
   readonly filesWrittenTruncated?: boolean;
@@ -66,7 +68,9 @@ interface ResultContext {
 /** Puts an outcome and where it happened together. */
 export function createResult(outcome: CommandOutcome, context: ResultContext): ExecutionResult {
   const success = outcome.reason === "exited" && outcome.exitCode === 0;
-  const { timeoutMs, ...where } = context;
+  const { timeoutMs, fileChanges, sandboxType, sandboxId, sessionId, ...more } = context;
+  const paths = (isGone: boolean) =>
+    fileChanges.filter(({ change }) => (change === "deleted") === isGone).map(({ path }) => path);
   return {
     success,
     reason: outcome.reason,
@@ -78,7 +82,13 @@ export function createResult(outcome: CommandOutcome, context: ResultContext): E
     executionTimeMs: round(outcome.durationMs),
     cpuTimeMs: round(outcome.cpuTimeMs),
     memoryUsedMb: round(outcome.memoryKb / 1024),
-    ...where,
+    sandboxType,
+    sandboxId,
+    sessionId,
+    filesWritten: paths(false),
+    filesDeleted: paths(true),
+    fileChanges,
+    ...more,
     warm: outcome.warm,
     ...(!success && { error: describeFailure(outcome, timeoutMs) }),
   };

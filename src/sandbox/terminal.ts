@@ -47,7 +47,7 @@ export function seatedOptions<Options extends { readonly env?: TerminalOptions["
 export async function openTerminal(
   instance: Instance,
   options: TerminalOptions,
-  toResult: (outcome: CommandOutcome) => ExecutionResult,
+  toResult: (outcome: CommandOutcome) => Promise<ExecutionResult>,
 ): Promise<Terminal> {
   checkSize(options.rows, options.columns);
   const startedAt = performance.now();

@@ -94,7 +94,13 @@ export class WarmInterpreters {
     if (language.warm === undefined || this.#closed) return undefined;
     let slots = this.#languages.get(language.name);
     if (slots === undefined) {
-      slots = new LanguageSlots(this.#instance, language, language.warm, this.#settings(language), this.#environment);
+      slots = new LanguageSlots(
+        this.#instance,
+        language,
+        language.warm,
+        this.#settings(language),
+        this.#environment,
+      );
       this.#languages.set(language.name, slots);
     }
     return slots;

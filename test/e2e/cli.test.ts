@@ -103,6 +103,7 @@ describe("skerry run", () => {
       sandboxId: expect.any(String),
       sessionId: expect.any(String),
       filesWritten: [],
+      fileChanges: [],
       auditId: expect.any(String),
     });
   });

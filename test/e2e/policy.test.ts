@@ -322,6 +322,7 @@ real.describe("skerry run and exec with a policy", () => {
       sandboxId: "",
       sessionId: "",
       filesWritten: [],
+      fileChanges: [],
       policyRule: CURL,
       auditId: lastRecord().id,
       error: `denied by ${CURL}: curl is not allowed (line 1)`,
