@@ -209,6 +209,15 @@ __attribute__((noreturn)) void launch(void);
 /* All but the first three. */
 void close_descriptors(void);
 
+/* mount.c */
+int open_image(const char *path);
+int find_loop(int backing, char device[32]);
+void mount_device(const char *device, const char *mount_point, uint32_t uid, uint32_t gid);
+void mount_image(int backing, const char *mount_point, uint32_t uid, uint32_t gid);
+void mount_memory(const char *mount_point, const char *limits, uint32_t uid, uint32_t gid);
+int mount_for_container(const char *how, const char *what, const char *mount_point, const char *uid, const char *gid);
+int unmount(const char *mount_point);
+
 /* slots.c */
 int serve_slots(const char *count);
 

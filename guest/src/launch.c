@@ -9,14 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/loop.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -101,55 +99,10 @@ static void append(int fd, const void *data, size_t length) {
   }
 }
 
-/* Attaches the image to a free loop device that detaches itself with its last user. */
-static int attach_loop(int backing, char device[32]) {
-  int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-  if (control < 0) die("loop control: %s", strerror(errno));
-  for (int attempt = 0; attempt < 64; attempt++) {
-    int number = ioctl(control, LOOP_CTL_GET_FREE);
-    if (number < 0) die("no free loop device: %s", strerror(errno));
-    snprintf(device, 32, "/dev/loop%d", number);
-    int loop = open(device, O_RDWR | O_CLOEXEC);
-    if (loop < 0) continue;
-    struct loop_config config = {.fd = (uint32_t)backing, .block_size = 4096, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
-    if (ioctl(loop, LOOP_CONFIGURE, &config) == 0) {
-      close(control);
-      return loop;
-    }
-    int error = errno;
-    close(loop);
-    /* Another launcher took the same number. */
-    if (error != EBUSY) die("loop device: %s", strerror(error));
-  }
-  die("no free loop device after 64 attempts");
-}
-
 /* What we mount exists in a namespace of our own only: it goes when the sandbox goes, however that happens. */
 static void enter_namespace(void) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
     die("mount namespace: %s", strerror(errno));
-}
-
-static void mount_image(int backing, const char *mount_point, uint32_t uid, uint32_t gid) {
-  enter_namespace();
-  char device[32];
-  int loop = attach_loop(backing, device);
-  if (mount(device, mount_point, "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, "noinit_itable") < 0)
-    die("mounting the workspace: %s", strerror(errno));
-  close(loop);
-  char leftover[4096];
-  snprintf(leftover, sizeof leftover, "%s/lost+found", mount_point);
-  rmdir(leftover);
-  if (chown(mount_point, uid, gid) < 0 || chmod(mount_point, 0700) < 0) die("workspace owner: %s", strerror(errno));
-}
-
-/* For a workspace that nobody needs afterwards: quicker than a disk, and within its limits all the same. */
-static void mount_memory(const char *mount_point, const char *limits, uint32_t uid, uint32_t gid) {
-  enter_namespace();
-  char options[256];
-  snprintf(options, sizeof options, "%s,mode=0700,uid=%u,gid=%u", limits, uid, gid);
-  if (mount("tmpfs", mount_point, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-    die("mounting the workspace: %s", strerror(errno));
 }
 
 static bool is_mounted(const char *mount_point) {
@@ -206,20 +159,30 @@ static bool join_holder(const char *holder, const char *mount_point) {
 }
 
 /*
- * Two mounts of one image would destroy it. The lock sits on the open file, which the loop device keeps until it
- * detaches, so whoever gets the lock may mount, and whoever does not shares the mount of the one who did.
+ * Whoever gets the image's lock may mount it; whoever does not shares what the one who did has: its namespace, or where
+ * that is not for us, such as a container's, its device.
  */
 static void open_workspace(const char *image, const char *mount_point, const char *holder, uint32_t uid, uint32_t gid) {
-  int backing = open(image, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (backing < 0) die("workspace image: %s", strerror(errno));
+  int backing = open_image(image);
   for (int attempt = 0; flock(backing, LOCK_EX | LOCK_NB) < 0; attempt++) {
     if (join_holder(holder, mount_point)) {
       close(backing);
       return;
     }
+    char device[32];
+    int loop = find_loop(backing, device);
+    if (loop >= 0) {
+      enter_namespace();
+      mount_device(device, mount_point, uid, gid);
+      close(loop);
+      close(backing);
+      note_holder(holder, O_APPEND);
+      return;
+    }
     if (attempt == 2500) die("the workspace is in use and cannot be shared");
     usleep(2000);
   }
+  enter_namespace();
   mount_image(backing, mount_point, uid, gid);
   close(backing);
   note_holder(holder, O_TRUNC);
@@ -286,7 +249,10 @@ void launch(void) {
   if (program == NULL || command == NULL) die("no program");
   if (!have_seccomp) die("no seccomp filter");
   if (image != NULL && mount_point != NULL && holder != NULL) open_workspace(image, mount_point, holder, uid, gid);
-  if (memory != NULL && mount_point != NULL) mount_memory(mount_point, memory, uid, gid);
+  if (memory != NULL && mount_point != NULL) {
+    enter_namespace();
+    mount_memory(mount_point, memory, uid, gid);
+  }
   give_up_privileges(have_identity, uid, gid);
   /* The kernel forgets it when the user changes. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);

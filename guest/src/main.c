@@ -183,6 +183,10 @@ int main(int argc, char **argv) {
     if (setrlimit(RLIMIT_NPROC, &limit) < 0) die("limit: %s", strerror(errno));
     return serve();
   }
+  if (argc == 6 && (strcmp(argv[1], "--mount-image") == 0 || strcmp(argv[1], "--mount-memory") == 0))
+    return mount_for_container(argv[1], argv[2], argv[3], argv[4], argv[5]);
+  if (argc == 3 && strcmp(argv[1], "--unmount") == 0) return unmount(argv[2]);
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--pids N | --launch N | --watch | --extents FILE]");
+  die("usage: skerry-guest [--pids N | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
+      "--mount-memory LIMITS POINT UID GID | --unmount POINT]");
 }
