@@ -56,6 +56,7 @@ export {
 } from "./egress/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./errors.js";
 export {
+  type ContextGraph,
   type Diagnosis,
   diagnose,
   type ExplainOptions,
@@ -115,6 +116,7 @@ export {
   Execution,
   type ExecutionEvent,
   type ExecutionResult,
+  type FileChange,
   type Language,
   languageNames,
   type NetworkUse,

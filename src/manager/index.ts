@@ -1,3 +1,4 @@
+export type { ContextGraph } from "./context-graph.js";
 export { type Diagnosis, diagnose } from "./doctor.js";
 export type { ExplainOptions, Explanation } from "./explain-call.js";
 export { missingRole } from "./judge-call.js";

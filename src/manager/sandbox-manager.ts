@@ -20,6 +20,7 @@ import { validateSessionKey } from "../workspace/index.js";
 import { checkStatePath, defaultStateDirectory } from "../workspace/state-directory.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
+import { ChangeRecorder, type ContextGraph } from "./context-graph.js";
 import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
 import type { Guards } from "./guards.js";
 import { checkLimits } from "./limits.js";
@@ -62,6 +63,8 @@ export interface SandboxManagerOptions {
   readonly audit?: AuditLogger;
   /** Counts them. */
   readonly metrics?: Metrics;
+  /** Told which files every execution created, modified and deleted. */
+  readonly contextGraph?: ContextGraph;
   /** Watches what the sandboxes use; its alerts are audited. */
   readonly monitor?: SandboxMonitor;
   /** Hosts that sandboxes may reach besides the configuration's, from `allowDomains`. */
@@ -91,6 +94,7 @@ export class SandboxManager {
   readonly #guards: Guards;
   readonly #waysOut: WaysOut;
   readonly #doors: SessionDoors;
+  readonly #changes: ChangeRecorder | undefined;
   /** Started with the first sandbox of an audited manager. */
   #accessWatcher: AccessWatcher | undefined;
   readonly #forgetAlerts: (() => void) | undefined;
@@ -109,7 +113,8 @@ export class SandboxManager {
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
-    const { audit, metrics, monitor } = options;
+    const { audit, metrics, monitor, contextGraph } = options;
+    this.#changes = contextGraph === undefined ? undefined : new ChangeRecorder(contextGraph);
     this.#waysOut = new WaysOut({
       config: this.#config,
       stateDir,
@@ -141,6 +146,10 @@ export class SandboxManager {
       reapMore: () => this.#doors.reap(),
       assertUsable: () => this.#assertUsable(),
       onStarted: (sandbox) => {
+        const changes = this.#changes;
+        if (changes !== undefined) {
+          sandbox.tellFileChanges((seen) => changes.record(sandbox.sessionId, seen));
+        }
         const unwatch = monitor?.watch(sandbox);
         const shut = this.#doors.open(sandbox);
         return () => {
@@ -295,6 +304,7 @@ export class SandboxManager {
       while (this.#sandboxes.size > 0);
     } finally {
       this.#accessWatcher?.close();
+      await this.#changes?.close();
       await this.#doors.close();
     }
   }

@@ -1,3 +1,4 @@
+export type { FileChange } from "./change-log.js";
 export { Execution, type ExecutionEvent } from "./execution.js";
 export { SandboxFiles } from "./files.js";
 export { findLanguage, LANGUAGES, type Language, languageForFile, languageNames } from "./languages.js";

@@ -46,8 +46,6 @@ export interface SandboxInit {
   readonly reads?: ReadLog;
   /** Left out: there is no way out, and no port can be opened. */
   readonly network?: NetworkInit;
-  /** Told of what each execution changed, before its result is handed out. It resolves soon, and never rejects. */
-  readonly onFileChanges?: (changes: readonly FileChange[]) => Promise<void>;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;
 }
@@ -72,7 +70,7 @@ export class Sandbox {
   readonly #reads: ReadLog | undefined;
   /** The host may have read files itself since the log was last asked. */
   #hostMayHaveRead = true;
-  readonly #onFileChanges: SandboxInit["onFileChanges"];
+  #onFileChanges: ((changes: readonly FileChange[]) => Promise<void>) | undefined;
   /** Languages whose programs have a place to run in, where those have places of their own. */
   readonly #prepared = new Map<string, Promise<void>>();
   readonly #onStopped: (() => void | Promise<void>) | undefined;
@@ -91,7 +89,6 @@ export class Sandbox {
     this.#settings = init.settings;
     this.#workspace = init.workspace;
     this.#reads = init.reads;
-    this.#onFileChanges = init.onFileChanges;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
     this.files = new SandboxFiles(init.workspace, {
@@ -133,6 +130,11 @@ export class Sandbox {
   /** Says that somebody uses it: the idle timeout starts anew. */
   touch(): void {
     this.#lastUsedAt = Date.now();
+  }
+
+  /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
+  tellFileChanges(listener: (changes: readonly FileChange[]) => Promise<void>): void {
+    this.#onFileChanges = listener;
   }
 
   /** Says whose it is from now on: one that was started ahead was nobody's. */
