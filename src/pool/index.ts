@@ -1,0 +1,13 @@
+export { Pool } from "./pool.js";
+export type { PoolItem, PoolSource } from "./pool-item.js";
+export type {
+  AcquireRequest,
+  PoolFailure,
+  PoolInstance,
+  PoolLease,
+  PoolState,
+  PoolStatus,
+  ReleaseOptions,
+} from "./pool-lease.js";
+export { type PoolHome, PoolManager } from "./pool-manager.js";
+export type { PoolOptions } from "./pool-options.js";

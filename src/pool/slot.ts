@@ -1,0 +1,46 @@
+import type { Claim } from "./claim.js";
+import type { PoolItem } from "./pool-item.js";
+import type { PoolInstance, PoolState } from "./pool-lease.js";
+
+/** A place for one item, from the moment it is begun until nothing of it is left. */
+export class Slot<Item extends PoolItem> {
+  state: PoolState = "acquiring";
+  /** Undefined: not made yet. */
+  item: Item | undefined;
+  /** Whose it is, or for whom it is made or checked. */
+  claim: Claim<Item> | undefined;
+  /** The session that had it last. */
+  sessionId: string | undefined;
+  uses = 0;
+  /** When it became ready, in the numbers of `Claim.askedAt`. */
+  readyAt = 0;
+  /** It has been made in this very turn: there is nothing to check. */
+  isFresh = false;
+  hasEnded = false;
+  /** It should have been gone by now. */
+  isOverdue = false;
+  overdueTimer: NodeJS.Timeout | undefined;
+  readonly begunAt = performance.now();
+  madeAt = this.begunAt;
+  readonly abandoned = new AbortController();
+
+  constructor(readonly isMadeToOrder: boolean) {}
+
+  get ageMs(): number {
+    return performance.now() - this.madeAt;
+  }
+
+  get isBeingMade(): boolean {
+    return this.state === "acquiring" && this.item === undefined;
+  }
+
+  describe(): PoolInstance {
+    return {
+      ...(this.item !== undefined && { id: this.item.id }),
+      state: this.state,
+      ageMs: Math.round(this.ageMs),
+      uses: this.uses,
+      ...(this.sessionId !== undefined && { sessionId: this.sessionId }),
+    };
+  }
+}
