@@ -1,0 +1,129 @@
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type Docker from "dockerode";
+import { SandboxError, systemCode } from "../../errors.js";
+import { createSshAgent } from "./ssh-agent.js";
+
+export { explainDockerFailure, missingImage } from "./explain-failure.js";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ConnectOptions {
+  /** As in DOCKER_HOST, which it goes before. */
+  readonly host?: string | undefined;
+  readonly env?: Environment;
+}
+
+/** Where the daemon is. */
+export interface DockerAddress {
+  /** As in DOCKER_HOST: "unix:///run/docker.sock". */
+  readonly host: string;
+  /** A socket of this machine: the daemon may see our files. */
+  readonly local: boolean;
+}
+
+const USUAL_SOCKET = "/var/run/docker.sock";
+
+/** Finds the daemon: the configured host, DOCKER_HOST, Docker's socket, then the user's own and Podman's. */
+export function findDocker({ host, env = process.env }: ConnectOptions = {}): DockerAddress {
+  const given = host ?? env.DOCKER_HOST;
+  if (given !== undefined && given !== "") {
+    // "host:2375" is a tcp address to Docker's own client.
+    const address = given.includes("://") ? given : `tcp://${given}`;
+    return { host: address, local: address.startsWith("unix://") };
+  }
+  const own = env.XDG_RUNTIME_DIR;
+  const sockets = [
+    USUAL_SOCKET,
+    ...(own === undefined ? [] : [join(own, "docker.sock")]),
+    "/run/podman/podman.sock",
+    ...(own === undefined ? [] : [join(own, "podman/podman.sock")]),
+  ].filter(isSocket);
+  const path = sockets.find(isWritable) ?? sockets[0] ?? USUAL_SOCKET;
+  return { host: `unix://${path}`, local: true };
+}
+
+/** A client of the daemon that `findDocker` finds. Sends nothing yet. */
+export async function connectDocker(options: ConnectOptions = {}): Promise<Docker> {
+  const settings = connectionOf(findDocker(options).host, options.env ?? process.env);
+  const Client = await loadDockerode();
+  return new Client(settings);
+}
+
+async function loadDockerode(): Promise<typeof Docker> {
+  try {
+    return (await import("dockerode")).default;
+  } catch (cause) {
+    throw new SandboxError("BACKEND_UNAVAILABLE", "the package dockerode is not installed", {
+      hint: "Install it where skerry is installed: npm install dockerode",
+      cause,
+    });
+  }
+}
+
+/** What dockerode is told. Every key: it would take what we leave out from DOCKER_HOST. */
+function connectionOf(host: string, env: Environment): Docker.DockerOptions {
+  const nothing = { host: undefined, port: undefined, socketPath: undefined, username: undefined };
+  const tls = { ca: undefined, cert: undefined, key: undefined };
+  const settings = (() => {
+    if (host.startsWith("unix://")) {
+      return { ...nothing, ...tls, protocol: "http", socketPath: host.slice("unix://".length) };
+    }
+    const { protocol, hostname, port, username } = parseAddress(host);
+    if (protocol === "ssh:") {
+      const agent = createSshAgent({ hostname, port, username });
+      return { ...nothing, ...tls, protocol: "http", host: "docker", port: 80, agent };
+    }
+    // Certificates without "verify" would be a connection to anybody: Docker's client has it, we do not.
+    const secure = protocol === "https:" || Boolean(env.DOCKER_TLS_VERIFY) || Boolean(env.DOCKER_CERT_PATH);
+    const name = hostname.replace(/^\[|\]$/g, "");
+    const at = { ...nothing, host: name, port: Number(port || (secure ? 2376 : 2375)) };
+    if (protocol === "http:" || !secure) return { ...at, ...tls, protocol: "http" };
+    return { ...at, ...readCertificates(env), protocol: "https" };
+  })();
+  return settings as unknown as Docker.DockerOptions;
+}
+
+function parseAddress(host: string): URL {
+  const url = URL.canParse(host) ? new URL(host) : undefined;
+  if (
+    url !== undefined &&
+    ["tcp:", "http:", "https:", "ssh:"].includes(url.protocol) &&
+    url.hostname !== ""
+  ) {
+    return url;
+  }
+  throw new SandboxError("CONFIG_INVALID", "the address of the Docker daemon cannot be read", {
+    hint: 'Expected "unix:///run/docker.sock", "tcp://host:2376" or "ssh://user@host" (DOCKER_HOST, backends.docker.host).',
+  });
+}
+
+function readCertificates(env: Environment): { ca: Buffer; cert: Buffer; key: Buffer } {
+  const directory = env.DOCKER_CERT_PATH || join(env.HOME ?? homedir(), ".docker");
+  const read = (name: string) => {
+    try {
+      return readFileSync(join(directory, name));
+    } catch (cause) {
+      throw new SandboxError("BACKEND_UNAVAILABLE", `the Docker client's ${name} cannot be read`, {
+        hint: "DOCKER_CERT_PATH names the directory with ca.pem, cert.pem and key.pem.",
+        cause,
+      });
+    }
+  };
+  return { ca: read("ca.pem"), cert: read("cert.pem"), key: read("key.pem") };
+}
+
+function isSocket(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    return false;
+  }
+}
