@@ -58,7 +58,7 @@ await build({
   format: "cjs",
   platform: "node",
   target: "node20",
-  external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client", "@peculiar/*"],
+  external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client", "@peculiar/*", "dockerode"],
   // A script from V8's cache has no way to import: what stays outside is required.
   supported: { "dynamic-import": false },
   minifyWhitespace: true,

@@ -7,6 +7,7 @@ import { defineAudit } from "./define-audit.js";
 import { examples, globals, leaf, OUTCOME, type Outcome } from "./define-command.js";
 import { defineExecution } from "./define-execution.js";
 import { defineFiles, defineSessions } from "./define-files.js";
+import { defineImage } from "./define-image.js";
 import { defineNetwork } from "./define-network.js";
 import { definePolicy, defineRisk } from "./define-policy.js";
 import { stdout } from "./output.js";
@@ -50,6 +51,7 @@ export function createProgram(): Command {
   definePolicy(program);
   defineRisk(program);
   defineAudit(program);
+  defineImage(program);
 
   leaf(
     program

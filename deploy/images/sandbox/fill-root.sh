@@ -58,7 +58,7 @@ mkdir -p "$root/run/lock" "$root/run/skerry" "$root/tmp/skerry"
 mount --bind "$cache/apt" "$root/var/cache/apt/archives"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/run/skerry/certificates" 2>/dev/null || :
-cp -R "$here/packages" "$here/install-packages.sh" "$here/finish-root.sh" "$root/tmp/skerry/"
+cp -R "$here/packages" "$here/install-packages.sh" "$here/finish-root.sh" "$here/entrypoint.sh" "$root/tmp/skerry/"
 # shellcheck disable=SC2086
 quietly inside sh /tmp/skerry/install-packages.sh $sets
 dates=$(sed -n 's/^Date: //p' "$root"/var/lib/apt/lists/*InRelease)
@@ -79,7 +79,6 @@ rm "$root/usr/sbin/policy-rc.d"
 # shellcheck disable=SC2086
 quietly inside sh /tmp/skerry/finish-root.sh $sets
 umount "$root/proc"
-install -m 755 "$here/entrypoint.sh" "$root/usr/local/bin/skerry-entrypoint"
 rm -rf "$root"/dev/* "$root"/var/log/*
 
 say "writing the archive"

@@ -10,6 +10,7 @@ groupadd -g 1000 agent
 useradd -u 1000 -g 1000 -d /workspace -M -s /bin/bash agent
 mkdir -p /workspace/code /workspace/data /workspace/output /opt/skerry
 chown -R 1000:1000 /workspace
+install -m 755 "$(dirname "$0")/entrypoint.sh" /usr/local/bin/skerry-entrypoint
 
 # An agent's packages go to its HOME: the root is read-only, there is no system to protect.
 rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
