@@ -1,11 +1,13 @@
 import type { Limits } from "../backends/backend.js";
 import type { Config } from "../config/index.js";
 import { SandboxError } from "../errors.js";
+import type { PoolManager } from "../pool/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
-import type { SessionStore, StoredSession } from "./session-store.js";
+import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
+import type { SessionStore } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { unlessAborted } from "./unless-aborted.js";
@@ -22,6 +24,8 @@ export interface LiveSandboxesOptions {
   readonly warm?: boolean | undefined;
   readonly accessWatcher?: (() => AccessWatcher) | undefined;
   readonly waysOut: WaysOut;
+  /** Left out: every sandbox starts when it is wanted. */
+  readonly pool?: PoolManager | undefined;
   readonly handleSignals?: boolean | undefined;
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
@@ -65,6 +69,7 @@ export class LiveSandboxes {
   readonly #config: Config["sandbox"];
   readonly #store: SessionStore;
   readonly #starter: SandboxStarter;
+  readonly #pooled: PooledSandboxes | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #ephemeral = new Set<Entry>();
   /** Session by sandbox, of those that run. */
@@ -85,6 +90,12 @@ export class LiveSandboxes {
     this.#store = options.store;
     const { config, store, warm, accessWatcher, waysOut } = options;
     this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut });
+    this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
+  }
+
+  /** Begins to prepare sandboxes in the background, where there is a pool. */
+  prepare(): void {
+    this.#pooled?.start();
   }
 
   get size(): number {
@@ -165,7 +176,8 @@ export class LiveSandboxes {
     const forget = () => {
       this.#ephemeral.delete(entry);
     };
-    const sandbox = this.#start(async () => this.#store.openEphemeral(key), options, forget);
+    const place = { key, isEphemeral: true, openSession: async () => this.#store.openEphemeral(key) };
+    const sandbox = this.#start(place, options, forget);
     const entry = this.#entry(key, options, sandbox);
     this.#ephemeral.add(entry);
     this.#watchExpiry();
@@ -175,6 +187,7 @@ export class LiveSandboxes {
 
   /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
   async retire(sandbox: Sandbox): Promise<void> {
+    if (this.#pooled?.giveBack(sandbox) === true) return;
     this.#recycled.add(sandbox);
     const retired = sandbox.stop();
     this.#retiring.add(retired);
@@ -220,10 +233,13 @@ export class LiveSandboxes {
     clearInterval(this.#expiry);
     this.#expiry = undefined;
     const entries = [...this.#entries.values(), ...this.#ephemeral];
+    // First, so that nobody waits for what is given back below.
+    const drained = this.#pooled?.stop();
     const stopped = await Promise.allSettled([
       ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
       ...this.#retiring,
       this.#reaping,
+      drained,
     ]);
     this.#retiring.clear();
     const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
@@ -292,7 +308,8 @@ export class LiveSandboxes {
   #startEntry(key: string, options: StartOptions): Entry {
     const forget = () => this.#forget(entry);
     const { signal: _, ...shared } = options;
-    const sandbox = this.#start(() => this.#store.open(key), shared, forget);
+    const place = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
+    const sandbox = this.#start(place, shared, forget);
     const entry = this.#entry(key, options, sandbox);
     this.#entries.set(key, entry);
     this.#watchExpiry();
@@ -301,25 +318,27 @@ export class LiveSandboxes {
   }
 
   async #start(
-    openSession: () => Promise<StoredSession>,
+    place: Pick<TakeOrder, "key" | "isEphemeral" | "openSession">,
     options: StartOptions,
     forget: () => void,
   ): Promise<Sandbox> {
     const chosen = await this.backend(options.backend);
     this.#forgetSignals ??= this.#watchSignals();
     let ended: (() => void) | undefined;
-    const sandbox = await this.#starter.start(chosen, {
-      openSession,
+    const order: TakeOrder = {
+      ...place,
       limits: { ...this.requestedLimits, ...options.limits },
       signal: options.signal,
       hasInputs: options.hasInputs === true,
+      isLeased: options.leased === true,
       onStopped: (stopped) => {
         forget();
         ended?.();
         this.#started.delete(stopped.id);
-        return this.#recycled.has(stopped);
+        return this.#recycled.has(stopped) ? "spare" : "removed";
       },
-    });
+    };
+    const sandbox = await (this.#pooled?.take(chosen, order) ?? this.#starter.start(chosen, order));
     try {
       this.#options.assertUsable();
     } catch (error) {
@@ -330,6 +349,23 @@ export class LiveSandboxes {
     ended = this.#options.onStarted?.(sandbox);
     this.#startReaping();
     return sandbox;
+  }
+
+  #bind(manager: PoolManager): PooledSandboxes {
+    const { stateDir, store, waysOut } = this.#options;
+    return new PooledSandboxes({
+      manager,
+      stateDir,
+      store,
+      waysOut,
+      starter: this.#starter,
+      limits: this.requestedLimits,
+      backend: () => this.backend(),
+      onPreparing: () => {
+        this.#forgetSignals ??= this.#watchSignals();
+      },
+      onPrepared: () => this.#startReaping(),
+    });
   }
 
   #startReaping(): void {

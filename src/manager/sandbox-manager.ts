@@ -11,8 +11,10 @@ import { SandboxError } from "../errors.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { Policy } from "../policy/index.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
+import { PoolManager } from "../pool/index.js";
 import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
 import { Execution } from "../sandbox/execution.js";
+import { findLanguage } from "../sandbox/languages.js";
 import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
@@ -49,6 +51,11 @@ export interface SandboxManagerOptions {
   readonly limits?: Limits;
   /** False: never keep interpreters started. */
   readonly warm?: boolean;
+  /**
+   * Keeps sandboxes started ahead, for calls without a session and for new sessions, and bounds how many there are. It is
+   * the manager's from now on, and stops with it. Its limits are the manager's where that has none of its own.
+   */
+  readonly pool?: PoolManager;
   /** False: leave SIGINT and SIGTERM to the caller. Left out: `runtime.cleanupOnExit`. */
   readonly handleSignals?: boolean;
   /** The session of a tool call that names none. Left out: such a call has a sandbox of its own. */
@@ -110,6 +117,7 @@ export class SandboxManager {
     if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
     checkPolicyOption(options.policy);
     checkLanguages(this.#config.languages);
+    checkPoolOption(options);
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
@@ -136,8 +144,9 @@ export class SandboxManager {
       config: this.#config,
       stateDir,
       store: this.#store,
-      backend: options.backend ?? this.#config.backend,
-      limits: options.limits ?? {},
+      backend: options.backend ?? options.pool?.options.backend ?? this.#config.backend,
+      limits: { ...options.pool?.options.limits, ...options.limits },
+      pool: options.pool,
       warm: options.warm,
       handleSignals: options.handleSignals,
       // Only an audit record asks which files were read.
@@ -163,6 +172,7 @@ export class SandboxManager {
         ? undefined
         : auditAlerts(monitor, audit, (id) => this.#sandboxes.sessionOf(id));
     this.#guards = this.#createGuards();
+    if (this.#isEnabled()) this.#sandboxes.prepare();
   }
 
   /**
@@ -287,7 +297,7 @@ export class SandboxManager {
     return this.#store.delete(this.#nameFor(key));
   }
 
-  /** Stops every sandbox, all at once and past failures, which it reports together. */
+  /** Stops every sandbox, all at once and past failures, which it reports together. With a pool it is the end of that. */
   cleanupAll(): Promise<void> {
     return this.#sandboxes.stopAll();
   }
@@ -363,13 +373,17 @@ export class SandboxManager {
     return this.#options.mode ?? this.#config.mode;
   }
 
+  #isEnabled(): boolean {
+    return this.#config.enabled && this.#mode() !== "disabled";
+  }
+
   #assertUsable(): void {
     if (this.#closed) {
       throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
         hint: "Make a new SandboxManager; sessions and their files are still there.",
       });
     }
-    if (this.#config.enabled && this.#mode() !== "disabled") return;
+    if (this.#isEnabled()) return;
     throw new SandboxError("SANDBOX_DISABLED", "Sandboxes are switched off by the configuration", {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',
     });
@@ -382,6 +396,28 @@ function checkPolicyOption(policy: unknown): void {
   throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
     hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
   });
+}
+
+/** What would never be used, or never hold, is refused before anything starts. */
+function checkPoolOption({ pool, backend, warm }: SandboxManagerOptions): void {
+  if (pool === undefined) return;
+  const refuse = (message: string, hint: string) => {
+    throw new SandboxError("INVALID_ARGUMENT", message, { hint });
+  };
+  if (!(pool instanceof PoolManager)) {
+    refuse("pool takes a PoolManager", "For example new PoolManager({ minInstances: 2, maxInstances: 10 }).");
+  }
+  const { backend: its, preload = [], limits } = pool.options;
+  if (its !== undefined && backend !== undefined && its !== backend) {
+    refuse(
+      `The pool is for the backend ${its}, the manager for ${backend}`,
+      "Name the backend once: nothing that the pool prepares could be used.",
+    );
+  }
+  if (limits !== undefined) checkLimits(limits);
+  for (const language of preload) findLanguage(language);
+  if (preload.length > 0 && warm === false)
+    refuse("A pool that starts interpreters ahead cannot be without warm ones", "Leave out preload or warm.");
 }
 
 function secretsOf(secrets: SandboxManagerOptions["secrets"] = []): Secret[] {

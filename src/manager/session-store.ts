@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { SandboxError, systemCode } from "../errors.js";
 import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
-import { allocateOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
+import { allocateOwner, moveOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
 import { checkStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** A session's place on disk. */
@@ -123,6 +123,38 @@ export class SessionStore {
     return { ...made, key, ready: false, ephemeral: true };
   }
 
+  /**
+   * Makes the directory of a sandbox that was started ahead, with all that is in it, a new session's. Undefined: somebody
+   * has made that session meanwhile, and the directory is still nobody's.
+   */
+  adopt(prepared: StoredSession, key: string): StoredSession | undefined {
+    const holder = join("sessions", directoryName(key));
+    const path = join(this.#root, holder);
+    // First: an id whose holder nobody finds would be given to somebody else.
+    if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, labelFor("owner"), holder);
+    try {
+      this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
+      renameSync(prepared.path, path);
+    } catch (error) {
+      if (isTaken(error)) return undefined;
+      throw whenFull(error);
+    }
+    return { ...prepared, key, path, ready: true, ephemeral: false };
+  }
+
+  /** An empty directory of the same user, for a sandbox that stays; `discardOutgrown` removes the one before. */
+  renew(session: StoredSession, key: string): StoredSession {
+    const holder = join("ephemeral", labelFor(randomBytes(8).toString("hex")));
+    const path = join(this.#root, holder);
+    makeDirectory(path, session.owner);
+    if (session.owner !== undefined) moveOwner(this.#root, session.owner, labelFor("owner"), holder);
+    return { ...session, key, path, ready: false };
+  }
+
+  async discardOutgrown({ path }: StoredSession): Promise<void> {
+    await this.#discard({ path, owner: undefined });
+  }
+
   exists(key: string): boolean {
     if (!this.#isThere()) return false;
     return this.#read(join(this.#root, "sessions", directoryName(key))) !== undefined;
@@ -135,7 +167,7 @@ export class SessionStore {
       .filter((name) => !name.startsWith("."))
       .flatMap((name) => this.#read(join(directory, name)) ?? [])
       .map(({ key, createdAt, usedAt }) => ({
-        key: key === SHARED_KEY ? "shared" : key,
+        key: sessionIdOf(key),
         createdAt: new Date(createdAt),
         lastUsedAt: usedAt,
       }))
@@ -213,17 +245,11 @@ export class SessionStore {
       ? allocateOwner(this.#root, this.#uidRange, labelFor("owner"), holder)
       : undefined;
     try {
-      const workspace = join(path, "workspace");
-      mkdirSync(workspace, { recursive: true });
-      // The sandbox's user must be able to pass through, whatever our umask is.
-      chmodSync(path, 0o711);
-      chmodSync(workspace, 0o700);
-      if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+      makeDirectory(path, owner);
       return { path, owner };
     } catch (error) {
-      rmSync(path, { recursive: true, force: true });
       if (owner !== undefined) releaseOwner(this.#root, owner);
-      throw whenFull(error);
+      throw error;
     }
   }
 
@@ -266,6 +292,20 @@ export class SessionStore {
   }
 }
 
+function makeDirectory(path: string, owner: Owner | undefined): void {
+  try {
+    const workspace = join(path, "workspace");
+    mkdirSync(workspace, { recursive: true });
+    // The sandbox's user must be able to pass through, whatever our umask is.
+    chmodSync(path, 0o711);
+    chmodSync(workspace, 0o700);
+    if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+  } catch (error) {
+    rmSync(path, { recursive: true, force: true });
+    throw whenFull(error);
+  }
+}
+
 /** True when the sandbox had its workspace mounted over the directory, and left nothing beside it. */
 function isPristine(path: string): boolean {
   return readdirSync(path).join() === "workspace" && readdirSync(join(path, "workspace")).length === 0;
@@ -287,6 +327,11 @@ function ensurePassable(path: string): void {
 
 /** The session of mode shared; no caller can name it, since names have no slash. */
 export const SHARED_KEY = "/shared";
+
+/** What a session is called where people see it. */
+export function sessionIdOf(key: string): string {
+  return key === SHARED_KEY ? "shared" : key;
+}
 
 function directoryName(key: string): string {
   return key === SHARED_KEY ? "shared" : sessionDirectoryName(validateSessionKey(key));

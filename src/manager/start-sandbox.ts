@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Instance, Limits } from "../backends/backend.js";
+import type { CreateSpec, Instance, Limits, SandboxBackend } from "../backends/backend.js";
 import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS, expandHome } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import { Sandbox } from "../sandbox/sandbox.js";
@@ -9,7 +9,7 @@ import { bootstrapWorkspace, type WorkspaceFiles } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
 import { openWorkspace } from "./open-workspace.js";
-import { type SessionStore, SHARED_KEY, type StoredSession } from "./session-store.js";
+import { type SessionStore, type StoredSession, sessionIdOf } from "./session-store.js";
 import type { WaysOut } from "./ways-out.js";
 
 export interface SandboxStarterOptions {
@@ -27,8 +27,40 @@ export interface StartOrder {
   readonly signal: AbortSignal | undefined;
   /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
   readonly hasInputs: boolean;
-  /** Called once, when the sandbox has stopped; true: its empty directory may be used again. */
-  readonly onStopped: (sandbox: Sandbox) => boolean;
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+}
+
+/**
+ * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or somebody else sees to it. A
+ * session's stays in any case.
+ */
+export type DirectoryFate = "removed" | "spare" | "kept";
+
+/** What a sandbox needs to be started before anybody wants it. */
+export interface PrepareOrder {
+  /** Until it is somebody's. */
+  readonly key: string;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  /** Interpreters that have started when it is ready. */
+  readonly languages: readonly string[];
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+}
+
+/** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
+export interface Place {
+  session: StoredSession;
+  /** Languages whose interpreters were started ahead. */
+  readonly languages: readonly string[];
+  /** An interpreter that was used is followed by another. */
+  keepsWarm: boolean;
+}
+
+export interface Prepared {
+  readonly sandbox: Sandbox;
+  readonly place: Place;
 }
 
 /** Starts sandboxes: limits that hold or an error, a session's directory, an instance, and its files in place. */
@@ -36,6 +68,7 @@ export class SandboxStarter {
   readonly #options: SandboxStarterOptions;
   readonly #config: Config["sandbox"];
   readonly #store: SessionStore;
+  readonly #warnedOf = new Set<string>();
 
   constructor(options: SandboxStarterOptions) {
     this.#options = options;
@@ -51,17 +84,9 @@ export class SandboxStarter {
     const session = await order.openSession();
     let instance: Instance | undefined;
     try {
-      instance = await backend.create({
-        id: `sbx-${randomBytes(6).toString("hex")}`,
-        sessionKey: session.key,
-        ephemeral: session.ephemeral,
-        directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
-        limits,
-        requestedLimits: order.limits,
-        filesystem: this.#filesystem(),
-        ...(order.signal !== undefined && { signal: order.signal }),
-      });
-      const sandbox = await this.#furnish(instance, session, chosen, order);
+      instance = await backend.create(this.#spec(session, limits, order));
+      const place = { session, languages: [], keepsWarm: true };
+      const sandbox = await this.#furnish(instance, place, chosen, order);
       this.#prewarm(sandbox);
       return sandbox;
     } catch (error) {
@@ -72,13 +97,68 @@ export class SandboxStarter {
     }
   }
 
+  /**
+   * Starts one that is nobody's yet, and that a session can keep as well as a call can throw away. With `used`, in what
+   * is left of another one that had this place. Leaves nothing behind when it throws.
+   */
+  async prepare(
+    chosen: ChosenBackend,
+    order: PrepareOrder,
+    used?: { readonly instance: Instance; readonly place: Place },
+  ): Promise<Prepared> {
+    const { backend, probe } = chosen;
+    let session: StoredSession | undefined;
+    let instance = used?.instance;
+    let sandbox: Sandbox | undefined;
+    try {
+      const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
+      this.#assertNetwork(probe.capabilities.network, backend.name);
+      session =
+        used === undefined
+          ? this.#store.openEphemeral(order.key)
+          : this.#store.renew(used.place.session, order.key);
+      // A workspace that lasts: whoever gets it may want to keep it.
+      const spec = { ...this.#spec(session, limits, order), ephemeral: false };
+      instance = await (used === undefined ? backend.create(spec) : recycled(backend, used.instance, spec));
+      const place: Place = { session, languages: order.languages, keepsWarm: false };
+      sandbox = await this.#furnish(instance, place, chosen, { ...order, hasInputs: true });
+      await this.#prewarmAll(sandbox, order.languages);
+      // What died while its interpreters started is of no use to anybody.
+      if (!sandbox.isRunning)
+        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
+      return { sandbox, place };
+    } catch (error) {
+      await sandbox?.stop();
+      await instance?.destroy();
+      if (session !== undefined) await this.#store.discardUnready(session);
+      throw toSandboxError(error, "SANDBOX_START_FAILED");
+    } finally {
+      // Only now has everything ended that could write there.
+      if (used !== undefined) await this.#store.discardOutgrown(used.place.session);
+    }
+  }
+
+  #spec(session: StoredSession, limits: Limits, order: Pick<StartOrder, "limits" | "signal">): CreateSpec {
+    return {
+      id: `sbx-${randomBytes(6).toString("hex")}`,
+      sessionKey: session.key,
+      ephemeral: session.ephemeral,
+      directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
+      limits,
+      requestedLimits: order.limits,
+      filesystem: this.#filesystem(),
+      ...(order.signal !== undefined && { signal: order.signal }),
+    };
+  }
+
   /** Puts a sandbox around a running instance, with its workspace filled. */
   async #furnish(
     instance: Instance,
-    session: StoredSession,
+    place: Place,
     chosen: ChosenBackend,
-    { onStopped, hasInputs }: StartOrder,
+    { onStopped, hasInputs }: Pick<StartOrder, "onStopped" | "hasInputs">,
   ): Promise<Sandbox> {
+    const { session } = place;
     const workspace = openWorkspace(instance, chosen, {
       denyWrite: this.#config.filesystem.denyWrite,
       ...(session.owner !== undefined && { owner: session.owner }),
@@ -91,28 +171,30 @@ export class SandboxStarter {
         : this.#options.accessWatcher?.().watch(hostWorkspace);
     const { waysOut } = this.#options;
     const type = chosen.backend.name;
-    const sessionId = session.key === SHARED_KEY ? "shared" : session.key;
     const traveller = {
       sandboxId: instance.id,
-      sessionId,
+      get sessionId() {
+        return sandbox.sessionId;
+      },
       backend: type,
       guestRuntime: instance.guestRuntime,
     };
     const sandbox: Sandbox = new Sandbox({
       instance,
       type,
-      sessionId,
+      sessionId: sessionIdOf(session.key),
       workspace,
       ...(reads !== undefined && { reads }),
       network: waysOut.networkFor(traveller, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
-        warm: ({ name }) => this.#warmSettings(name, session.ephemeral),
+        warm: ({ name }) => this.#warmSettings(name, place),
       },
       onStopped: async () => {
-        const recycle = onStopped(sandbox) && instance.directoryUntouched === true;
-        await this.#store.discardEphemeral(session, recycle);
+        const fate = onStopped(sandbox);
+        const isSpare = fate === "spare" && instance.directoryUntouched === true;
+        if (fate !== "kept") await this.#store.discardEphemeral(place.session, isSpare);
       },
     });
     if (waysOut.opensAtStart) await sandbox.network.open();
@@ -134,10 +216,23 @@ export class SandboxStarter {
     }
   }
 
-  #warmSettings(language: string, ephemeral: boolean): WarmSettings {
+  /** A language that is missing is its programs' trouble, and they say so; here once is enough. */
+  async #prewarmAll(sandbox: Sandbox, languages: readonly string[]): Promise<void> {
+    await Promise.all(
+      languages.map((language) =>
+        sandbox.prewarm(language).catch((error: unknown) => {
+          if (!sandbox.isRunning || this.#warnedOf.has(language)) return;
+          this.#warnedOf.add(language);
+          process.emitWarning(`No interpreter can be started ahead for ${language}: ${String(error)}`);
+        }),
+      ),
+    );
+  }
+
+  #warmSettings(language: string, { session, languages, keepsWarm }: Place): WarmSettings {
     const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
-    const wanted = this.#options.warm ?? (!ephemeral || preload.length > 0);
-    return { enabled: warm && wanted, preload, freshHashSeed, keeps: true };
+    const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
+    return { enabled: warm && (this.#options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
   }
 
   #filesystem() {
@@ -160,4 +255,10 @@ export class SandboxStarter {
       hint: "Choose a backend that can (skerry doctor lists them), or leave out the network's rules and secrets.",
     });
   }
+}
+
+function recycled(backend: SandboxBackend, used: Instance, spec: CreateSpec): Promise<Instance> {
+  if (backend.recycle === undefined)
+    throw new SandboxError("INTERNAL", `The backend ${backend.name} resets nothing`);
+  return backend.recycle(used, spec);
 }

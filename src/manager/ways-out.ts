@@ -42,6 +42,7 @@ export interface WaysOutOptions {
 /** Which sandbox asks. */
 export interface Traveller {
   readonly sandboxId: string;
+  /** Asked for anew each time: a sandbox that was started ahead is nobody's at first. */
   readonly sessionId: string;
   readonly backend: string;
   readonly guestRuntime: string;
@@ -122,7 +123,17 @@ export class WaysOut {
     }
     const { sessionId } = sandbox;
     this.#changes.set(sessionId, mergeChanges(this.#changes.get(sessionId) ?? NO_CHANGE, checked));
-    await sandbox.network.setRules(this.#rulesOf(sessionId));
+    await this.apply(sandbox);
+  }
+
+  /** True when a sandbox that was nobody's has a way out already, and its session may reach something else. */
+  hasChanged({ network, sessionId }: Sandbox): boolean {
+    return network.isOpen && this.#changes.has(sessionId);
+  }
+
+  /** Lets it reach what its session may. */
+  async apply(sandbox: Sandbox): Promise<void> {
+    await sandbox.network.setRules(this.#rulesOf(sandbox.sessionId));
   }
 
   /** A session that is deleted leaves no rules to one that has its name later. */

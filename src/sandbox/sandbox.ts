@@ -269,6 +269,11 @@ export class Sandbox {
     return this.#stopping;
   }
 
+  /** Stops it, and tries once more to destroy what a stop could not. */
+  async ensureStopped(): Promise<void> {
+    await this.stop().catch(() => this.#instance.destroy());
+  }
+
   /**
    * Ends it as `stop` does, but for what it ran in, which is handed back with everything still in it. Undefined: it has
    * stopped already.

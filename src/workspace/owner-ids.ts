@@ -1,5 +1,15 @@
-import { randomInt } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { randomBytes, randomInt } from "node:crypto";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { SandboxError, systemCode } from "../errors.js";
 import type { Owner } from "./descriptor-walk.js";
@@ -31,6 +41,14 @@ export function allocateOwner(
   throw new SandboxError("SANDBOX_START_FAILED", "Every user id of the range is taken by a session", {
     hint: "Delete sessions (skerry sessions rm), or widen backends.bubblewrap.uidRange.",
   });
+}
+
+/** Notes that an id that is taken belongs to another directory from now on; whoever reads it sees one or the other. */
+export function moveOwner(stateDir: string, { uid }: Owner, maker: string, holder: string): void {
+  const file = join(stateDir, "owners", String(uid));
+  const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
+  writeFileSync(unfinished, `${maker}\n${holder}`, { mode: 0o600 });
+  renameSync(unfinished, file);
 }
 
 export function releaseOwner(stateDir: string, owner: Owner): void {

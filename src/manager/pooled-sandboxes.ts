@@ -1,0 +1,199 @@
+import { randomBytes } from "node:crypto";
+import type { Limits } from "../backends/backend.js";
+import { SandboxError } from "../errors.js";
+import type { Pool, PoolLease, PoolManager } from "../pool/index.js";
+import type { Sandbox } from "../sandbox/sandbox.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import { effectiveLimits, sameLimits } from "./limits.js";
+import { PooledSandbox } from "./pooled-sandbox.js";
+import { type SessionStore, sessionIdOf } from "./session-store.js";
+import type { Place, SandboxStarter, StartOrder } from "./start-sandbox.js";
+import type { WaysOut } from "./ways-out.js";
+
+export interface PooledSandboxesOptions {
+  readonly manager: PoolManager;
+  readonly stateDir: string;
+  readonly starter: SandboxStarter;
+  readonly store: SessionStore;
+  readonly waysOut: WaysOut;
+  /** Of those that are prepared. */
+  readonly limits: Limits;
+  /** The same. */
+  readonly backend: () => Promise<ChosenBackend>;
+  /** Called before the first one starts, and before every other. */
+  readonly onPreparing: () => void;
+  readonly onPrepared: () => void;
+}
+
+export interface TakeOrder extends StartOrder {
+  readonly key: string;
+  readonly isEphemeral: boolean;
+  /** One call's own: nothing runs in it afterwards. */
+  readonly isLeased: boolean;
+}
+
+/** The manager's sandboxes where it has a pool: prepared ones for whoever they fit, the others made to order. */
+export class PooledSandboxes {
+  readonly #options: PooledSandboxesOptions;
+  readonly #pool: Pool<PooledSandbox>;
+  readonly #items = new WeakMap<Sandbox, PooledSandbox>();
+  #backendName = "";
+  /** False: programs inside see the directory by its own name, so that no session can take it over. */
+  #canBeAdopted = true;
+
+  constructor(options: PooledSandboxesOptions) {
+    this.#options = options;
+    const { manager, stateDir } = options;
+    this.#pool = manager.bind(
+      { create: (signal) => this.#prepare(signal) },
+      { stateDir, backend: () => this.#backendName },
+    );
+  }
+
+  /** Begins to prepare sandboxes in the background. */
+  start(): void {
+    this.#pool.start();
+  }
+
+  /** Waits in line for a sandbox, and hands it out. */
+  async take(chosen: ChosenBackend, order: TakeOrder): Promise<Sandbox> {
+    const { signal, key, isEphemeral } = order;
+    const whose = {
+      ...(signal !== undefined && { signal }),
+      // A key of throw-away sandboxes is nobody's: each has its own.
+      ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
+    };
+    while (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
+      const lease = await this.#pool.acquire(whose);
+      const sandbox = await this.#handOut(lease, order);
+      if (sandbox !== undefined) return sandbox;
+    }
+    const lease = await this.#pool.acquire({ ...whose, create: (made) => this.#make(chosen, order, made) });
+    const { item } = lease;
+    // One that has ended meanwhile is nobody's any more.
+    if (item.tenant === undefined) await lease.release({ reusable: false });
+    else item.tenant = { ...item.tenant, lease };
+    return runningIn(item);
+  }
+
+  /** Gives a throw-away sandbox back in the background. False: it is none of the pool's. */
+  giveBack(sandbox: Sandbox): boolean {
+    const item = this.#items.get(sandbox);
+    if (item === undefined) return false;
+    void item.tenant?.lease?.release({ reusable: true });
+    return true;
+  }
+
+  /** Refuses who comes and who waits; resolves when every sandbox of it is gone. */
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
+
+  #mayTakePrepared({ key, isEphemeral }: TakeOrder): boolean {
+    return isEphemeral || (this.#canBeAdopted && !this.#options.store.exists(key));
+  }
+
+  async #fits({ backend, probe }: ChosenBackend, limits: Limits): Promise<boolean> {
+    const prepared = await this.#options.backend();
+    if (prepared.backend.name !== backend.name) return false;
+    const effective = (requested: Limits) => effectiveLimits(requested, probe.capabilities, backend.name);
+    return sameLimits(effective(limits), effective(this.#options.limits));
+  }
+
+  /** Undefined: it is no use for this order, and is back with the pool. */
+  async #handOut(lease: PoolLease<PooledSandbox>, order: TakeOrder): Promise<Sandbox | undefined> {
+    const { item } = lease;
+    const { place } = item;
+    const sandbox = runningIn(item);
+    const { waysOut } = this.#options;
+    try {
+      if (!sandbox.isRunning || place === undefined || !this.#settle(place, order)) {
+        await lease.release({ reusable: false });
+        return undefined;
+      }
+      // No await since it was seen running: from here on its end is the tenant's to hear of.
+      item.tenant = { lease, onStopped: order.onStopped };
+      place.keepsWarm = !order.isLeased;
+      sandbox.assign(sessionIdOf(order.key));
+    } catch (error) {
+      await lease.release({ reusable: false });
+      throw error;
+    }
+    try {
+      if (waysOut.hasChanged(sandbox)) await waysOut.apply(sandbox);
+    } catch (error) {
+      await sandbox.stop();
+      throw error;
+    }
+    return sandbox;
+  }
+
+  /** Makes a new session's directory of it. False: somebody has made the session meanwhile, or it cannot be moved. */
+  #settle(place: Place, { key, isEphemeral }: TakeOrder): boolean {
+    if (isEphemeral) return true;
+    if (!this.#canBeAdopted) return false;
+    const adopted = this.#options.store.adopt(place.session, key);
+    if (adopted !== undefined) place.session = adopted;
+    return adopted !== undefined;
+  }
+
+  async #make(chosen: ChosenBackend, order: TakeOrder, signal: AbortSignal): Promise<PooledSandbox> {
+    const item = new PooledSandbox(`made-${randomBytes(6).toString("hex")}`);
+    item.tenant = { onStopped: order.onStopped };
+    const sandbox = await this.#options.starter.start(chosen, {
+      ...order,
+      signal,
+      onStopped: (stopped) => item.stopped(stopped),
+    });
+    this.#hold(item, sandbox);
+    return item;
+  }
+
+  async #prepare(signal: AbortSignal): Promise<PooledSandbox> {
+    this.#options.onPreparing();
+    const chosen = await this.#options.backend();
+    this.#backendName = chosen.backend.name;
+    const item = new PooledSandbox(`pool-${randomBytes(6).toString("hex")}`);
+    await this.#fill(chosen, item, signal);
+    if (chosen.backend.recycle !== undefined) {
+      item.offerReset(
+        (used) => this.#fill(chosen, item, item.abandoned, used),
+        ({ session }) => this.#options.store.discardEphemeral(session),
+      );
+    }
+    this.#options.onPrepared();
+    return item;
+  }
+
+  async #fill(
+    chosen: ChosenBackend,
+    item: PooledSandbox,
+    signal: AbortSignal,
+    used?: Parameters<SandboxStarter["prepare"]>[2],
+  ): Promise<void> {
+    const { starter, manager, limits } = this.#options;
+    const { sandbox, place } = await starter.prepare(
+      chosen,
+      {
+        key: item.id,
+        limits,
+        signal,
+        languages: manager.options.preload ?? [],
+        onStopped: (stopped) => item.stopped(stopped),
+      },
+      used,
+    );
+    this.#canBeAdopted = !sandbox.workspacePath.startsWith(place.session.path);
+    this.#hold(item, sandbox, place);
+  }
+
+  #hold(item: PooledSandbox, sandbox: Sandbox, place?: Place): void {
+    item.holds(sandbox, place);
+    this.#items.set(sandbox, item);
+  }
+}
+
+function runningIn({ sandbox }: PooledSandbox): Sandbox {
+  if (sandbox === undefined) throw new SandboxError("INTERNAL", "The pool handed out nothing");
+  return sandbox;
+}
