@@ -31,6 +31,7 @@ const SOURCES = [
   "guest",
   "scripts",
   "examples",
+  "deploy",
 ];
 const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "THREAT_MODEL.md", "LICENSE", "docs"];
 /** Programs that a machine without a compiler has. bubblewrap and the interpreters are found by their own paths. */
