@@ -172,6 +172,16 @@ if $for_tests && [ "$(uname -s)" = Linux ]; then
   if [ -n "$packages" ]; then
     apt_install "what the tests need" $packages || say "going on without; tests that need it are skipped"
   fi
+  # Apart from the others: not every distribution has them under these names.
+  packages=""
+  need /usr/sbin/dockerd docker.io
+  need /usr/bin/docker docker.io
+  need /usr/bin/runsc runsc
+  need /usr/sbin/debootstrap debootstrap
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what the tests of containers need" $packages || say "going on without; tests that need it are skipped"
+  fi
 fi
 
 mv build/ready.new build/ready
