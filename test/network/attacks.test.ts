@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import type { AuditRecord } from "../../src/index.js";
 import { waitUntil } from "../../src/testing/wait-until.js";
+import { DOCKER_START_MS } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import {
   ADDRESS_ATTACKS,
@@ -42,7 +43,8 @@ const WIDE = {
 };
 
 const world = new World();
-const backends = await perHostBackends();
+const hasDocker = requires("docker", "debootstrap").missing.length === 0;
+const backends = [...(await perHostBackends()), ...(hasDocker ? ["docker"] : [])];
 const { describe, it, missing } = requires(
   "linux",
   "root",
@@ -54,8 +56,8 @@ const { describe, it, missing } = requires(
 );
 
 beforeAll(async () => {
-  if (missing.length === 0) await world.start();
-}, 60_000);
+  if (missing.length === 0) await (hasDocker ? world.startWithDocker() : world.start());
+}, DOCKER_START_MS);
 afterAll(() => world.end());
 
 const titled = (attacks: readonly Attack[]) => attacks.map((attack) => [attack.title, attack] as const);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { waitUntil } from "../../src/testing/wait-until.js";
+import { DOCKER_START_MS } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import { CLIENTS, type Client, GO } from "./clients.js";
 import { PUBLIC } from "./places.js";
@@ -40,16 +41,17 @@ print("looked at", looked, "files")
 `;
 
 const world = new World();
-const backends = await perHostBackends();
+const hasDocker = requires("docker", "gvisor", "debootstrap").missing.length === 0;
+const backends = [...(await perHostBackends()), ...(hasDocker ? ["docker", "gvisor"] : [])];
 const hasGo = spawnSync("go", ["version"]).status === 0;
 let goProgram: Buffer | undefined;
 
 beforeAll(async () => {
   if (missing.length > 0) return;
-  await world.start();
+  await (hasDocker ? world.startWithDocker() : world.start());
   if (hasGo) goProgram = buildGo();
   await world.inside.expectSecret(SECRET);
-}, 120_000);
+}, DOCKER_START_MS);
 afterAll(() => world.end());
 
 function buildGo(): Buffer {

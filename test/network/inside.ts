@@ -79,7 +79,11 @@ export class Inside {
   /** Makes a manager under a name, with rules and an audit log of its own. */
   async open(name: string, { backend, network, secrets }: Order): Promise<void> {
     const config = await parseConfig({
-      sandbox: { network: { upstreamCa: this.#hosts.caPath, ...network } },
+      sandbox: {
+        network: { upstreamCa: this.#hosts.caPath, ...network },
+        // What is mounted in the world is not seen outside of it, where the daemon is.
+        backends: { docker: { shareFiles: "never" } },
+      },
     });
     const records: AuditRecord[] = [];
     const remember = createCallbackSink((record) => void records.push(record));

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { getBackend, listBackends } from "../../src/index.js";
+import { startDocker } from "../setup/docker.js";
 import type { Inside } from "./inside.js";
 import { ADDRESSES, PUBLIC_V6, RESOLVER } from "./places.js";
 
@@ -121,6 +122,12 @@ export class World {
     ({ ca: this.ca } = await this.inside.start());
   }
 
+  /** Begins, with the test run's Docker daemon in reach of the backends docker and gvisor. */
+  async startWithDocker(): Promise<void> {
+    const { host } = await startDocker();
+    await this.start({ DOCKER_HOST: host });
+  }
+
   /** What its process complained about. */
   get complaints(): string {
     return this.#complaints;
@@ -147,10 +154,14 @@ export class World {
   }
 }
 
-/** The backends that say they tell hosts apart, by their own words. */
+/** They need a daemon, which a test starts when it runs: `World.startWithDocker`. */
+const CONTAINERS: readonly string[] = ["docker", "gvisor"];
+
+/** The backends of this host that say they tell hosts apart, by their own words. */
 export async function perHostBackends(): Promise<string[]> {
+  const names = listBackends().filter((name) => !CONTAINERS.includes(name));
   const claims = await Promise.all(
-    listBackends().map(async (name) => {
+    names.map(async (name) => {
       const backend = await getBackend(name, { stateDir: "/tmp/skerry-never-made", options: undefined });
       const { available, capabilities } = await backend.probe();
       return available && capabilities.network === "per-host" ? [name] : [];
