@@ -69,7 +69,7 @@ export function createRunnerTarget(inside: Inside, timeoutMs: number): Bootstrap
 }
 
 /** Groups of arguments that belong together, in commands that are not too long. */
-function* batches(groups: readonly (readonly string[])[]): Generator<string[]> {
+export function* batches(groups: readonly (readonly string[])[]): Generator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
   for (const group of groups) {

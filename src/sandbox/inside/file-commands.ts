@@ -26,7 +26,7 @@ export class FileCommands {
   async look(path: RelativePath): Promise<Found> {
     const listing = new Listing({ maxEntries: 1, maxDepth: 1 });
     const leaf = path.components.at(-1) ?? ".";
-    const end = await this.#run(look(await this.#findKind()), {
+    const end = await this.#run(look(await this.findKind()), {
       walk: path.components.slice(0, -1),
       arguments: [leaf],
       take: (chunk) => listing.push(chunk),
@@ -45,7 +45,7 @@ export class FileCommands {
     timeoutMs = COMMAND_MS,
   ): Promise<{ readonly found: readonly Found[]; readonly truncated: boolean }> {
     const listing = new Listing(limits);
-    const end = await this.#run(list(await this.#findKind()), {
+    const end = await this.#run(list(await this.findKind()), {
       walk: path.components,
       arguments: [String(limits.maxDepth)],
       timeoutMs,
@@ -96,7 +96,7 @@ export class FileCommands {
   }
 
   /** Asked once; a failure is not remembered. */
-  #findKind(): Promise<FindKind> {
+  findKind(): Promise<FindKind> {
     this.#find ??= this.#probeFind().catch((error: unknown) => {
       this.#find = undefined;
       throw error;

@@ -20,6 +20,7 @@ import { createRunnerTarget } from "./bootstrap-target.js";
 import { COMMAND_MS, FileCommands } from "./file-commands.js";
 import { entryOfFound } from "./listing.js";
 import type { Inside } from "./run-inside.js";
+import { GuestTree } from "./sync/guest-tree.js";
 import { collect, pieces, receiveFile, sendFile } from "./transfer.js";
 import { WritesUnderWay } from "./writes-under-way.js";
 
@@ -166,6 +167,11 @@ export class RunnerWorkspace implements WorkspaceFiles {
 
   bootstrapTarget(): BootstrapTarget {
     return createRunnerTarget(this.#inside, this.#atMost(COMMAND_MS));
+  }
+
+  /** Everything inside at once, for copying it. `denyWrite` does not apply: protected files get there this way. */
+  get tree(): GuestTree {
+    return new GuestTree(this.#inside, this.#commands, this.#writes);
   }
 
   /** The wire is the instance's; there is nothing of our own to close. */

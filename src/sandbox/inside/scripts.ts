@@ -89,3 +89,51 @@ while [ $# -gt 1 ]; do
   ln -s -f -n -- "$1" "$2" || exit ${Exit.failed}
   shift 2
 done`;
+
+/** Arguments: the workspace, then paths beneath it. Prints a record for each that is there. */
+export const statAll = (find: FindKind): string => `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+exec find "$@" -maxdepth 0 ${print(find)} 2>/dev/null`;
+
+/** Arguments: the workspace, then links beneath it. Prints each path and where it points to, both with a NUL. */
+export const READ_LINKS = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+for link do
+  [ ! -L "$link" ] || { printf '%s\\0' "$link"; readlink -n "$link"; printf '\\0'; }
+done`;
+
+/** Arguments: the workspace, then files beneath it. Prints each path and its SHA-256, both with a NUL. */
+export const HASH_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+command -v sha256sum >/dev/null || exit 0
+for file do
+  if [ -f "$file" ] && [ ! -L "$file" ] && sum=$(sha256sum < "$file"); then
+    printf '%s\\0%s\\0' "$file" "\${sum%% *}"
+  fi
+done`;
+
+/** Arguments: the workspace, then paths beneath it, children first. What cannot go stays. */
+export const REMOVE_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+for path do
+  if [ -L "$path" ] || [ ! -d "$path" ]; then rm -f "$path"; else rmdir "$path"; fi 2>/dev/null
+done
+true`;
+
+/** Arguments: the workspace, then pairs of a mode and a path. A link has no mode, and is not followed. */
+export const CHMOD_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+while [ $# -gt 1 ]; do
+  [ -L "$2" ] || chmod "$1" "$2" 2>/dev/null
+  shift 2
+done
+true`;
+
+/** Arguments: the workspace, then pairs of a time and a path. */
+export const TOUCH_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+while [ $# -gt 1 ]; do
+  [ -L "$2" ] || touch -c -d "$1" "$2" 2>/dev/null || touch -c -d "\${1%.*}" "$2" 2>/dev/null
+  shift 2
+done
+true`;

@@ -1,0 +1,121 @@
+import type { ErrorCode } from "../../../errors.js";
+
+/** A file, directory or symbolic link of either side. */
+export interface Node {
+  readonly path: string;
+  readonly type: "file" | "directory" | "symlink";
+  /** Permission bits, without set-user-id and its relatives. */
+  readonly mode: number;
+  readonly size: number;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  readonly ino: bigint;
+  /** Where a link points to, one character for each byte. */
+  readonly target?: string;
+}
+
+/** What could not be copied, and why. The path is a program's own words. */
+export interface SyncProblem {
+  readonly path: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** One side as it was looked at. */
+export interface Tree {
+  readonly nodes: ReadonlyMap<string, Node>;
+  /** What is there and can never be copied: special files, and names that are not UTF-8. */
+  readonly skipped: readonly SyncProblem[];
+  /** True when there is more than was seen: nothing may be concluded from what is missing. */
+  readonly truncated: boolean;
+}
+
+export type Side = "host" | "guest";
+
+/** Both sides of what was the same when it was last looked at, by path. */
+export type Base = Map<string, Readonly<Record<Side, Node>>>;
+
+/** What has to happen on the target so that it becomes what the source is. */
+export interface Plan {
+  /** What needs nothing: the source's and the target's. */
+  readonly same: readonly (readonly [Node, Node])[];
+  /** Children before their parents. */
+  readonly remove: readonly Node[];
+  /** Parents before their children; what stands there now, if it stays until it is replaced. */
+  readonly copy: readonly { readonly from: Node; readonly to: Node | undefined }[];
+}
+
+/** A double holds a time of today to a quarter of a microsecond. */
+const TIME_SLACK_NS = 2_000n;
+
+/** True when size and times say that both are the same. */
+export function looksSame(a: Node, b: Node): boolean {
+  if (a.type !== b.type) return false;
+  if (a.type === "symlink") return a.target === b.target;
+  if (a.mode !== b.mode) return false;
+  return a.type === "directory" || (a.size === b.size && sameTime(a.mtimeNs, b.mtimeNs));
+}
+
+/** True when nobody has touched it since: a program can set the time of modification, but not the other one. */
+export function isUntouched(now: Node, then: Node): boolean {
+  if (!looksSame(now, then)) return false;
+  return now.type !== "file" || (now.ino === then.ino && now.ctimeNs === then.ctimeNs);
+}
+
+/** Systems without fractions of seconds have zeros there. */
+function sameTime(a: bigint, b: bigint): boolean {
+  if (a % 1_000_000_000n === 0n || b % 1_000_000_000n === 0n)
+    return a / 1_000_000_000n === b / 1_000_000_000n;
+  const difference = a - b;
+  return difference < TIME_SLACK_NS && difference > -TIME_SLACK_NS;
+}
+
+export interface PlanOptions {
+  readonly from: Side;
+  /** Undefined: the sides have never been the same, so that the target becomes what the source is. */
+  readonly base: Base | undefined;
+  /** Paths that are nobody's matter now. */
+  readonly isExcluded: (path: string) => boolean;
+}
+
+/**
+ * Compares the sides. Where both were the same before, only what the source has changed since is carried over, and what
+ * the target has changed by itself stays; where both changed the same path, the source wins.
+ */
+export function planSync(source: Tree, target: Tree, { from, base, isExcluded }: PlanOptions): Plan {
+  const to = from === "host" ? "guest" : "host";
+  const same: [Node, Node][] = [];
+  const remove: Node[] = [];
+  const copy: { from: Node; to: Node | undefined }[] = [];
+  for (const path of new Set([...source.nodes.keys(), ...target.nodes.keys()])) {
+    if (isExcluded(path)) continue;
+    const here = source.nodes.get(path);
+    const there = target.nodes.get(path);
+    const known = base?.get(path);
+    const isTouched =
+      known === undefined
+        ? base === undefined || here !== undefined
+        : here === undefined || !isUntouched(here, known[from]);
+    if (here !== undefined && there !== undefined) {
+      const isKnown = known !== undefined && !isTouched && isUntouched(there, known[to]);
+      if (isKnown || (known === undefined && looksSame(here, there))) {
+        same.push([here, there]);
+        continue;
+      }
+    }
+    if (!isTouched) continue;
+    if (here === undefined) {
+      if (there !== undefined && !source.truncated) remove.push(there);
+      continue;
+    }
+    const isInTheWay = there !== undefined && there.type !== here.type;
+    if (isInTheWay) remove.push(there);
+    copy.push({ from: here, to: isInTheWay ? undefined : there });
+  }
+  const byPath = (a: Node, b: Node) => (a.path < b.path ? -1 : 1);
+  return {
+    same,
+    remove: remove.sort((a, b) => byPath(b, a)),
+    copy: copy.sort((a, b) => byPath(a.from, b.from)),
+  };
+}
