@@ -4,8 +4,10 @@
 set -eu
 case " $* " in *" tools "*) tools=true ;; *) tools=false ;; esac
 
-# Node's own image has its user at 1000.
-! id node >/dev/null 2>&1 || userdel -r node 2>/dev/null
+# Node's own image has its user at 1000; an image of ours has been through here before.
+for user in node agent; do
+  ! id "$user" >/dev/null 2>&1 || userdel "$user"
+done
 groupadd -g 1000 agent
 useradd -u 1000 -g 1000 -d /workspace -M -s /bin/bash agent
 mkdir -p /workspace/code /workspace/data /workspace/output /opt/skerry
@@ -39,7 +41,7 @@ rm -rf /usr/share/man/* /usr/share/info/* /usr/share/lintian /usr/share/locale/*
 
 # What was left by the making, and what would name the machine that made it.
 find /var/log /var/cache /tmp /var/tmp /run /var/backups -xdev -mindepth 1 ! -type d -delete
-rm -rf /tmp/* /var/tmp/* /var/lib/apt/lists/* /var/lib/dpkg/*-old /etc/*- /var/lib/systemd /root/.[a-z]*
+rm -rf /home/* /tmp/* /var/tmp/* /var/lib/apt/lists/* /var/lib/dpkg/*-old /etc/*- /var/lib/systemd /root/.[a-z]*
 rm -f /etc/machine-id /var/lib/dbus/machine-id /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99skerry
 cat >/etc/apt/sources.list <<'TEXT'
 deb http://deb.debian.org/debian bookworm main

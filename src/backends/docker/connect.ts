@@ -34,14 +34,19 @@ export function findDocker({ host, env = process.env }: ConnectOptions = {}): Do
     return { host: address, local: address.startsWith("unix://") };
   }
   const own = env.XDG_RUNTIME_DIR;
-  const sockets = [
+  const path = chooseSocket([
     USUAL_SOCKET,
     ...(own === undefined ? [] : [join(own, "docker.sock")]),
     "/run/podman/podman.sock",
     ...(own === undefined ? [] : [join(own, "podman/podman.sock")]),
-  ].filter(isSocket);
-  const path = sockets.find(isWritable) ?? sockets[0] ?? USUAL_SOCKET;
+  ]);
   return { host: `unix://${path}`, local: true };
+}
+
+/** The first socket that we may use, else the first that is there, else the first. */
+export function chooseSocket(paths: readonly string[]): string {
+  const sockets = paths.filter(isSocket);
+  return sockets.find(isWritable) ?? sockets[0] ?? paths[0]!;
 }
 
 /** A client of the daemon that `findDocker` finds. Sends nothing yet. */

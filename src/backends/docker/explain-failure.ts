@@ -45,6 +45,12 @@ export function explainDockerFailure(error: unknown): SandboxError {
     const detail = code === "ESSH" && said !== "" ? `${message}: ${said}` : message;
     return new SandboxError("BACKEND_UNAVAILABLE", detail, { hint, cause: error });
   }
+  if (code !== undefined && /CERT|TLS|SSL|EPROTO/.test(code)) {
+    return new SandboxError("BACKEND_UNAVAILABLE", `the Docker daemon cannot be trusted: ${said}`, {
+      hint: "DOCKER_CERT_PATH must hold the daemon's ca.pem and a certificate that it accepts.",
+      cause: error,
+    });
+  }
   const image = /no such image: ([^\s]+)|(?:manifest|pull access denied) for ([^\s,]+)/i.exec(said);
   if (image !== null) return missingImage((image[1] ?? image[2])!, error);
   const runtime = /(?:unknown or invalid runtime name|unknown runtime specified):? ?([\w.-]*)/i.exec(said);

@@ -20,21 +20,40 @@ export function createSshAgent({ hostname, port, username }: SshTarget): Agent {
     ...["--", hostname, "docker", "system", "dial-stdio"],
   ];
   return Object.assign(new Agent(), {
-    createConnection(_: unknown, done: (error: Error | null, connection?: Duplex) => void): void {
-      const ssh = spawn("ssh", command, { stdio: ["pipe", "pipe", "pipe"] });
-      let complaint = "";
-      ssh.stderr.on("data", (chunk: Buffer) => {
-        complaint = (complaint + chunk.toString()).slice(-500);
-      });
-      const connection = Duplex.from({ readable: ssh.stdout, writable: ssh.stdin });
-      connection.once("close", () => ssh.kill());
-      ssh.once("error", (error) => connection.destroy(error));
-      ssh.once("exit", (status) => {
-        if (status !== 0 && status !== null) {
-          connection.destroy(Object.assign(new Error(complaint.trim()), { code: "ESSH" }));
-        }
-      });
-      done(null, connection);
+    createConnection: (_: unknown, done: (error: Error | null, connection?: Duplex) => void) =>
+      void done(null, startSsh(command)),
+  });
+}
+
+/** One run of ssh as a connection. */
+function startSsh(command: readonly string[]): Duplex {
+  const ssh = spawn("ssh", command, { stdio: ["pipe", "pipe", "pipe"] });
+  const connection = new Duplex({
+    read: () => void ssh.stdout.resume(),
+    // Why it cannot be written is told by how ssh ends.
+    write: (chunk, _, done) => void ssh.stdin.write(chunk, () => done()),
+    final: (done) => void ssh.stdin.end(() => done()),
+    destroy: (error, done) => {
+      ssh.kill();
+      done(error);
     },
   });
+  let complaint = "";
+  ssh.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaint = (complaint + text).slice(-500);
+  });
+  ssh.stdin.on("error", () => undefined);
+  ssh.stdout.on("data", (chunk) => {
+    if (!connection.push(chunk)) ssh.stdout.pause();
+  });
+  ssh.once("error", (error) => connection.destroy(failure(error.message)));
+  ssh.once("close", (status) => {
+    if (status === 0) connection.push(null);
+    else connection.destroy(failure(complaint.trim()));
+  });
+  return connection;
+}
+
+function failure(message: string): Error {
+  return Object.assign(new Error(message), { code: "ESSH" });
 }
