@@ -10,6 +10,7 @@ import { defineFiles, defineSessions } from "./define-files.js";
 import { defineImage } from "./define-image.js";
 import { defineNetwork } from "./define-network.js";
 import { definePolicy, defineRisk } from "./define-policy.js";
+import { definePool } from "./define-pool.js";
 import { stdout } from "./output.js";
 import { reportError } from "./report-error.js";
 
@@ -48,6 +49,7 @@ export function createProgram(): Command {
   defineFiles(program);
   defineSessions(program);
   defineNetwork(program);
+  definePool(program);
   definePolicy(program);
   defineRisk(program);
   defineAudit(program);

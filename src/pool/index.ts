@@ -1,4 +1,5 @@
 export { Pool } from "./pool.js";
+export type { PoolHome } from "./pool-door.js";
 export type { PoolItem, PoolSource } from "./pool-item.js";
 export type {
   AcquireRequest,
@@ -9,5 +10,5 @@ export type {
   PoolStatus,
   ReleaseOptions,
 } from "./pool-lease.js";
-export { type PoolHome, PoolManager } from "./pool-manager.js";
+export { PoolManager } from "./pool-manager.js";
 export type { PoolOptions } from "./pool-options.js";

@@ -1,22 +1,16 @@
 import { SandboxError } from "../errors.js";
+import type { Door } from "../sandbox/user-socket.js";
 import { Pool } from "./pool.js";
+import { openPoolDoor, type PoolHome } from "./pool-door.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { type PoolOptions, type PoolSettings, resolveSettings } from "./pool-options.js";
-
-/** Where a bound pool can be found by other processes of this user, such as `skerry pool status`. */
-export interface PoolHome {
-  readonly stateDir: string;
-  /** The backend's name as far as it is known by then. */
-  backend(): string;
-}
 
 /** Keeps sandboxes ready for one `SandboxManager`, which binds it. */
 export class PoolManager {
   readonly options: PoolOptions;
   readonly #settings: PoolSettings;
   #pool: Pool<PoolItem> | undefined;
-  #home: PoolHome | undefined;
   #stopped = false;
 
   constructor(options: PoolOptions = {}) {
@@ -31,9 +25,15 @@ export class PoolManager {
         hint: "Make one PoolManager for each SandboxManager.",
       });
     }
-    const pool = new Pool(source, this.#settings);
+    let door: Promise<Door | undefined> | undefined;
+    const pool: Pool<Item> = new Pool(source, this.#settings, {
+      began: () => {
+        // One that nobody can look at still does its work.
+        if (home !== undefined) door = openPoolDoor(home, () => pool.status()).catch(() => undefined);
+      },
+      over: async () => (await door)?.close(),
+    });
     this.#pool = pool as unknown as Pool<PoolItem>;
-    this.#home = home;
     return pool;
   }
 

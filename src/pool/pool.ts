@@ -11,6 +11,11 @@ import { tookTooLong, withinTime } from "./time-limit.js";
 /** Items for nobody in particular that may be on their way at the same time. */
 const MAX_IN_BACKGROUND = 4;
 
+export interface PoolWatcher {
+  began?(): void;
+  over?(): Promise<void>;
+}
+
 /**
  * Keeps items ready, hands each to one session at a time, and never has more than its maximum. Every change of a slot or
  * of the queue ends in `#advance`, which decides what happens next; nothing else hands out, makes or evicts.
@@ -18,6 +23,7 @@ const MAX_IN_BACKGROUND = 4;
 export class Pool<Item extends PoolItem> {
   readonly #source: PoolSource<Item>;
   readonly #settings: PoolSettings;
+  readonly #watcher: PoolWatcher;
   readonly #slots = new Set<Slot<Item>>();
   /** Who waits, in the order in which they came. */
   readonly #queue = new Set<Claim<Item>>();
@@ -33,17 +39,28 @@ export class Pool<Item extends PoolItem> {
   #emptied: Deferred<void> | undefined;
   #alarm: NodeJS.Timeout | undefined;
 
-  constructor(source: PoolSource<Item>, settings: Partial<PoolSettings> = {}) {
+  constructor(
+    source: PoolSource<Item>,
+    settings: Partial<PoolSettings> = {},
+    /** Told once each: when the pool begins, and when it is over. */
+    watcher: PoolWatcher = {},
+  ) {
     this.#source = source;
+    this.#watcher = watcher;
     this.#settings = resolveSettings(settings);
   }
 
   /** Begins to make items in the background. */
   start(): void {
     if (this.#isStopping) throw stopped();
+    this.#begin();
+    this.#advance();
+  }
+
+  #begin(): void {
     if (this.#isStarted) return;
     this.#isStarted = true;
-    this.#advance();
+    this.#watcher.began?.();
   }
 
   /** An item: the session's own, a prepared one, or one made to order. Waits in line, up to the deadline. */
@@ -52,7 +69,7 @@ export class Pool<Item extends PoolItem> {
     checkMs("timeoutMs", timeoutMs);
     if (this.#isStopping) throw stopped();
     if (signal?.aborted) throw cancelled(signal.reason);
-    this.#isStarted = true;
+    this.#begin();
     const known = sessionId === undefined ? undefined : this.#sessions.get(sessionId);
     if (known?.slot?.state === "busy") return this.#lease(known, known.slot, true);
     const claim = known ?? new Claim(request, ++this.#moment);
@@ -100,7 +117,7 @@ export class Pool<Item extends PoolItem> {
    * Rejects when something could not be destroyed in time.
    */
   stop({ drainTimeoutMs = this.#settings.drainTimeoutMs } = {}): Promise<void> {
-    this.#stopped ??= this.#drain(drainTimeoutMs);
+    this.#stopped ??= this.#drain(drainTimeoutMs).finally(() => this.#watcher.over?.());
     return this.#stopped;
   }
 
