@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { SandboxError } from "../../errors.js";
-import { visible } from "../../visible.js";
+import { visible, visibleLines } from "../../visible.js";
 import { explainDockerFailure } from "./explain-failure.js";
 
 /** What the daemon tells while it pulls, builds or imports. Made harmless for a terminal. */
@@ -14,6 +14,10 @@ export interface DaemonEvent {
 
 /** A line of the daemon that is longer is no event. */
 const LONGEST = 1 << 20;
+
+/** A build's standard error is red. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
+const COLOURS = /\x1b\[\d*m/g;
 
 /** Reads a stream of events to its end. Throws the first failure that is in it. */
 export async function* daemonEvents(
@@ -36,7 +40,7 @@ function parseEvent(line: string): DaemonEvent {
   if (typeof event.error === "string") throw failureOf(event.error);
   const texts = ["status", "id", "progress", "stream"].flatMap((key) => {
     const value = event[key];
-    return typeof value === "string" ? [[key, value.split("\n").map(visible).join("\n")]] : [];
+    return typeof value === "string" ? [[key, visibleLines(value.replace(COLOURS, ""))]] : [];
   });
   return Object.fromEntries(texts) as DaemonEvent;
 }

@@ -10,6 +10,8 @@ import { type BuildOrder, IMAGE_DIRECTORY } from "./images-order.js";
 const SILENCE_MS = 60_000;
 /** The daemon removes a cancelled build's container in its own time, and until then it keeps the image. */
 const CLEAN_UP_MS = 20_000;
+/** Instructions that take a while. */
+const WORK = ["FROM", "RUN", "COPY"];
 const PROXIES = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /** Makes sure that the daemon has the base image of the Dockerfile; pulls it if not. */
@@ -60,7 +62,7 @@ export async function buildFromRegistry(order: BuildOrder): Promise<void> {
     for await (const { stream: text = "" } of daemonEvents(stream, signal)) {
       for (const line of text.split("\n").filter((each) => each.trim() !== "")) {
         const step = /^Step (\d+\/\d+) : (\w+)/.exec(line);
-        if (step !== null) onStep(`step ${step[1]}: ${step[2]}`);
+        if (step !== null && WORK.includes(step[2]!)) onStep(`step ${step[1]}: ${step[2]}`);
         else onDetail(line);
         said.push(line);
         if (said.length > 5) said.shift();
