@@ -1,8 +1,13 @@
-import type { Instance } from "../backends/backend.js";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Instance, Limits, Probe } from "../backends/backend.js";
+import { DEFAULT_LIMITS } from "../config/index.js";
 import { SandboxError } from "../errors.js";
 import { RunnerWorkspace } from "../sandbox/inside/runner-workspace.js";
+import { SessionSync } from "../sandbox/session-sync.js";
 import { AgentWorkspace, type WorkspaceFiles, type WorkspaceOptions } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
+import type { StoredSession } from "./session-store.js";
 
 /** The host's way to a sandbox's files: its directory where the backend shares one, else the guest. */
 export function openWorkspace(
@@ -32,4 +37,34 @@ export function openWorkspace(
       cause: error,
     });
   }
+}
+
+/** A session's files on this host as a backend that shares no directory would copy them; throws where they are elsewhere. */
+export function assertFilesReachable({ path, key }: StoredSession, { capabilities }: Probe): void {
+  if (capabilities.sharedWorkspace || !existsSync(join(path, "workspace.img"))) return;
+  throw new SandboxError(
+    "UNSUPPORTED",
+    `The files of session ${JSON.stringify(key)} are in a disk image, which this backend cannot copy from`,
+    {
+      hint: "Use the session with the backend that made it (bubblewrap), or copy its files to another one: skerry files get, skerry files put.",
+    },
+  );
+}
+
+/** What keeps a session's directory on this host and the sandbox's files the same; undefined: they are the same. */
+export function openSessionSync(
+  workspace: WorkspaceFiles,
+  place: { readonly session: StoredSession },
+  { denyWrite, limits }: { readonly denyWrite: readonly string[]; readonly limits: Limits },
+): SessionSync | undefined {
+  if (!(workspace instanceof RunnerWorkspace)) return undefined;
+  const { path, owner } = place.session;
+  const host = AgentWorkspace.open(join(path, "workspace"), { ...(owner !== undefined && { owner }) });
+  const { workspaceMb = DEFAULT_LIMITS.workspaceMb, workspaceInodes = DEFAULT_LIMITS.workspaceInodes } =
+    limits;
+  return new SessionSync(host, workspace, {
+    limits: { maxBytes: Math.ceil(workspaceMb * 1024 * 1024), maxEntries: workspaceInodes },
+    denyWrite,
+    isKept: () => !place.session.ephemeral,
+  });
 }

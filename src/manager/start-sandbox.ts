@@ -8,7 +8,7 @@ import type { AccessWatcher } from "../workspace/access-watcher.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
-import { openWorkspace } from "./open-workspace.js";
+import { assertFilesReachable, openSessionSync, openWorkspace } from "./open-workspace.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "./session-store.js";
 import type { WaysOut } from "./ways-out.js";
 
@@ -84,6 +84,7 @@ export class SandboxStarter {
     const session = await order.openSession();
     let instance: Instance | undefined;
     try {
+      assertFilesReachable(session, probe);
       instance = await backend.create(this.#spec(session, limits, order));
       const place = { session, languages: [], keepsWarm: true };
       const sandbox = await this.#furnish(instance, place, chosen, order);
@@ -156,13 +157,15 @@ export class SandboxStarter {
     instance: Instance,
     place: Place,
     chosen: ChosenBackend,
-    { onStopped, hasInputs }: Pick<StartOrder, "onStopped" | "hasInputs">,
+    { onStopped, hasInputs, limits }: Pick<StartOrder, "onStopped" | "hasInputs" | "limits">,
   ): Promise<Sandbox> {
     const { session } = place;
+    const { denyWrite } = this.#config.filesystem;
     const workspace = openWorkspace(instance, chosen, {
-      denyWrite: this.#config.filesystem.denyWrite,
+      denyWrite,
       ...(session.owner !== undefined && { owner: session.owner }),
     });
+    const sync = openSessionSync(workspace, place, { denyWrite, limits });
     const { hostWorkspace } = instance;
     const isWorthWatching = hasInputs || !session.ephemeral || this.#config.workspace.source !== undefined;
     const reads =
@@ -184,6 +187,7 @@ export class SandboxStarter {
       type,
       sessionId: sessionIdOf(session.key),
       workspace,
+      ...(sync !== undefined && { sync }),
       ...(reads !== undefined && { reads }),
       network: waysOut.networkFor(traveller, chosen.probe.capabilities),
       settings: {
@@ -198,7 +202,8 @@ export class SandboxStarter {
       },
     });
     if (waysOut.opensAtStart) await sandbox.network.open();
-    if (!session.ready) await this.#bootstrap(workspace);
+    if (!session.ready) await this.#bootstrap(sync?.hostFiles ?? workspace);
+    if (session.ready || this.#config.workspace.source !== undefined) await sync?.start(!session.ready);
     this.#store.markReady(session);
     return sandbox;
   }

@@ -6,11 +6,13 @@ import { ChangeLog, type ChangesSeen, type FileChange } from "./change-log.js";
 import { checkExecOptions, type ExecOptions, type RunCodeOptions } from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
+import type { SyncReport } from "./inside/sync-workspace.js";
 import { findLanguage, type Language, languageUnavailable } from "./languages.js";
 import { type NetworkInit, type NetworkUse, SandboxNetwork } from "./network.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { createResult, type ExecutionResult } from "./result.js";
 import { type CommandOutcome, runCommand } from "./run-command.js";
+import type { SessionSync } from "./session-sync.js";
 import {
   openTerminal,
   seatedOptions,
@@ -42,6 +44,8 @@ export interface SandboxInit {
   /** Closed with the sandbox. */
   readonly workspace: WorkspaceFiles;
   readonly settings: SandboxSettings;
+  /** Copies the files to this host, where it shares no directory with the sandbox. */
+  readonly sync?: SessionSync;
   /** Left out: results do not say what was read. */
   readonly reads?: ReadLog;
   /** Left out: there is no way out, and no port can be opened. */
@@ -67,6 +71,7 @@ export class Sandbox {
   readonly #changes: ChangeLog;
   readonly #warm: WarmInterpreters;
   readonly #workspace: WorkspaceFiles;
+  readonly #sync: SessionSync | undefined;
   readonly #reads: ReadLog | undefined;
   /** The host may have read files itself since the log was last asked. */
   #hostMayHaveRead = true;
@@ -88,6 +93,7 @@ export class Sandbox {
     this.#instance = init.instance;
     this.#settings = init.settings;
     this.#workspace = init.workspace;
+    this.#sync = init.sync;
     this.#reads = init.reads;
     this.#onStopped = init.onStopped;
     this.#changes = new ChangeLog(init.workspace);
@@ -97,12 +103,19 @@ export class Sandbox {
         this.#hostMayHaveRead = true;
         this.touch();
       },
-      changed: () => this.#changes.invalidate(),
+      changed: () => {
+        this.#changes.invalidate();
+        this.#sync?.touched();
+      },
     });
     this.network = new SandboxNetwork(init.instance.runner, init.network);
     this.#warm = new WarmInterpreters(init.instance, init.settings.warm, () => this.#environment());
     // Whatever ends the guest ends the sandbox.
-    void init.instance.runner.closed.then(() => this.#stopInBackground());
+    void init.instance.runner.closed.then(() => {
+      this.#sync?.lost();
+      this.#stopInBackground();
+    });
+    this.#sync?.leaveOut(() => this.#changes.programs);
   }
 
   get sessionId(): string {
@@ -135,6 +148,27 @@ export class Sandbox {
   /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
   tellFileChanges(listener: (changes: readonly FileChange[]) => Promise<void>): void {
     this.#onFileChanges = listener;
+  }
+
+  /**
+   * Copies what has changed inside to this host now, where the sandbox shares no directory with it; otherwise it happens
+   * after each execution, in the background, and at the stop. Undefined: the files are here, or go with the sandbox.
+   */
+  async syncToHost(): Promise<SyncReport | undefined> {
+    this.#assertRunning();
+    return this.#sync?.isKept ? this.#sync.toHost() : undefined;
+  }
+
+  /** The other way: what has changed in the session's directory on this host is copied into the sandbox. */
+  async syncFromHost(): Promise<SyncReport | undefined> {
+    this.#assertRunning();
+    if (!this.#sync?.isKept) return undefined;
+    this.#changes.invalidate();
+    try {
+      return await this.#sync.toContainer();
+    } finally {
+      this.#changes.invalidate();
+    }
   }
 
   /** Says whose it is from now on: one that was started ahead was nobody's. */
@@ -220,10 +254,13 @@ export class Sandbox {
     this.#assertRunning();
     const cwd = this.#directory(options.cwd);
     const before = this.#changes.begin();
+    const saving = this.#sync?.begin();
     const used = this.network.measure();
     this.#active++;
+    let hasChanged = true;
     const ended = () => {
       used();
+      saving?.(hasChanged);
       this.#active--;
       this.#changes.abandon(before);
       this.touch();
@@ -233,6 +270,7 @@ export class Sandbox {
       const env = { ...this.#environment(), ...options.env };
       const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, async (outcome) => {
         const changes = await this.#changes.end(before);
+        hasChanged = changes.truncated || changes.changes.length > 0;
         await this.#tellChanges(changes);
         return this.#result(outcome, changes, used());
       });
@@ -303,11 +341,14 @@ export class Sandbox {
   }
 
   async #stop(): Promise<void> {
-    await this.#leave();
     try {
-      await this.#instance.destroy();
+      await this.#leave();
     } finally {
-      await this.#onStopped?.();
+      try {
+        await this.#instance.destroy();
+      } finally {
+        await this.#onStopped?.();
+      }
     }
   }
 
@@ -315,9 +356,13 @@ export class Sandbox {
   async #leave(): Promise<void> {
     this.#warm.close();
     await this.network.close();
-    // First: the last one to let go of a mounted workspace waits for it to be unmounted.
-    this.#workspace.close();
-    await this.#reads?.close();
+    try {
+      await this.#sync?.finish();
+    } finally {
+      // First: the last one to let go of a mounted workspace waits for it to be unmounted.
+      this.#workspace.close();
+      await this.#reads?.close();
+    }
   }
 
   async #runProgram(
@@ -357,6 +402,8 @@ export class Sandbox {
     checkExecOptions(options);
     const stream = options.stream ?? false;
     const before = this.#changes.begin();
+    const saving = this.#sync?.begin();
+    let hasChanged = true;
     this.#active++;
     let used: (() => NetworkUse | undefined) | undefined;
     try {
@@ -379,11 +426,13 @@ export class Sandbox {
       );
       const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
       const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
+      hasChanged = changes.truncated || changes.changes.length > 0;
       await this.#tellChanges(changes);
       const touched = { ...changes, read, readTruncated: reads?.truncated };
       return this.#result(outcome, touched, used(), options.timeoutMs);
     } finally {
       used?.();
+      saving?.(hasChanged);
       this.#active--;
       this.#changes.abandon(before);
       this.touch();

@@ -1,9 +1,13 @@
-import type { BackendFactory, Instance, Probe } from "../backends/backend.js";
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { BackendFactory, CreateSpec, Instance, Probe, SessionDirectory } from "../backends/backend.js";
 import { getBackend } from "../backends/registry.js";
+import { removeTree } from "../workspace/index.js";
 
 /**
- * A backend as it would be without a directory of this host: everything about files goes through the guest. For
- * tests of that way where a backend that has no other is not at hand.
+ * A backend as it would be on another machine: its sandboxes have a directory of their own instead of the session's,
+ * and everything about files goes through the guest. For tests of that way where a backend that has no other is not at
+ * hand.
  */
 export function withoutSharedWorkspace(name: string): BackendFactory {
   return (context) => {
@@ -15,7 +19,13 @@ export function withoutSharedWorkspace(name: string): BackendFactory {
         return { ...probe, capabilities: { ...probe.capabilities, sharedWorkspace: false } };
       },
       async create(spec) {
-        return hideWorkspace(await (await inner).create(spec));
+        const { directory, remove } = elsewhere(spec);
+        try {
+          return hideWorkspace(await (await inner).create({ ...spec, directory }), remove);
+        } catch (error) {
+          await remove();
+          throw error;
+        }
       },
       async reap() {
         return (await inner).reap();
@@ -24,11 +34,29 @@ export function withoutSharedWorkspace(name: string): BackendFactory {
   };
 }
 
-/** The same instance, whatever else it has. */
-function hideWorkspace(instance: Instance): Instance {
+/** Beside the session's files, so that it goes with the session when a process is killed. */
+function elsewhere({ id, directory: { path, owner } }: CreateSpec): {
+  readonly directory: SessionDirectory;
+  readonly remove: () => Promise<void>;
+} {
+  const name = `remote-${id}`;
+  const workspace = join(path, name, "workspace");
+  mkdirSync(workspace, { recursive: true });
+  chmodSync(join(path, name), 0o711);
+  chmodSync(workspace, 0o700);
+  if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+  return {
+    directory: { path: join(path, name), ...(owner !== undefined && { owner }) },
+    remove: async () => void (await removeTree(path, name)),
+  };
+}
+
+/** The same instance, whatever else it has; its directory goes with it. */
+function hideWorkspace(instance: Instance, remove: () => Promise<void>): Instance {
   return new Proxy(instance, {
     get(target, key) {
       if (key === "hostWorkspace") return undefined;
+      if (key === "destroy") return () => target.destroy().then(remove);
       const value: unknown = Reflect.get(target, key, target);
       return typeof value === "function" ? value.bind(target) : value;
     },
