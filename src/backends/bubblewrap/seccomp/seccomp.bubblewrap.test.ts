@@ -14,25 +14,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type Attempt,
+  ENOSYS,
+  EPERM,
+  each,
+  MARK,
+  MARK_MISSING,
+  MARKED_PROFILE,
+  OPEN_TO_ANYONE,
+  PRIVILEGED,
+  readOutcomes,
+  unnamedCalls,
+  writeAttempts,
+} from "../../../../test/setup/seccomp-attempts.js";
 import { compileSeccomp } from "./compile.js";
 import { PROFILE } from "./profile.js";
 import type { SeccompProfile } from "./profile-format.js";
-import { type SeccompArch, SYSCALL_NUMBERS } from "./syscall-numbers.js";
+import type { SeccompArch } from "./syscall-numbers.js";
 
 const NOBODY = 65534;
-const EPERM = 1;
-const ENOSYS = 38;
-// Errors the kernel never gives: whoever sees one knows that the filter refused, not a missing privilege.
-const MARK = 3999;
-const MARK_MISSING = 3998;
-const MARKED_PROFILE: SeccompProfile = {
-  ...PROFILE,
-  defaultErrnoRet: MARK,
-  syscalls: PROFILE.syscalls.map((rule) =>
-    rule.errnoRet === ENOSYS ? { ...rule, errnoRet: MARK_MISSING } : rule,
-  ),
-};
-
 const arch = process.arch as SeccompArch;
 const root = mkdtempSync(join(tmpdir(), "skerry-seccomp-"));
 const workspace = join(root, "workspace");
@@ -95,74 +96,12 @@ const unavailable = prepare();
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A call to try: its name and arguments. */
-type Attempt = readonly [label: string, name: string, ...args: (number | bigint)[]];
-
 /** Makes the calls and says what became of each: "ok", "errno 1", "signal 31". */
 function probe(attempts: readonly Attempt[], profile: SeccompProfile | undefined): Record<string, string> {
-  const lines = attempts.map(([label, name, ...args]) => {
-    const number = SYSCALL_NUMBERS[name]?.[arch] ?? name;
-    return [label, number, ...Array.from({ length: 6 }, (_, i) => args[i] ?? 0)].join(" ");
-  });
-  const run = sandboxed(["./probe"], profile, `${lines.join("\n")}\n`);
+  const run = sandboxed(["./probe"], profile, writeAttempts(attempts, arch));
   expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
-  return Object.fromEntries(
-    run.stdout
-      .trim()
-      .split("\n")
-      .map((line) => line.split(/ (.*)/).slice(0, 2)),
-  );
+  return readOutcomes(run.stdout);
 }
-
-function each(attempts: readonly Attempt[], outcome: string): Record<string, string> {
-  return Object.fromEntries(attempts.map(([label]) => [label, outcome]));
-}
-
-const HIGH = 1n << 32n;
-const CLONE_NEWUSER = 0x10000000;
-
-/** Attacks an unprivileged process could otherwise carry out or at least start: without the filter, not EPERM. */
-const OPEN_TO_ANYONE: readonly Attempt[] = [
-  ["unshare-user", "unshare", CLONE_NEWUSER],
-  ["clone-user", "clone", CLONE_NEWUSER | 17],
-  ["clone-parent", "clone", 0x8000 | 17],
-  ["clone-user-high-bits", "clone", BigInt(CLONE_NEWUSER | 17) | HIGH],
-  ["ptrace-traceme", "ptrace", 0],
-  ["process_vm_readv", "process_vm_readv", 1],
-  ["process_vm_writev", "process_vm_writev", 1],
-  ["pidfd_getfd", "pidfd_getfd", -1],
-  ["process_madvise", "process_madvise", -1],
-  ["setns", "setns", -1],
-  ["keyctl", "keyctl", 0, -3],
-  ["add_key", "add_key"],
-  ["request_key", "request_key"],
-  ["name_to_handle_at", "name_to_handle_at", -100],
-  ["personality-no-randomize", "personality", 0x40000],
-  ["personality-high-bits", "personality", HIGH | 0x40000n],
-  ["ioctl-TIOCSTI", "ioctl", 0, 0x5412],
-  ["ioctl-TIOCSTI-high-bits", "ioctl", 0, HIGH | 0x5412n],
-  ["ioctl-TIOCLINUX", "ioctl", 0, 0x541c],
-  ["ioctl-TIOCSETD-all-high-bits", "ioctl", 0, 0xffffffff00005423n],
-  ["socket-netlink", "socket", 16, 3, 0],
-  ["socket-netlink-high-bits", "socket", HIGH | 16n, 3, 0],
-  ["socket-netlink-datagram", "socket", 16, 2, 0],
-  ["socket-alg", "socket", 38, 5, 0],
-  ["socket-vsock", "socket", 40, 1, 0],
-  ["socket-vsock-high-bits", "socket", HIGH | 40n, 1, 0],
-  ["socket-mptcp", "socket", 2, 1, 262],
-  ["socketpair-inet", "socketpair", 2, 1, 0],
-];
-
-/** Attacks that need privileges as well: only the mark shows that the filter is what stops them. */
-const PRIVILEGED: readonly Attempt[] = [
-  ["socket-packet", "socket", 17, 3, 0],
-  ["socket-raw", "socket", 2, 3, 1],
-  ["socket-raw-high-bits", "socket", 2, HIGH | 3n, 1],
-  ["socket-raw6", "socket", 10, 3, 58],
-  ["mknodat-device", "mknodat", -100, 0, 0x2000],
-  ["mknodat-device-high-bits", "mknodat", -100, 0, HIGH | 0x6000n],
-  ["clone-all", "clone", 0x7e020011],
-];
 
 describe.skipIf(unavailable !== undefined)("the filter, loaded by bubblewrap", { timeout: 60_000 }, () => {
   beforeAll(() => {
@@ -190,10 +129,7 @@ describe.skipIf(unavailable !== undefined)("the filter, loaded by bubblewrap", {
   });
 
   it("refuses every call that the profile does not name", () => {
-    const named = new Set(PROFILE.syscalls.flatMap((rule) => rule.names));
-    const attempts = Object.entries(SYSCALL_NUMBERS).flatMap(([name, row]): Attempt[] =>
-      row[arch] === undefined || named.has(name) ? [] : [[name, name]],
-    );
+    const attempts = unnamedCalls(arch);
     expect(attempts.length).toBeGreaterThan(60);
     expect(probe(attempts, MARKED_PROFILE)).toEqual(each(attempts, `errno ${MARK}`));
   });
