@@ -128,6 +128,10 @@ export {
   Sandbox,
   SandboxFiles,
   SandboxNetwork,
+  type SyncProblem,
+  type SyncReport,
+  syncContainerToWorkspace,
+  syncWorkspaceToContainer,
   type Terminal,
   type TerminalOptions,
 } from "./sandbox/index.js";

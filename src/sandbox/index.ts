@@ -1,9 +1,11 @@
 export type { FileChange } from "./change-log.js";
 export { Execution, type ExecutionEvent } from "./execution.js";
 export { SandboxFiles } from "./files.js";
+export type { SyncProblem, SyncReport } from "./inside/sync-workspace.js";
 export { findLanguage, LANGUAGES, type Language, languageForFile, languageNames } from "./languages.js";
 export { type NetworkUse, SandboxNetwork } from "./network.js";
 export type { OpenPort, OpenPortOptions } from "./open-port.js";
 export { type ExecutionResult, exitStatusOf, REASONS, type Reason } from "./result.js";
 export { type ExecOptions, type RunCodeOptions, Sandbox } from "./sandbox.js";
+export { syncContainerToWorkspace, syncWorkspaceToContainer } from "./sync-sandbox.js";
 export type { Terminal, TerminalOptions } from "./terminal.js";

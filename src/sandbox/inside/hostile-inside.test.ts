@@ -82,7 +82,7 @@ describe("a sandbox whose programs were replaced", () => {
     const changes = new ChangeLog(await open({ find: "#!/bin/sh\nexit 3\n" }));
     const before = changes.begin();
     expect(await before.snapshot).toBe(undefined);
-    expect(await changes.end(before)).toEqual({ written: [], deleted: [], truncated: true });
+    expect(await changes.end(before)).toEqual({ changes: [], truncated: true });
   });
 
   it("is believed about the end of a line only, not about names in a message", async () => {
