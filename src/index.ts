@@ -99,6 +99,13 @@ export {
   type RuleReference,
 } from "./policy/index.js";
 export {
+  type PoolInstance,
+  type PoolLease,
+  PoolManager,
+  type PoolOptions,
+  type PoolStatus,
+} from "./pool/index.js";
+export {
   assess,
   type Finding,
   getRequiredSandbox,

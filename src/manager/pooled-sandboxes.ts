@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Limits } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import type { Pool, PoolLease, PoolManager } from "../pool/index.js";
+import { findLanguage } from "../sandbox/languages.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits, sameLimits } from "./limits.js";
@@ -32,18 +34,26 @@ export interface TakeOrder extends StartOrder {
   readonly isLeased: boolean;
 }
 
+/** Longer than a small program takes in a sandbox that was ready. */
+const GIVE_WAY_MS = 10;
+
 /** The manager's sandboxes where it has a pool: prepared ones for whoever they fit, the others made to order. */
 export class PooledSandboxes {
   readonly #options: PooledSandboxesOptions;
   readonly #pool: Pool<PooledSandbox>;
   readonly #items = new WeakMap<Sandbox, PooledSandbox>();
+  readonly #languages: readonly string[];
   #backendName = "";
+  /** How many wait for one. */
+  #wait = 0;
+  #handedOutAt = Number.NEGATIVE_INFINITY;
   /** False: programs inside see the directory by its own name, so that no session can take it over. */
   #canBeAdopted = true;
 
   constructor(options: PooledSandboxesOptions) {
     this.#options = options;
     const { manager, stateDir } = options;
+    this.#languages = (manager.options.preload ?? []).map((each) => findLanguage(each).name);
     this.#pool = manager.bind(
       { create: (signal) => this.#prepare(signal) },
       { stateDir, backend: () => this.#backendName },
@@ -64,11 +74,13 @@ export class PooledSandboxes {
       ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
     };
     while (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
-      const lease = await this.#pool.acquire(whose);
+      const lease = await this.#waiting(this.#pool.acquire(whose));
+      this.#handedOutAt = performance.now();
       const sandbox = await this.#handOut(lease, order);
       if (sandbox !== undefined) return sandbox;
     }
-    const lease = await this.#pool.acquire({ ...whose, create: (made) => this.#make(chosen, order, made) });
+    const create = (abandoned: AbortSignal) => this.#make(chosen, order, abandoned);
+    const lease = await this.#waiting(this.#pool.acquire({ ...whose, create }));
     const { item } = lease;
     // One that has ended meanwhile is nobody's any more.
     if (item.tenant === undefined) await lease.release({ reusable: false });
@@ -149,8 +161,29 @@ export class PooledSandboxes {
     return item;
   }
 
+  async #waiting<T>(acquired: Promise<T>): Promise<T> {
+    this.#wait++;
+    try {
+      return await acquired;
+    } finally {
+      this.#wait--;
+    }
+  }
+
+  /** What starts takes time from what runs: whoever has just got a sandbox goes first, unless somebody waits for one. */
+  async #giveWay(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      // A hit is over in a moment; who waits longer than that waits for us.
+      await sleep(1, undefined, { signal });
+      const remainingMs = this.#handedOutAt + GIVE_WAY_MS - performance.now();
+      if (this.#wait > 0 || remainingMs <= 0) return;
+      await sleep(remainingMs, undefined, { signal });
+    }
+  }
+
   async #prepare(signal: AbortSignal): Promise<PooledSandbox> {
     this.#options.onPreparing();
+    await this.#giveWay(signal);
     const chosen = await this.#options.backend();
     this.#backendName = chosen.backend.name;
     const item = new PooledSandbox(`pool-${randomBytes(6).toString("hex")}`);
@@ -171,14 +204,14 @@ export class PooledSandboxes {
     signal: AbortSignal,
     used?: Parameters<SandboxStarter["prepare"]>[2],
   ): Promise<void> {
-    const { starter, manager, limits } = this.#options;
+    const { starter, limits } = this.#options;
     const { sandbox, place } = await starter.prepare(
       chosen,
       {
         key: item.id,
         limits,
         signal,
-        languages: manager.options.preload ?? [],
+        languages: this.#languages,
         onStopped: (stopped) => item.stopped(stopped),
       },
       used,

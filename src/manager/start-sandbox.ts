@@ -228,7 +228,8 @@ export class SandboxStarter {
         sandbox.prewarm(language).catch((error: unknown) => {
           if (!sandbox.isRunning || this.#warnedOf.has(language)) return;
           this.#warnedOf.add(language);
-          process.emitWarning(`No interpreter can be started ahead for ${language}: ${String(error)}`);
+          const { message } = toSandboxError(error);
+          process.emitWarning(`No interpreter can be started ahead for ${language}: ${message}`);
         }),
       ),
     );
