@@ -44,18 +44,18 @@ export interface GuestRuntime {
   readonly guest: string;
 }
 
-/** Where the package's own build of the guest is. */
-export function findPrebuilt(): {
+/** Where the package's own build of the guest is, for this machine or another architecture. */
+export function findPrebuilt(architecture: string = process.arch): {
   readonly guest: string;
   readonly memoryKeeper: string;
   readonly runners: string;
   readonly version: string;
 } {
   const prebuilt = join(PACKAGE_ROOT, "prebuilt");
-  const binaries = join(prebuilt, `linux-${process.arch}`);
+  const binaries = join(prebuilt, `linux-${architecture}`);
   const guest = join(binaries, "skerry-guest");
   if (!existsSync(guest)) {
-    throw new SandboxError("BACKEND_UNAVAILABLE", `The guest is not built for linux-${process.arch}`, {
+    throw new SandboxError("BACKEND_UNAVAILABLE", `The guest is not built for linux-${architecture}`, {
       hint: "In a clone, run guest/build.sh (needs gcc). Packages carry it for x64 and arm64.",
     });
   }

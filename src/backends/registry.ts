@@ -5,6 +5,8 @@ import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.j
 const BUILT_IN: Readonly<Record<string, () => Promise<BackendFactory>>> = {
   bubblewrap: async () => (await import("./bubblewrap/index.js")).createBubblewrapBackend,
   srt: async () => (await import("./srt/index.js")).createSrtBackend,
+  docker: async () => (await import("./docker/index.js")).createDockerBackend,
+  gvisor: async () => (await import("./docker/index.js")).createGvisorBackend,
   subprocess: async () => (await import("./subprocess/index.js")).createSubprocessBackend,
 };
 

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BackendFactory, Capabilities, Limits } from "../backends/backend.js";
 import { getBackend, listBackends, registerBackend } from "../backends/registry.js";
-import { DEFAULT_CONFIG } from "../config/index.js";
+import { type Config, DEFAULT_CONFIG } from "../config/index.js";
+import { backendOptions } from "../manager/choose-backend.js";
 import { SandboxManager } from "../manager/index.js";
 import type { Sandbox } from "../sandbox/index.js";
 import { behaviourCases } from "./behaviour-cases.js";
@@ -22,6 +23,8 @@ export interface ConformanceOptions {
    * built-in backends need none.
    */
   readonly module?: string;
+  /** What the backend is configured with, from `parseConfig`. Left out: the defaults. */
+  readonly config?: Config;
 }
 
 /** One promise of the interface. Works with any test runner: `it(test.title, test.run)`. */
@@ -38,6 +41,7 @@ export interface CaseContext {
   readonly capabilities: Capabilities;
   readonly stateDir: string;
   readonly module: string | undefined;
+  readonly config: Config;
   /** A sandbox of its own, stopped when the case ends. */
   createSandbox(limits?: Limits): Promise<Sandbox>;
   readonly manager: SandboxManager;
@@ -65,7 +69,7 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
   }
   const backend = await getBackend(options.name, {
     stateDir: join(tmpdir(), "skerry-probe"),
-    options: DEFAULT_CONFIG.sandbox.backends[options.name],
+    options: backendOptions(options.name, (options.config ?? DEFAULT_CONFIG).sandbox),
   });
   const { available, capabilities, problems } = await backend.probe();
   return CASES.map((each) => ({
@@ -80,7 +84,8 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
 async function runCase(each: Case, options: ConformanceOptions, capabilities: Capabilities): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), "skerry-conformance-"));
   await chmod(stateDir, 0o711);
-  const manager = new SandboxManager({ backend: options.name, stateDir, handleSignals: false });
+  const config = options.config ?? DEFAULT_CONFIG;
+  const manager = new SandboxManager({ config, backend: options.name, stateDir, handleSignals: false });
   let count = 0;
   try {
     await each.run({
@@ -88,6 +93,7 @@ async function runCase(each: Case, options: ConformanceOptions, capabilities: Ca
       capabilities,
       stateDir,
       module: options.module,
+      config,
       manager,
       createSandbox: (limits) =>
         manager.getSandbox(`case-${++count}`, { ephemeral: true, ...(limits !== undefined && { limits }) }),

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { parseConfig } from "../config/index.js";
 import { SandboxManager } from "../manager/index.js";
 import type { Case } from "./conformance.js";
 
@@ -182,7 +181,7 @@ export const fileCases: readonly Case[] = [
   },
   {
     title: "starts a new session with the files of the configured source",
-    async run({ backend, stateDir }) {
+    async run({ backend, stateDir, config: { sandbox } }) {
       const source = join(stateDir, "source");
       mkdirSync(join(source, "init/empty"), { recursive: true });
       mkdirSync(join(source, "skills/one"), { recursive: true });
@@ -191,7 +190,7 @@ export const fileCases: readonly Case[] = [
       writeFileSync(join(source, "init/.env"), "KEY=1");
       symlinkSync("run.sh", join(source, "init/link"));
       writeFileSync(join(source, "skills/one/SKILL.md"), "# one\n");
-      const config = await parseConfig({ sandbox: { workspace: { source } } });
+      const config = { sandbox: { ...sandbox, workspace: { ...sandbox.workspace, source } } };
       const manager = new SandboxManager({ backend, stateDir, config, handleSignals: false });
       try {
         const sandbox = await manager.getSandbox("filled");

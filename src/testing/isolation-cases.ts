@@ -44,8 +44,10 @@ export const isolationCases: readonly Case[] = [
       const sandbox = await createSandbox();
       const code =
         "import os, socket\nfound = []\n" +
-        `for p in (${JSON.stringify(secret)}, '/etc/shadow', '/root', '/home', '/proc/1/root/etc/shadow', '/var/run/docker.sock', '/sys/kernel'):\n` +
+        `for p in (${JSON.stringify(secret)}, '/etc/shadow', '/root', '/proc/1/root/etc/shadow', '/var/run/docker.sock', '/sys/kernel'):\n` +
         "  if os.path.exists(p) and os.access(p, os.R_OK): found.append(p)\n" +
+        // A container has the directory of its image.
+        "if os.path.exists('/home'): found += os.listdir('/home')\n" +
         `if os.path.exists('/proc/${process.pid}') and b'node' in open('/proc/${process.pid}/cmdline', 'rb').read(): found.append('host process')\n` +
         "s = socket.socket(); s.settimeout(1)\ntry: s.connect(('10.255.255.1', 80)); found.append('network')\n" +
         "except OSError as e: assert e.errno == 101, e\nprint(found, os.getuid() != 0)";

@@ -41,7 +41,7 @@ export const lifecycleCases: readonly Case[] = [
   {
     title: "takes everything inside along when the host process is killed, and is reaped afterwards",
     needs: ({ diesWithHost }) => diesWithHost,
-    async run({ backend, stateDir, module, manager }) {
+    async run({ backend, stateDir, module, manager, config }) {
       const marker = uniqueSeconds();
       const library = import.meta.resolve("skerry");
       const script =
@@ -49,7 +49,7 @@ export const lifecycleCases: readonly Case[] = [
         (module === undefined
           ? ""
           : `registerBackend(${JSON.stringify(backend)}, (await import(${JSON.stringify(module)})).default);\n`) +
-        `const manager = new SandboxManager({ backend: ${JSON.stringify(backend)}, stateDir: ${JSON.stringify(stateDir)} });\n` +
+        `const manager = new SandboxManager({ config: ${JSON.stringify(config)}, backend: ${JSON.stringify(backend)}, stateDir: ${JSON.stringify(stateDir)} });\n` +
         `const sandbox = await manager.getSandbox("doomed", { ephemeral: true });\n` +
         `sandbox.exec(["sh", "-c", "(setsid sleep ${marker} &); sleep ${marker}"]).catch(() => undefined);\n`;
       const host = spawn(process.execPath, ["--input-type=module", "-e", script], {

@@ -31,7 +31,7 @@ const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
 /** Finds where this process may make groups; undefined when nowhere. Changes nothing. */
 export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
   const mounts = readMounts(proc);
-  const own = readOwnGroups(proc);
+  const own = readGroups(proc, "self");
   const directories = new Map<Controller, string>();
   for (const controller of CONTROLLERS) {
     const mount = mounts.find((each) => each.type === "cgroup" && each.options.includes(controller));
@@ -86,7 +86,8 @@ interface Mount {
   readonly options: readonly string[];
 }
 
-function readMounts(proc: string): Mount[] {
+/** What is mounted where, for this process. */
+export function readMounts(proc: string): Mount[] {
   return readText(join(proc, "self/mounts"))
     .split("\n")
     .map((line) => line.split(" "))
@@ -94,9 +95,10 @@ function readMounts(proc: string): Mount[] {
     .map(([, path, type, options]) => ({ path: path!, type: type!, options: options!.split(",") }));
 }
 
-function readOwnGroups(proc: string): Map<string, string> {
+/** Which group a process is in, by controller; version 2's is named "". */
+export function readGroups(proc: string, pid: string): Map<string, string> {
   const groups = new Map<string, string>();
-  for (const line of readText(join(proc, "self/cgroup")).split("\n")) {
+  for (const line of readText(join(proc, pid, "cgroup")).split("\n")) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (path === undefined) continue;
     for (const controller of controllers!.split(",")) groups.set(controller, path);

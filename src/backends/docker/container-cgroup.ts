@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ResourceUsage } from "../backend.js";
+import { type Controller, readGroups, readMounts } from "../bubblewrap/cgroup.js";
+import { readCgroupUsage } from "../bubblewrap/cgroup-usage.js";
+
+const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
+
+/** The groups that a local daemon made for a container, read from outside it. */
+export class ContainerCgroup {
+  readonly #version: 1 | 2;
+  readonly #directories: ReadonlyMap<Controller, string>;
+
+  private constructor(version: 1 | 2, directories: ReadonlyMap<Controller, string>) {
+    this.#version = version;
+    this.#directories = directories;
+  }
+
+  /** Undefined where that process is not the container's, as seen from here: then the daemon is elsewhere. */
+  static find(containerId: string, pid: number, proc = "/proc"): ContainerCgroup | undefined {
+    if (pid <= 0) return undefined;
+    const groups = readGroups(proc, String(pid));
+    const mounts = readMounts(proc);
+    const directories = new Map<Controller, string>();
+    for (const controller of CONTROLLERS) {
+      const group = groups.get(controller);
+      const mount = mounts.find((each) => each.type === "cgroup" && each.options.includes(controller));
+      if (mount !== undefined && group?.includes(containerId)) {
+        directories.set(controller, join(mount.path, group));
+      }
+    }
+    if (directories.has("memory")) return new ContainerCgroup(1, directories);
+    const unified = mounts.find((each) => each.type === "cgroup2");
+    const group = groups.get("");
+    if (unified === undefined || !group?.includes(containerId)) return undefined;
+    const directory = join(unified.path, group);
+    return new ContainerCgroup(2, new Map(CONTROLLERS.map((controller) => [controller, directory])));
+  }
+
+  /** How many processes the kernel killed here for want of memory; undefined when the group is gone. */
+  memoryKills(): number | undefined {
+    const file = this.#version === 1 ? "memory.oom_control" : "memory.events";
+    const count = /^oom_kill (\d+)$/m.exec(read(join(this.#directories.get("memory")!, file)))?.[1];
+    return count === undefined ? undefined : Number(count);
+  }
+
+  usage(): Promise<Pick<ResourceUsage, "cpuTimeMs" | "memoryBytes" | "pids"> | undefined> {
+    return readCgroupUsage(this.#version, this.#directories);
+  }
+
+  /** True when no process is left in it. */
+  get isEmpty(): boolean {
+    return read(join(this.#directories.get("memory")!, "cgroup.procs")).trim() === "";
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,196 @@
+import type { ContainerCreateOptions, MountSettings } from "dockerode";
+import type { CreateSpec, Limits } from "../backend.js";
+import type { DaemonFacts } from "./daemon.js";
+import { containerName, LABEL, makerLabels, sessionLabel } from "./labels.js";
+import { seccompOption } from "./seccomp-option.js";
+
+export const GUEST_WORKSPACE = "/workspace";
+export const GUEST_RUNTIME = "/opt/skerry";
+const SHM_MB = 64;
+const MB = 1024 * 1024;
+const DEFAULT_TMP_MB = 256;
+const DEFAULT_WORKSPACE_MB = 1024;
+const MESSAGE_QUEUE_BYTES = 819_200;
+
+/** What the kernel would tell about the host, and what nobody inside needs. */
+const MASKED_PATHS = [
+  "/sys",
+  ...[
+    "acpi",
+    "asound",
+    "bus",
+    "cmdline",
+    "fs",
+    "irq",
+    "kallsyms",
+    "kcore",
+    "keys",
+    "latency_stats",
+    "modules",
+  ],
+  ...["sched_debug", "scsi", "sys", "sysrq-trigger", "timer_list", "timer_stats"],
+].map((name) => (name.startsWith("/") ? name : `/proc/${name}`));
+
+/** What one container is made from, besides the sandbox's own order. */
+export interface ContainerPlan {
+  readonly spec: CreateSpec;
+  readonly stateDir: string;
+  readonly facts: DaemonFacts;
+  readonly runtime: string | undefined;
+  readonly networkMode: string;
+  readonly image: string;
+  /** Directories for which the image wants volumes of its own, which nothing would limit. */
+  readonly imageVolumes: readonly string[];
+  readonly user: { readonly uid: number; readonly gid: number };
+  readonly guest: GuestMount;
+  /** A directory of this host; undefined: memory of the container's own. */
+  readonly workspace: string | undefined;
+  /** Files of ours over the daemon's and the image's, by their path inside. */
+  readonly files: Readonly<Record<string, string>>;
+  /** For a container beside the sandbox's first one: what it is for. */
+  readonly part?: string;
+}
+
+/** Where the guest comes from: a directory that the daemon sees, or a volume of the daemon's. */
+export type GuestMount =
+  | { readonly kind: "directory"; readonly path: string; readonly program: string }
+  | { readonly kind: "volume"; readonly name: string; readonly program: string };
+
+/** The request that makes a container: every wall that Docker has, whatever the image says. */
+export function containerOptions(plan: ContainerPlan): ContainerCreateOptions {
+  const { spec, facts } = plan;
+  return {
+    name: containerName(spec.id, spec.sessionKey, plan.part),
+    Image: plan.image,
+    Entrypoint: [`${GUEST_RUNTIME}/${plan.guest.program}`],
+    Cmd: [],
+    Env: [],
+    User: `${plan.user.uid}:${plan.user.gid}`,
+    WorkingDir: GUEST_WORKSPACE,
+    Hostname: "skerry",
+    Domainname: "",
+    Tty: false,
+    // Once: the daemon closes it when we are gone, and with its input the guest ends.
+    ...{ OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true },
+    ...(plan.networkMode === "none" && { NetworkDisabled: true }),
+    Healthcheck: { Test: ["NONE"] },
+    Labels: {
+      ...makerLabels(plan.stateDir, spec.id),
+      [LABEL.sandbox]: spec.id,
+      [LABEL.session]: sessionLabel(spec.sessionKey),
+    },
+    HostConfig: {
+      ...(plan.runtime !== undefined && { Runtime: plan.runtime }),
+      NetworkMode: plan.networkMode,
+      // The host's name servers are its own business.
+      Dns: ["127.0.0.1"],
+      ReadonlyRootfs: true,
+      Privileged: false,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges", seccompOption()],
+      ...limitOptions(spec.limits, facts),
+      OomScoreAdj: 500,
+      IpcMode: "private",
+      ShmSize: bytes(Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
+      CgroupParent: facts.cgroupDriver === "systemd" ? "skerry.slice" : "/skerry",
+      MaskedPaths: MASKED_PATHS,
+      ReadonlyPaths: [],
+      Mounts: mounts(plan),
+      Tmpfs: memoryDirectories(plan),
+      // Standard output is the wire: the daemon must not keep it.
+      LogConfig: { Type: "none", Config: {} },
+      Init: false,
+      AutoRemove: false,
+      RestartPolicy: { Name: "no" },
+    },
+  };
+}
+
+/** Every path inside that is not the image's: nothing else may differ from the image, ever. */
+export function mountedPaths(plan: ContainerPlan): string[] {
+  return [...mounts(plan).map(({ Target }) => Target), ...Object.keys(memoryDirectories(plan))];
+}
+
+function limitOptions(limits: Limits, facts: DaemonFacts) {
+  const memory = limits.memoryMb === undefined ? undefined : bytes(limits.memoryMb);
+  return {
+    ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
+    ...(memory !== undefined && facts.cgroupVersion === 1 && facts.limits.swap && { MemorySwappiness: 0 }),
+    ...(memory !== undefined && facts.limits.socketMemory && { KernelMemoryTCP: Math.round(memory / 4) }),
+    ...(limits.cpus !== undefined && { NanoCpus: Math.round(limits.cpus * 1e9) }),
+    ...(limits.pids !== undefined && { PidsLimit: limits.pids }),
+    Ulimits: [
+      ulimit("core", 0),
+      ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
+      ...(limits.openFiles === undefined ? [] : [ulimit("nofile", limits.openFiles)]),
+      ...(limits.fileSizeMb === undefined ? [] : [ulimit("fsize", bytes(limits.fileSizeMb))]),
+    ],
+  };
+}
+
+function ulimit(Name: string, most: number) {
+  return { Name, Soft: most, Hard: most };
+}
+
+function mounts({ guest, workspace, files }: ContainerPlan): MountSettings[] {
+  const readOnly = (Source: string, Target: string): MountSettings => ({
+    Type: "bind",
+    Source,
+    Target,
+    ReadOnly: true,
+  });
+  return [
+    guest.kind === "directory"
+      ? readOnly(guest.path, GUEST_RUNTIME)
+      : {
+          Type: "volume",
+          Source: guest.name,
+          Target: GUEST_RUNTIME,
+          ReadOnly: true,
+          VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: "", Options: {} } },
+        },
+    ...Object.entries(files).map(([inside, path]) => readOnly(path, inside)),
+    ...(workspace === undefined
+      ? []
+      : [
+          {
+            Type: "bind" as const,
+            Source: workspace,
+            Target: GUEST_WORKSPACE,
+            BindOptions: { Propagation: "rprivate" as const },
+          },
+        ]),
+  ];
+}
+
+/** Memory counts as the container's. Programs may be run from it, as from any directory of theirs. */
+function memoryDirectories({ spec, user, workspace, imageVolumes }: ContainerPlan): Record<string, string> {
+  const { tmpMb = DEFAULT_TMP_MB, workspaceInodes } = spec.limits;
+  const common = "rw,exec,nosuid,nodev";
+  const own = `mode=700,uid=${user.uid},gid=${user.gid}`;
+  const inodes = workspaceInodes === undefined ? "" : `,nr_inodes=${workspaceInodes}`;
+  const taken = [GUEST_RUNTIME, GUEST_WORKSPACE, "/tmp", "/dev/shm"];
+  return {
+    "/tmp": `${common},mode=1777,size=${bytes(tmpMb)}`,
+    ...(workspace === undefined && {
+      [GUEST_WORKSPACE]: `${common},${own},size=${bytes(workspaceMb(spec))}${inodes}`,
+    }),
+    ...Object.fromEntries(
+      imageVolumes
+        .filter((path) => !taken.includes(path))
+        .map((path) => [path, `${common},${own},size=${bytes(Math.min(SHM_MB, tmpMb))}`]),
+    ),
+  };
+}
+
+/** Memory that files take is not there for programs: half of it, unless a size was asked for. */
+function workspaceMb({ limits, requestedLimits }: CreateSpec): number {
+  const size = limits.workspaceMb ?? DEFAULT_WORKSPACE_MB;
+  if (requestedLimits.workspaceMb !== undefined || limits.memoryMb === undefined) return size;
+  return Math.min(size, limits.memoryMb / 2);
+}
+
+/** In whole pages: what is left over would be rounded up. */
+function bytes(megabytes: number): number {
+  return Math.max(4096, Math.floor((megabytes * MB) / 4096) * 4096);
+}

@@ -1,0 +1,282 @@
+import type { Duplex } from "node:stream";
+import type Docker from "dockerode";
+import { SandboxError } from "../../errors.js";
+import type { GuestConnection } from "../../wire/index.js";
+import type { ResourceUsage } from "../backend.js";
+import { greetGuest } from "../start-guest.js";
+import { ask } from "./ask.js";
+import { type AttachedStreams, openStreams } from "./attach.js";
+import { explainDockerFailure } from "./connect.js";
+import { ContainerCgroup } from "./container-cgroup.js";
+import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
+import { statsUsage } from "./stats-usage.js";
+
+/** gVisor and a busy daemon take seconds, a cold disk more. */
+const START_TIMEOUT_MS = 30_000;
+const CALL_TIMEOUT_MS = 20_000;
+const KILL_TIMEOUT_MS = 5000;
+const STATS_TIMEOUT_MS = 3000;
+const NOT_FOUND = 404;
+const CONFLICT = 409;
+
+/** One container with the guest as its first process, connected. */
+export class Container {
+  readonly plan: ContainerPlan;
+  readonly id: string;
+  readonly #container: Docker.Container;
+  #run: Run;
+  #isRemoved = false;
+
+  private constructor(plan: ContainerPlan, container: Docker.Container, run: Run) {
+    this.plan = plan;
+    this.id = container.id;
+    this.#container = container;
+    this.#run = run;
+  }
+
+  /** Makes it and starts it; leaves nothing behind when it throws. */
+  static async start(docker: Docker, plan: ContainerPlan): Promise<Container> {
+    plan.spec.signal?.throwIfAborted();
+    const container = await ask(CALL_TIMEOUT_MS, docker.createContainer(containerOptions(plan)));
+    try {
+      return new Container(plan, container, await startRun(container, plan, plan.spec.signal));
+    } catch (error) {
+      await removeContainer(container).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  get connection(): GuestConnection {
+    return this.#run.connection;
+  }
+
+  /** Ends every process of it, and makes sure of that. What is left is as the image, or this throws. */
+  async reset(): Promise<void> {
+    const cgroup = await this.#run.cgroup;
+    this.#run.connection.close();
+    await killContainer(this.#container);
+    const { State } = await ask(CALL_TIMEOUT_MS, this.#container.inspect());
+    if (State.Running || State.Pid !== 0 || cgroup?.isEmpty === false) throw unclean("processes are left");
+    const changes = ((await ask(CALL_TIMEOUT_MS, this.#container.changes())) ?? []) as Change[];
+    const strange = findStrangeChange(changes, mountedPaths(this.plan));
+    if (strange !== undefined) throw unclean(`${strange} was changed`);
+  }
+
+  /** Starts it again after a reset, under another name. */
+  async startAgain(plan: ContainerPlan): Promise<Container> {
+    const { name } = containerOptions(plan);
+    await ask(CALL_TIMEOUT_MS, this.#container.rename({ name }));
+    return new Container(plan, this.#container, await startRun(this.#container, plan, plan.spec.signal));
+  }
+
+  async memoryKills(): Promise<number | undefined> {
+    const count = (await this.#run.cgroup)?.memoryKills();
+    if (count !== undefined) {
+      this.#run.memoryKills = count;
+      return count;
+    }
+    return this.#killsByDaemon();
+  }
+
+  /** The daemon says only whether there ever was one: the first is told, and one that ended it all. */
+  async #killsByDaemon(): Promise<number | undefined> {
+    const run = this.#run;
+    if (this.#isRemoved || run.final !== undefined) return run.final ?? run.memoryKills;
+    try {
+      const { State } = await ask(STATS_TIMEOUT_MS, this.#container.inspect());
+      const known = run.memoryKills ?? 0;
+      if (State.Running) return Math.max(known, State.OOMKilled ? 1 : 0);
+      run.final = State.OOMKilled ? known + 1 : known;
+      return run.final;
+    } catch {
+      return run.memoryKills;
+    }
+  }
+
+  /** Never throws. */
+  async usage(): Promise<ResourceUsage | undefined> {
+    try {
+      const cgroup = await this.#run.cgroup;
+      const found = await (cgroup === undefined ? this.#usageByDaemon() : cgroup.usage());
+      if (found === undefined) return undefined;
+      const { memoryMb, pids, cpus } = this.plan.spec.limits;
+      this.#run.cpuTimeMs = Math.max(this.#run.cpuTimeMs, found.cpuTimeMs);
+      return {
+        ...found,
+        cpuTimeMs: this.#run.cpuTimeMs,
+        ...(memoryMb !== undefined && { memoryLimitBytes: Math.round(memoryMb * 1024 * 1024) }),
+        ...(pids !== undefined && { pidsLimit: pids }),
+        ...(cpus !== undefined && { cpus }),
+      };
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #usageByDaemon(): Promise<Pick<ResourceUsage, "cpuTimeMs" | "memoryBytes" | "pids"> | undefined> {
+    if (this.#isRemoved) return undefined;
+    const stats = this.#container.stats({ stream: false, "one-shot": true });
+    return statsUsage(await ask(STATS_TIMEOUT_MS, stats));
+  }
+
+  /** Ends and removes it. A daemon that is gone cannot: then the processes are ended here, if they are here. */
+  async remove(): Promise<void> {
+    await this.memoryKills();
+    this.#isRemoved = true;
+    this.#run.connection.close();
+    try {
+      await removeContainer(this.#container);
+    } catch (error) {
+      if (!(await this.#run.kill())) throw error;
+    }
+  }
+}
+
+/** From one start to its end. */
+interface Run {
+  readonly connection: GuestConnection;
+  /** Undefined: the container is not on this machine, or not in our sight. */
+  readonly cgroup: Promise<ContainerCgroup | undefined>;
+  memoryKills: number | undefined;
+  /** The count after the end. */
+  final?: number;
+  cpuTimeMs: number;
+  /** Ends it without the daemon; false: that is not for us to do. */
+  kill(): Promise<boolean>;
+}
+
+async function startRun(
+  container: Docker.Container,
+  plan: ContainerPlan,
+  signal: AbortSignal | undefined,
+): Promise<Run> {
+  const connection = (await ask(
+    CALL_TIMEOUT_MS,
+    container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true }),
+  )) as Duplex;
+  const streams = openStreams(connection);
+  try {
+    signal?.throwIfAborted();
+    const starting = { is: true };
+    const greeting = greetGuest(streams, {
+      timeoutMs: START_TIMEOUT_MS,
+      signal,
+      failed: whyEnded(container, streams, starting),
+    });
+    greeting.catch(() => undefined);
+    await ask(START_TIMEOUT_MS, container.start());
+    const runner = await greeting;
+    starting.is = false;
+    let pid = 0;
+    const cgroup = plan.facts.isLocal
+      ? container.inspect().then(
+          ({ State }) => {
+            pid = State.Pid;
+            return ContainerCgroup.find(container.id, State.Pid);
+          },
+          () => undefined,
+        )
+      : Promise.resolve(undefined);
+    const kill = async () => {
+      const found = await cgroup;
+      // A pid may have been used again: only one that is still in this container's group is meant.
+      if (found === undefined) return false;
+      if (ContainerCgroup.find(container.id, pid) !== undefined) process.kill(pid, "SIGKILL");
+      return true;
+    };
+    return { connection: runner, cgroup, memoryKills: undefined, cpuTimeMs: 0, kill };
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+/** Why the guest did not get as far as to say hello. */
+async function whyEnded(
+  container: Docker.Container,
+  streams: AttachedStreams,
+  starting: { is: boolean },
+): Promise<SandboxError> {
+  await streams.ended;
+  if (!starting.is) return new Promise(() => undefined);
+  const state = await ask(STATS_TIMEOUT_MS, container.inspect()).then(
+    ({ State }) => State,
+    (error: unknown) => explainDockerFailure(error),
+  );
+  if (state instanceof SandboxError) return state;
+  if (state.OOMKilled) {
+    return new SandboxError("SANDBOX_START_FAILED", "The container ran out of memory while it started", {
+      hint: "limits.memory is too small.",
+    });
+  }
+  const said = streams.complaints() || state.Error || `status ${state.ExitCode}`;
+  return new SandboxError(
+    "SANDBOX_START_FAILED",
+    `The container ended while it started: ${said.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500)}`,
+    { hint: "skerry doctor says what this host lacks." },
+  );
+}
+
+interface Change {
+  readonly Path: string;
+  /** 0: modified, 1: added, 2: deleted. */
+  readonly Kind: number;
+}
+
+/**
+ * The first change that is not the runtime's: it makes the directories and files that mounts need, and nothing else
+ * can write to the container's own layer.
+ */
+export function findStrangeChange(
+  changes: readonly Change[],
+  mounted: readonly string[],
+): string | undefined {
+  // The runtime's own mounts, for which an image may have no directory.
+  const places = [...mounted, "/dev/shm", "/dev/pts", "/dev/mqueue", "/proc", "/sys", "/etc/hosts"];
+  const owned = [...places, "/etc/hostname", "/etc/resolv.conf", "/dev/console"];
+  return changes.find(
+    ({ Path, Kind }) => Kind === 2 || !owned.some((place) => place === Path || place.startsWith(`${Path}/`)),
+  )?.Path;
+}
+
+async function killContainer(container: Docker.Container): Promise<void> {
+  const ended = container.wait();
+  ended.catch(() => undefined);
+  // It may have ended by itself, since its input has.
+  await container.kill().catch(ignore(CONFLICT));
+  await ask(KILL_TIMEOUT_MS, ended);
+}
+
+/** Idempotent: one that is gone is fine, and one that somebody else is removing is waited for. */
+async function removeContainer(container: Docker.Container): Promise<void> {
+  await ask(CALL_TIMEOUT_MS, container.remove({ force: true, v: true }).catch(ignore(NOT_FOUND, CONFLICT)));
+  const until = Date.now() + KILL_TIMEOUT_MS;
+  for (;;) {
+    const answer = await ask(
+      CALL_TIMEOUT_MS,
+      container.inspect().catch((error: unknown) => {
+        if (statusOf(error) !== NOT_FOUND) throw error;
+        return undefined;
+      }),
+    );
+    if (answer === undefined) return;
+    if (Date.now() > until) throw new SandboxError("INTERNAL", "The container cannot be removed");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function ignore(...statuses: number[]): (error: unknown) => void {
+  return (error) => {
+    if (!statuses.includes(statusOf(error) ?? 0)) throw error;
+  };
+}
+
+/** The HTTP status of what the daemon refused. */
+export function statusOf(error: unknown): number | undefined {
+  const status = (error as { statusCode?: unknown } | undefined)?.statusCode;
+  return typeof status === "number" ? status : undefined;
+}
+
+function unclean(why: string): SandboxError {
+  return new SandboxError("INTERNAL", `The container cannot be used again: ${why}`);
+}

@@ -1,0 +1,1 @@
+export { createDockerBackend, createGvisorBackend } from "./backend.js";

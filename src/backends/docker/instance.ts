@@ -1,0 +1,139 @@
+import type { Runner } from "../../wire/index.js";
+import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
+import { BASE_ENV } from "../bubblewrap/backend.js";
+import type { Container } from "./container.js";
+import { GUEST_RUNTIME, GUEST_WORKSPACE } from "./container-options.js";
+import type { SandboxPlace } from "./place.js";
+import { RoutedRunner } from "./routed-runner.js";
+
+export interface DockerInstanceParts {
+  readonly spec: CreateSpec;
+  readonly container: Container;
+  /** Undefined: nothing of it is on this host. */
+  readonly place: SandboxPlace | undefined;
+  readonly hostWorkspace: string | undefined;
+  /** Nothing inside could write to the session's directory. */
+  readonly directoryUntouched: boolean;
+  /** As the image has it. */
+  readonly path: string | undefined;
+  /** The image of a language, where that is not the sandbox's own. */
+  companionImage(language: string): string | undefined;
+  startCompanion(image: string): Promise<Container>;
+}
+
+/** A sandbox in a container, and in one more for each language that has an image of its own. */
+export class DockerInstance implements Instance {
+  readonly id: string;
+  readonly guestWorkspace = GUEST_WORKSPACE;
+  readonly guestRuntime = GUEST_RUNTIME;
+  readonly hostWorkspace: string | undefined;
+  readonly directoryUntouched: boolean;
+  readonly baseEnv: Readonly<Record<string, string>>;
+  readonly parts: DockerInstanceParts;
+  readonly #runner: RoutedRunner;
+  /** By image. */
+  readonly #companions = new Map<string, Promise<Container>>();
+  /** By language. */
+  readonly #prepared = new Map<string, Promise<void>>();
+  #ending: Promise<void> | undefined;
+
+  constructor(parts: DockerInstanceParts) {
+    this.id = parts.spec.id;
+    this.parts = parts;
+    this.hostWorkspace = parts.hostWorkspace;
+    this.directoryUntouched = parts.directoryUntouched;
+    this.baseEnv = { ...BASE_ENV, ...(parts.path !== undefined && { PATH: parts.path }) };
+    this.#runner = new RoutedRunner(parts.container.connection);
+  }
+
+  get runner(): Runner {
+    return this.#runner;
+  }
+
+  prepareLanguage(language: string): Promise<void> {
+    const image = this.parts.companionImage(language);
+    if (image === undefined) return Promise.resolve();
+    let preparing = this.#prepared.get(language);
+    if (preparing === undefined) {
+      preparing = this.#addCompanion(language, image);
+      this.#prepared.set(language, preparing);
+      preparing.catch(() => this.#prepared.delete(language));
+    }
+    return preparing;
+  }
+
+  async #addCompanion(language: string, image: string): Promise<void> {
+    let starting = this.#companions.get(image);
+    if (starting === undefined) {
+      starting = this.parts.startCompanion(image);
+      this.#companions.set(image, starting);
+      starting.catch(() => this.#companions.delete(image));
+    }
+    const companion = await starting;
+    // Stopped in the meantime: whoever stops it waits for this one and removes it.
+    if (this.#ending === undefined) await this.#runner.add(language, companion.connection);
+  }
+
+  async memoryKills(): Promise<number | undefined> {
+    const counts = await Promise.all((await this.#containers()).map((each) => each.memoryKills()));
+    return counts.reduce(
+      (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
+      0,
+    );
+  }
+
+  async usage(): Promise<ResourceUsage | undefined> {
+    const [first, ...others] = await Promise.all((await this.#containers()).map((each) => each.usage()));
+    return others.reduce(
+      (sum, each) => (sum === undefined || each === undefined ? sum : add(sum, each)),
+      first,
+    );
+  }
+
+  destroy(): Promise<void> {
+    this.#ending ??= this.#destroy();
+    return this.#ending;
+  }
+
+  /** Its container is another sandbox's from now on. */
+  giveAway(): void {
+    this.#ending ??= Promise.resolve();
+  }
+
+  async #destroy(): Promise<void> {
+    this.#runner.close();
+    const removals = [this.parts.container.remove(), this.removeCompanions()];
+    // A daemon that is gone, or stuck: what it still has is found by its label later.
+    await Promise.allSettled(removals);
+    await this.parts.place?.remove().catch(() => undefined);
+  }
+
+  async removeCompanions(): Promise<void> {
+    const companions = await Promise.allSettled(this.#companions.values());
+    const running = companions.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    await Promise.all(running.map((each) => each.remove()));
+  }
+
+  async #containers(): Promise<Container[]> {
+    if (this.#companions.size === 0) return [this.parts.container];
+    const companions = await Promise.allSettled(this.#companions.values());
+    const running = companions.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    return [this.parts.container, ...running];
+  }
+}
+
+/** Containers have limits of their own, so of several the sum counts. */
+function add(one: ResourceUsage, other: ResourceUsage): ResourceUsage {
+  const sum = (key: keyof ResourceUsage) => {
+    const [a, b] = [one[key], other[key]];
+    return a === undefined || b === undefined ? {} : { [key]: a + b };
+  };
+  return {
+    cpuTimeMs: one.cpuTimeMs + other.cpuTimeMs,
+    memoryBytes: one.memoryBytes + other.memoryBytes,
+    ...sum("memoryLimitBytes"),
+    ...sum("pids"),
+    ...sum("pidsLimit"),
+    ...sum("cpus"),
+  };
+}

@@ -1,0 +1,109 @@
+import type { DockerConfig } from "../../config/index.js";
+import type { Capabilities, Probe } from "../backend.js";
+import type { HostFacts } from "../bubblewrap/probe.js";
+import type { DaemonFacts } from "./daemon.js";
+
+/** What a backend of containers is built from; gvisor is docker with a runtime of its own. */
+export interface DockerOptions extends DockerConfig {
+  readonly name: "docker" | "gvisor";
+}
+
+type Problem = Probe["problems"][number];
+
+/** How a sandbox's files are reached: in a directory that both see, or through the guest. */
+export function sharesFiles(options: DockerOptions, facts: DaemonFacts, isRoot: boolean): boolean {
+  if (options.shareFiles !== "auto") return options.shareFiles === "always";
+  return isRoot && facts.isLocal && !facts.isRootless && !facts.isDesktop;
+}
+
+/** What holds with this daemon: claims, and nothing that is not enforced. */
+export function capabilitiesOf(
+  options: DockerOptions,
+  facts: DaemonFacts | undefined,
+  host: HostFacts,
+): Capabilities {
+  const shares = facts === undefined ? false : sharesFiles(options, facts, host.isRoot);
+  const limits = facts?.limits;
+  return {
+    isolates: true,
+    isolation: options.name === "gvisor" ? "kernel" : "container",
+    network: options.networkMode === "none" ? "per-host" : "all-or-nothing",
+    memoryLimit: limits?.memory ?? false,
+    cpuLimit: limits?.cpu ?? false,
+    pidsLimit: limits?.pids ?? false,
+    fileSizeLimit: true,
+    openFilesLimit: true,
+    workspaceLimit: !shares || host.canMountImages,
+    terminal: true,
+    sharedWorkspace: shares,
+    diesWithHost: true,
+  };
+}
+
+/** Without this nothing starts. */
+export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[] {
+  const found: Problem[] = [];
+  const { runtime } = options;
+  // Podman does not list what it finds by itself.
+  if (runtime !== undefined && facts.name === "Docker" && !facts.runtimes.includes(runtime)) {
+    found.push({
+      what: `the Docker daemon has no runtime ${runtime}`,
+      remedy:
+        runtime === "runsc" ? "skerry doctor --fix" : "Register it in the daemon's configuration (runtimes).",
+    });
+  }
+  if (options.shareFiles === "always" && facts.isRootless) {
+    found.push({
+      what: "a rootless daemon cannot share directories: its users are not this host's",
+      remedy: "Set backends.docker.shareFiles to auto or never.",
+    });
+  }
+  return found;
+}
+
+/** What is weaker than it could be, and what a user would otherwise only find out. */
+export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+  const found: Problem[] = [];
+  const shares = sharesFiles(options, facts, host.isRoot);
+  const { limits } = facts;
+  const missing = [!limits.memory && "memory", !limits.cpu && "CPU time", !limits.pids && "processes"].filter(
+    (each) => each !== false,
+  );
+  if (missing.length > 0) {
+    found.push({
+      what: `the daemon cannot limit ${missing.join(", ")}`,
+      remedy: facts.isRootless
+        ? "Rootless daemons need cgroup version 2 with delegation (systemd)."
+        : "The kernel's cgroup controllers are not all there.",
+    });
+  }
+  if (limits.memory && !limits.swap) {
+    found.push({
+      what: "swap is not counted: a sandbox may use more than its memory limit where the host swaps",
+      remedy: "Switch swap off, or boot with swapaccount=1.",
+    });
+  }
+  if (!shares) {
+    const why = !facts.isLocal
+      ? "the daemon is on another machine"
+      : facts.isRootless
+        ? "the daemon is rootless"
+        : facts.isDesktop
+          ? "the daemon runs in a machine of its own"
+          : options.shareFiles === "never"
+            ? "shareFiles is never"
+            : "only root can share directories with the daemon";
+    found.push({
+      what: `files go over the wire, and a workspace is kept in the container's memory: ${why}`,
+      remedy: "Nothing needs to be done; a local daemon and root make it quicker.",
+    });
+  } else if (!host.canMountImages) {
+    found.push({
+      what: "the size of a workspace cannot be limited",
+      remedy: host.isRoot
+        ? "Loop devices and e2fsprogs are needed: apt-get install e2fsprogs"
+        : "Run as root, or set backends.docker.shareFiles to never.",
+    });
+  }
+  return found;
+}

@@ -1,0 +1,15 @@
+import { PROFILE } from "../bubblewrap/seccomp/profile.js";
+
+let written: string | undefined;
+
+/** Our seccomp profile as the daemon takes it: in the request, since the daemon may be another machine's. */
+export function seccompOption(): string {
+  written ??= `seccomp=${JSON.stringify({
+    defaultAction: PROFILE.defaultAction,
+    ...(PROFILE.defaultErrnoRet !== undefined && { defaultErrnoRet: PROFILE.defaultErrnoRet }),
+    archMap: PROFILE.archMap,
+    // What a rule is for is said to people; daemons differ in what else they accept.
+    syscalls: PROFILE.syscalls.map(({ comment: _, ...rule }) => rule),
+  })}`;
+  return written;
+}
