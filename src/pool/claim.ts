@@ -1,5 +1,6 @@
-import { SandboxError } from "../errors.js";
+import type { SandboxError } from "../errors.js";
 import { createDeferred, type Deferred } from "../wire/deferred.js";
+import { cancelled } from "./pool-errors.js";
 import type { PoolItem } from "./pool-item.js";
 import type { AcquireRequest, PoolLease } from "./pool-lease.js";
 import type { Slot } from "./slot.js";
@@ -80,8 +81,4 @@ export class Claim<Item extends PoolItem> {
     for (const caller of callers) caller.forget();
     return callers;
   }
-}
-
-export function cancelled(cause: unknown): SandboxError {
-  return new SandboxError("CANCELLED", "The caller no longer waits for a sandbox", { cause });
 }

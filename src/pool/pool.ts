@@ -1,12 +1,14 @@
 import { SandboxError, toSandboxError } from "../errors.js";
 import { createDeferred, type Deferred } from "../wire/deferred.js";
 import { Backoff } from "./backoff.js";
-import { Claim, cancelled } from "./claim.js";
+import { Claim } from "./claim.js";
+import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
-import type { AcquireRequest, PoolFailure, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
+import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
-import { Slot } from "./slot.js";
-import { tookTooLong, withinTime } from "./time-limit.js";
+import { Slot, Slots } from "./slot.js";
+import { Tally } from "./tally.js";
+import { withinTime } from "./time-limit.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */
 const MAX_IN_BACKGROUND = 4;
@@ -24,14 +26,13 @@ export class Pool<Item extends PoolItem> {
   readonly #source: PoolSource<Item>;
   readonly #settings: PoolSettings;
   readonly #watcher: PoolWatcher;
-  readonly #slots = new Set<Slot<Item>>();
+  readonly #slots = new Slots<Item>();
   /** Who waits, in the order in which they came. */
   readonly #queue = new Set<Claim<Item>>();
   readonly #sessions = new Map<string, Claim<Item>>();
   readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
   readonly #backoff = new Backoff();
-  readonly #count = { hits: 0, misses: 0, created: 0, failures: 0, resets: 0, destroyed: 0, timeouts: 0 };
-  #lastFailure: PoolFailure | undefined;
+  readonly #tally = new Tally();
   #moment = 0;
   #isStarted = false;
   #isStopping = false;
@@ -79,7 +80,7 @@ export class Pool<Item extends PoolItem> {
     }
     const lease = claim.wait(
       { signal, timeoutMs },
-      () => this.#exhausted(timeoutMs),
+      () => this.#tooLate(timeoutMs),
       () => this.#left(claim),
     );
     this.#advance();
@@ -105,9 +106,8 @@ export class Pool<Item extends PoolItem> {
       waiting: [...this.#queue].reduce((sum, claim) => sum + claim.waiting, 0),
       minInstances,
       maxInstances,
-      ...this.#count,
+      ...this.#tally.describe(),
       instances: [...this.#slots].map((slot) => slot.describe()),
-      ...(this.#lastFailure !== undefined && { lastFailure: this.#lastFailure }),
       ...(remainingMs > 0 && { nextAttemptAt: new Date(Date.now() + remainingMs) }),
     };
   }
@@ -138,7 +138,7 @@ export class Pool<Item extends PoolItem> {
     clearTimeout(deadline);
     if (this.#slots.size === 0) return;
     throw new SandboxError("INTERNAL", `${this.#slots.size} of the pool's items could not be removed`, {
-      cause: this.#lastFailure,
+      cause: this.#tally.lastFailure,
     });
   }
 
@@ -147,10 +147,10 @@ export class Pool<Item extends PoolItem> {
     if (this.#isStopping || !this.#isStarted) return;
     this.#replaceOld();
     const { maxInstances } = this.#settings;
-    const idle = this.#inState("idle").sort((a, b) => a.readyAt - b.readyAt);
-    const onTheirWay = this.#beingPrepared();
+    const idle = this.#slots.inState("idle").sort((a, b) => a.readyAt - b.readyAt);
+    const onTheirWay = this.#slots.beingPrepared();
     let free = maxInstances - this.#slots.size;
-    let soonFree = this.#inState("leaving").filter((slot) => !slot.isOverdue).length;
+    let soonFree = this.#slots.inState("leaving").filter((slot) => !slot.isOverdue).length;
     for (const claim of [...this.#queue]) {
       if (claim.slot !== undefined) continue;
       if (claim.create === undefined) {
@@ -162,7 +162,7 @@ export class Pool<Item extends PoolItem> {
         if (onTheirWay.shift() !== undefined) continue;
       }
       // Its files may not be settled before the session's last item is gone.
-      const hasToWait = claim.create !== undefined && this.#isStillLeaving(claim.sessionId);
+      const hasToWait = claim.create !== undefined && this.#slots.isStillLeaving(claim.sessionId);
       if (!hasToWait && free > 0) {
         free -= 1;
         this.#make(claim);
@@ -179,7 +179,7 @@ export class Pool<Item extends PoolItem> {
 
   /** Makes as many in the background as are missing, fewer while that fails. */
   #prepare(idle: number, onTheirWay: number, free: number): void {
-    const ready = idle + onTheirWay + this.#inState("resetting").length;
+    const ready = idle + onTheirWay + this.#slots.inState("resetting").length;
     const missing = Math.min(this.#settings.minInstances - ready, free);
     if (missing <= 0 || this.#backoff.remainingMs > 0) return;
     const atOnce = this.#backoff.isFailing ? 1 : MAX_IN_BACKGROUND;
@@ -189,7 +189,7 @@ export class Pool<Item extends PoolItem> {
   /** Wakes when the next idle item is too old, and when the source may be asked again. */
   #setAlarm(): void {
     clearTimeout(this.#alarm);
-    const times = this.#inState("idle").map((slot) => this.#settings.maxAgeMs - slot.ageMs);
+    const times = this.#slots.inState("idle").map((slot) => this.#settings.maxAgeMs - slot.ageMs);
     const { remainingMs } = this.#backoff;
     if (remainingMs > 0) times.push(remainingMs);
     if (times.length === 0) return;
@@ -197,7 +197,7 @@ export class Pool<Item extends PoolItem> {
   }
 
   #replaceOld(): void {
-    for (const slot of this.#inState("idle")) {
+    for (const slot of this.#slots.inState("idle")) {
       if (!slot.isFresh && slot.ageMs >= this.#settings.maxAgeMs) this.#leave(slot);
     }
   }
@@ -234,7 +234,7 @@ export class Pool<Item extends PoolItem> {
   #made(slot: Slot<Item>, item: Item): void {
     slot.item = item;
     slot.madeAt = performance.now();
-    this.#count.created += 1;
+    this.#tally.created += 1;
     const ended = () => this.#ended(slot);
     item.ended.then(ended, ended);
     if (slot.state === "leaving") void this.#destroy(slot, item);
@@ -244,7 +244,7 @@ export class Pool<Item extends PoolItem> {
 
   /** Whoever waited for this one hears why; it is still in its slot. */
   #makingFailed(slot: Slot<Item>, error: unknown): void {
-    this.#note(error);
+    this.#tally.note(error);
     this.#backoff.failed(slot.begunAt);
     const claim = slot.claim ?? this.#whoWaitsFor(slot);
     if (claim !== undefined) this.#fail(claim, toSandboxError(error, "SANDBOX_START_FAILED"));
@@ -252,13 +252,14 @@ export class Pool<Item extends PoolItem> {
 
   /** The first in line waits for what was begun first, and so on. */
   #whoWaitsFor(slot: Slot<Item>): Claim<Item> | undefined {
-    const place = this.#beingPrepared().indexOf(slot);
+    const place = this.#slots.beingPrepared().indexOf(slot);
     return [...this.#queue].filter((claim) => claim.slot === undefined && claim.create === undefined)[place];
   }
 
   #ready(slot: Slot<Item>, isFresh: boolean): void {
     slot.state = "idle";
     slot.claim = undefined;
+    slot.sessionId = undefined;
     slot.readyAt = ++this.#moment;
     slot.isFresh = isFresh;
     this.#advance();
@@ -280,10 +281,18 @@ export class Pool<Item extends PoolItem> {
 
   #checked(slot: Slot<Item>, failure: unknown): void {
     if (slot.state !== "acquiring") return;
-    if (failure === undefined && slot.claim !== undefined) return this.#grant(slot.claim, slot);
-    if (failure === undefined) return this.#ready(slot, false);
-    this.#note(failure);
-    this.#leave(slot);
+    if (failure !== undefined) {
+      this.#tally.note(failure);
+      this.#leave(slot);
+      return this.#advance();
+    }
+    // Somebody who came earlier may have lost theirs meanwhile.
+    const first = [...this.#queue].find(
+      (claim) => claim === slot.claim || (claim.slot === undefined && claim.create === undefined),
+    );
+    if (first === undefined) return this.#ready(slot, false);
+    if (slot.claim !== undefined) slot.claim.slot = undefined;
+    this.#grant(first, slot);
     this.#advance();
   }
 
@@ -301,7 +310,7 @@ export class Pool<Item extends PoolItem> {
 
   #lease(claim: Claim<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
     if (item === undefined) throw new SandboxError("INTERNAL", "The pool has lost an item");
-    this.#count[wasReady ? "hits" : "misses"] += 1;
+    this.#tally[wasReady ? "hits" : "misses"] += 1;
     claim.leases += 1;
     let isHeld = true;
     const release = ({ reusable = true }: ReleaseOptions = {}) => {
@@ -334,13 +343,12 @@ export class Pool<Item extends PoolItem> {
   #reset(slot: Slot<Item>, item: Item): void {
     slot.state = "resetting";
     slot.claim = undefined;
-    slot.sessionId = undefined;
     withinTime("Resetting a sandbox", this.#settings.resetTimeoutMs, async () => item.reset?.())
-      .catch((error: unknown) => this.#note(error))
+      .catch((error: unknown) => this.#tally.note(error))
       .then((isClean) => {
         if (slot.state !== "resetting") return;
         if (isClean === true) {
-          this.#count.resets += 1;
+          this.#tally.resets += 1;
           return this.#ready(slot, false);
         }
         this.#leave(slot);
@@ -351,7 +359,7 @@ export class Pool<Item extends PoolItem> {
   #ended(slot: Slot<Item>): void {
     slot.hasEnded = true;
     if (slot.state === "leaving" || !this.#slots.has(slot)) return;
-    this.#note(new SandboxError("SANDBOX_LOST", "A sandbox of the pool ended by itself"));
+    this.#tally.note(endedByItself());
     // One that ends before anybody had it would be replaced by the next that does.
     if (slot.uses === 0) this.#backoff.failed(slot.begunAt);
     this.#leave(slot);
@@ -368,7 +376,7 @@ export class Pool<Item extends PoolItem> {
     slot.state = "leaving";
     slot.overdueTimer = setTimeout(() => {
       slot.isOverdue = true;
-      this.#note(tookTooLong("Removing a sandbox", this.#settings.destroyTimeoutMs));
+      this.#tally.note(tookTooLong("Removing a sandbox", this.#settings.destroyTimeoutMs));
       this.#tellIfEmpty();
       this.#advance();
     }, this.#settings.destroyTimeoutMs);
@@ -382,10 +390,10 @@ export class Pool<Item extends PoolItem> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         await Promise.resolve().then(() => item.destroy());
-        this.#count.destroyed += 1;
+        this.#tally.destroyed += 1;
         break;
       } catch (error) {
-        this.#note(error);
+        this.#tally.note(error);
         await new Promise((resolve) => setTimeout(resolve, Math.min(30_000, 500 * 2 ** attempt)).unref());
       }
     }
@@ -422,46 +430,12 @@ export class Pool<Item extends PoolItem> {
     if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
   }
 
-  #note(error: unknown): void {
-    const { code, message } = toSandboxError(error);
-    this.#count.failures += 1;
-    this.#lastFailure = { at: new Date(), code, message };
+  #tooLate(timeoutMs: number): SandboxError {
+    this.#tally.timeouts += 1;
+    return exhausted(timeoutMs, this.status());
   }
 
   #tellIfEmpty(): void {
     if ([...this.#slots].every((slot) => slot.isOverdue)) this.#emptied?.resolve();
   }
-
-  #exhausted(timeoutMs: number): SandboxError {
-    this.#count.timeouts += 1;
-    const { busy, maxInstances, lastFailure } = this.status();
-    return new SandboxError(
-      "POOL_EXHAUSTED",
-      `No sandbox was free within ${timeoutMs / 1000} s: ${busy} of ${maxInstances} are in use`,
-      { hint: "Release some, or raise maxInstances or acquireTimeoutMs of the pool.", cause: lastFailure },
-    );
-  }
-
-  #inState(state: Slot<Item>["state"]): Slot<Item>[] {
-    return [...this.#slots].filter((slot) => slot.state === state);
-  }
-
-  #beingPrepared(): Slot<Item>[] {
-    return [...this.#slots].filter((slot) => slot.isBeingMade && !slot.isMadeToOrder);
-  }
-
-  #isStillLeaving(sessionId: string | undefined): boolean {
-    if (sessionId === undefined) return false;
-    return this.#inState("leaving").some((slot) => slot.sessionId === sessionId && !slot.isOverdue);
-  }
-}
-
-function stopped(): SandboxError {
-  return new SandboxError("SANDBOX_NOT_RUNNING", "This pool has been stopped", {
-    hint: "Make a new PoolManager.",
-  });
-}
-
-function unhealthy(): SandboxError {
-  return new SandboxError("SANDBOX_LOST", "A prepared sandbox did not answer as a healthy one does");
 }

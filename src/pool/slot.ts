@@ -44,3 +44,21 @@ export class Slot<Item extends PoolItem> {
     };
   }
 }
+
+/** Every slot of a pool, in the order in which they were begun. */
+export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
+  inState(state: PoolState): Slot<Item>[] {
+    return [...this].filter((slot) => slot.state === state);
+  }
+
+  /** Those that are being made for nobody in particular. */
+  beingPrepared(): Slot<Item>[] {
+    return [...this].filter((slot) => slot.isBeingMade && !slot.isMadeToOrder);
+  }
+
+  /** The session's last item is on its way out. */
+  isStillLeaving(sessionId: string | undefined): boolean {
+    if (sessionId === undefined) return false;
+    return this.inState("leaving").some((slot) => slot.sessionId === sessionId && !slot.isOverdue);
+  }
+}

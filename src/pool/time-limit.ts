@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { tookTooLong } from "./pool-errors.js";
 
 /** What `act` makes; a failure when it takes longer. `act` never runs before the caller's own turn is over. */
 export function withinTime<T>(what: string, ms: number, act: () => Promise<T>): Promise<T> {
@@ -9,8 +9,4 @@ export function withinTime<T>(what: string, ms: number, act: () => Promise<T>): 
       .then(resolve, reject)
       .finally(() => clearTimeout(timer));
   });
-}
-
-export function tookTooLong(what: string, ms: number): SandboxError {
-  return new SandboxError("SANDBOX_START_FAILED", `${what} took longer than ${ms / 1000} s`);
 }

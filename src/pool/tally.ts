@@ -1,0 +1,26 @@
+import { toSandboxError } from "../errors.js";
+import type { PoolFailure } from "./pool-lease.js";
+
+/** What has happened in a pool since it began. */
+export class Tally {
+  hits = 0;
+  misses = 0;
+  created = 0;
+  failures = 0;
+  resets = 0;
+  destroyed = 0;
+  timeouts = 0;
+  lastFailure: PoolFailure | undefined;
+
+  note(error: unknown): void {
+    const { code, message } = toSandboxError(error);
+    this.failures += 1;
+    this.lastFailure = { at: new Date(), code, message };
+  }
+
+  describe() {
+    const { hits, misses, created, failures, resets, destroyed, timeouts, lastFailure } = this;
+    const counts = { hits, misses, created, failures, resets, destroyed, timeouts };
+    return lastFailure === undefined ? counts : { ...counts, lastFailure };
+  }
+}
