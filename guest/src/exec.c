@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,11 +23,25 @@
 /* How long a new process may take until it is the program. */
 #define START_BUDGET_MS 2000
 
-static void close_from(int first) {
+/* One by one where the kernel cannot do it at once: a call is dear there, so only those that exist. */
+void close_from(int first) {
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
 #endif
-  for (int fd = first; fd < 65536; fd++) close(fd);
+  DIR *open_ones = opendir("/proc/self/fd");
+  if (open_ones == NULL) {
+    for (int fd = first; fd < 65536; fd++) close(fd);
+    return;
+  }
+  /* What is removed from a list while it is read may hide what follows it: until there is nothing more. */
+  for (bool found = true; found; rewinddir(open_ones)) {
+    found = false;
+    for (struct dirent *entry; (entry = readdir(open_ones)) != NULL;) {
+      int fd = atoi(entry->d_name);
+      if (entry->d_name[0] != '.' && fd >= first && fd != dirfd(open_ones) && close(fd) == 0) found = true;
+    }
+  }
+  closedir(open_ones);
 }
 
 /* The kernel kills a command before it kills us. */

@@ -166,6 +166,7 @@ void exec_exited(struct channel *channel, int status, const struct rusage *usage
 void exec_run_cold(struct channel *channel);
 int exec_open_pipes(struct channel *channel);
 void exec_adopted(struct channel *channel, pid_t pid);
+void close_from(int first);
 /* Moves finished commands on; returns how many milliseconds until it wants to be called again, or -1. */
 int exec_progress(void);
 
@@ -206,8 +207,6 @@ int kill_strays(void);
 
 /* launch.c */
 __attribute__((noreturn)) void launch(void);
-/* All but the first three. */
-void close_descriptors(void);
 
 /* mount.c */
 int open_image(const char *path);

@@ -19,7 +19,6 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MAX_ORDERS (1024u * 1024)
@@ -49,11 +48,6 @@ static void read_fully(uint8_t *to, size_t length) {
     to += n;
     length -= (size_t)n;
   }
-}
-
-void close_descriptors(void) {
-  if (syscall(SYS_close_range, 3, ~0u, 0) < 0)
-    for (int fd = 3; fd < 65536; fd++) close(fd);
 }
 
 static void write_text(const char *path, const char *text) {

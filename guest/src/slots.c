@@ -67,7 +67,7 @@ static void report_ended(uint32_t slot, int value, const char *why) {
 /* In the child. Nothing of the launcher may reach what comes next, the control socket least of all. */
 __attribute__((noreturn)) static void become_sandbox(int wire, int complaints, pid_t launcher) {
   if (dup2(wire, 0) < 0 || dup2(wire, 1) < 0 || dup2(complaints, 2) < 0) _exit(70);
-  close_descriptors();
+  close_from(3);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

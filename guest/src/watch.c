@@ -232,7 +232,7 @@ static bool work(void) {
 
 int watch(void) {
   signal(SIGPIPE, SIG_IGN);
-  close_descriptors();
+  close_from(3);
   wire_init();
   for (bool is_waiting = true, is_resting = false;;) {
     wire_flush();
