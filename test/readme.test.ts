@@ -44,6 +44,7 @@ const DOCUMENTS = [
   "docs/audit.md",
   "docs/network.md",
   "docs/secrets.md",
+  "docs/images.md",
   "examples/README.md",
 ] as const;
 const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
@@ -385,6 +386,7 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^\.\/skerry port/, "ends with Ctrl-C"],
   [/^\.\/skerry egress (allow|deny)/, "needs a session that runs"],
   [/(pip install|examples\/fetch\.py|api\.github\.com)/, "needs the Internet"],
+  [/^\.\/skerry image/, "needs a Docker daemon"],
   [/^\.\/skerry bench/, "takes minutes"],
   [/^\.\/skerry doctor --fix/, "changes the host"],
 ];
