@@ -45,6 +45,7 @@ const DOCUMENTS = [
   "docs/network.md",
   "docs/secrets.md",
   "docs/images.md",
+  "docs/pool.md",
   "examples/README.md",
 ] as const;
 const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
