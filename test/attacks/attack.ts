@@ -20,6 +20,8 @@ export interface Facts {
   readonly home: string;
   readonly secretFile: string;
   readonly hostname: string;
+  /** Files that tell about the host's users: SHA-256 by path. */
+  readonly aboutUsers: Readonly<Record<string, string>>;
   readonly addresses: readonly string[];
   /** A process of the host with an unmistakable command line. */
   readonly decoyPid: number;

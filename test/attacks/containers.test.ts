@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll } from "vitest";
+import { ownPlace } from "../../src/backends/docker/labels.js";
 import { startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege.js";
@@ -16,7 +18,7 @@ const { missing } = requires("linux", "docker", "gvisor", "debootstrap");
 let siege: Siege;
 beforeAll(() => {
   siege = new Siege();
-});
+}, TEST_TIMEOUT_MS);
 afterAll(() => siege?.end(), TEST_TIMEOUT_MS);
 
 for (const [title, { backend, docker }] of missing.length === 0 ? TARGETS : []) {
@@ -26,7 +28,22 @@ for (const [title, { backend, docker }] of missing.length === 0 ? TARGETS : []) 
     () => siege,
     async () => {
       const { host } = await startDocker();
-      return { backend, config: { backends: { docker: { host, ...docker } } } };
+      return {
+        backend,
+        config: { backends: { docker: { host, ...docker } } },
+        // gVisor's processes are its own kernel's: this host sees their container.
+        ...(backend === "gvisor" && { countAlive: (stateDir) => countContainers(host, stateDir) }),
+      };
     },
   );
+}
+
+function countContainers(host: string, stateDir: string): number {
+  const filters = Object.entries(ownPlace(stateDir)).flatMap(([name, value]) => [
+    "--filter",
+    `label=${name}=${value}`,
+  ]);
+  return execFileSync("docker", ["-H", host, "ps", "-q", ...filters], { encoding: "utf8" })
+    .split("\n")
+    .filter(Boolean).length;
 }

@@ -41,8 +41,11 @@ if not ISOLATED: won("the host's own table")`,
     name: "learns the host's name or identity",
     group,
     code: `
-for path in ("/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname", "/proc/sys/kernel/random/boot_id", "/sys/class/dmi/id/product_uuid", "/.dockerenv", "/etc/resolv.conf"):
-    if os.path.exists(path): won(path)
+for path in ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id", "/sys/class/dmi/id/product_uuid"):
+    if os.path.exists(path) and read(path).strip(): won(path)
+# A container has these; they must say nothing.
+for path, neutral in (("/etc/hostname", b"skerry"), ("/etc/resolv.conf", b"nameserver 127.0.0.1"), ("/.dockerenv", b"")):
+    if os.path.exists(path) and read(path).strip() not in (neutral, b""): won(path, read(path))
 names = (socket.gethostname(), platform.node(), os.uname().nodename)
 if FACTS["hostname"] in names: won(names)
 if FACTS["hostname"] in read("/etc/hosts").decode().split(): won("/etc/hosts")`,
@@ -51,10 +54,10 @@ if FACTS["hostname"] in read("/etc/hosts").decode().split(): won("/etc/hosts")`,
     name: "learns the host's users",
     group,
     code: `
-text = read("/etc/passwd").decode()
-if len(text.splitlines()) > 4 or "/root" in text or "/home" in text: won(len(text.splitlines()))
-for path in ("/var/run/utmp", "/var/log/lastlog", "/var/log/wtmp", "/etc/group-", "/etc/subuid"):
-    if os.path.exists(path): won(path)`,
+import hashlib
+# An image has users of its own; they are not the host's.
+for path, digest in FACTS["aboutUsers"].items():
+    if os.path.exists(path) and hashlib.sha256(read(path)).hexdigest() == digest: won(path)`,
   },
   {
     name: "learns its control group's path",

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
@@ -169,6 +169,18 @@ function enforceable(limits: Limits, capabilities: Capabilities): Limits {
   );
 }
 
+/** Of those that say something. */
+function digests(paths: readonly string[]): Record<string, string> {
+  const contents = paths
+    .filter((path) => existsSync(path))
+    .map((path) => [path, readFileSync(path)] as const);
+  return Object.fromEntries(
+    contents
+      .filter(([, content]) => content.length > 0)
+      .map(([path, content]) => [path, createHash("sha256").update(content).digest("hex")]),
+  );
+}
+
 async function startHost(order: Order): Promise<{ facts: Facts; stop(): Promise<void> }> {
   const { repo, word } = order;
   const decoyMark = `1000.${Math.random().toString().slice(2, 14)}`;
@@ -184,6 +196,7 @@ async function startHost(order: Order): Promise<{ facts: Facts; stop(): Promise<
     home: process.env.HOME ?? "/root",
     secretFile: join(repo, "secret.txt"),
     hostname: hostname(),
+    aboutUsers: digests(["/etc/passwd", "/etc/group", "/etc/subuid", "/var/run/utmp", "/var/log/lastlog"]),
     addresses: Object.values(networkInterfaces())
       .flatMap((each) => each ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)

@@ -5,6 +5,7 @@ import {
   chownSync,
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,10 +19,6 @@ import ts from "typescript";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Nobody's: no entry in /etc/passwd, and outside the range that root gives to sandboxes. */
 const ORDINARY_UID = 1_899_999_117;
-
-/** Of the packages: what only building and testing takes, which is most of it. */
-const NOT_NEEDED =
-  /node_modules\/(?:\.|@biomejs|@esbuild|@rolldown|@rollup|@types|@vitest|@vscode|esbuild|fast-check|lightningcss|rolldown|rollup|typescript|vite|vitest)/;
 
 export interface User {
   readonly name: "root" | "an ordinary user" | "this user";
@@ -48,10 +45,9 @@ export class Tree {
     this.#code = join(this.#top, `code-${this.word}`);
     for (const folder of ["src", "test/attacks"]) transpile(join(ROOT, folder), join(this.#code, folder));
     cpSync(join(ROOT, "prebuilt"), join(this.#code, "prebuilt"), { recursive: true });
-    cpSync(join(ROOT, "node_modules"), join(this.#code, "node_modules"), {
-      recursive: true,
-      filter: (path) => !NOT_NEEDED.test(path),
-    });
+    for (const path of packagesToRun()) {
+      cpSync(join(ROOT, path), join(this.#code, path), { recursive: true });
+    }
     writeFileSync(join(this.#code, "package.json"), '{ "type": "module" }');
   }
 
@@ -110,6 +106,22 @@ export class Tree {
     // A failed attack may have left anything: rm is not stopped by depth or odd names.
     execFileSync("rm", ["-rf", "--", this.#top, ...this.#stateDirs]);
   }
+}
+
+/** What is not only for building and testing; grammars are large, and nothing here assesses a risk. */
+function packagesToRun(): string[] {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
+    packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+  };
+  const isNested = (path: string) => path.lastIndexOf("node_modules/") > 0;
+  return Object.keys(packages).filter(
+    (path) =>
+      path !== "" &&
+      packages[path]!.dev !== true &&
+      !isNested(path) &&
+      !path.includes("@vscode") &&
+      existsSync(join(ROOT, path)),
+  );
 }
 
 function transpile(from: string, to: string): void {

@@ -11,6 +11,8 @@ const MB = 1024 * 1024;
 const DEFAULT_TMP_MB = 256;
 const DEFAULT_WORKSPACE_MB = 1024;
 const MESSAGE_QUEUE_BYTES = 819_200;
+/** Of the host, so that no sandbox can take them all. */
+const GVISOR_THREADS = 4096;
 
 /** What the kernel would tell about the host, and what nobody inside needs. */
 const MASKED_PATHS = [
@@ -37,6 +39,8 @@ export interface ContainerPlan {
   readonly stateDir: string;
   readonly facts: DaemonFacts;
   readonly runtime: string | undefined;
+  /** The runtime is gVisor: processes inside are none of the host's. */
+  readonly isGvisor: boolean;
   readonly networkMode: string;
   readonly image: string;
   /** Directories for which the image wants volumes of its own, which nothing would limit. */
@@ -56,14 +60,17 @@ export type GuestMount =
   | { readonly kind: "directory"; readonly path: string; readonly program: string }
   | { readonly kind: "volume"; readonly name: string; readonly program: string };
 
+/** Docker's own types lack one of its settings. */
+type ContainerOptions = ContainerCreateOptions & { readonly HostConfig: { readonly CgroupnsMode: string } };
+
 /** The request that makes a container: every wall that Docker has, whatever the image says. */
-export function containerOptions(plan: ContainerPlan): ContainerCreateOptions {
+export function containerOptions(plan: ContainerPlan): ContainerOptions {
   const { spec, facts } = plan;
   return {
     name: containerName(spec.id, spec.sessionKey, plan.part),
     Image: plan.image,
     Entrypoint: [`${GUEST_RUNTIME}/${plan.guest.program}`],
-    Cmd: [],
+    Cmd: plan.isGvisor ? ["--gvisor"] : [],
     Env: [],
     User: `${plan.user.uid}:${plan.user.gid}`,
     WorkingDir: GUEST_WORKSPACE,
@@ -88,9 +95,11 @@ export function containerOptions(plan: ContainerPlan): ContainerCreateOptions {
       Privileged: false,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges", seccompOption()],
-      ...limitOptions(spec.limits, facts),
+      ...limitOptions(spec.limits, plan),
       OomScoreAdj: 500,
       IpcMode: "private",
+      // Otherwise the path of its group would tell about the host.
+      ...{ CgroupnsMode: "private" },
       ShmSize: bytes(Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
       CgroupParent: facts.cgroupDriver === "systemd" ? "skerry.slice" : "/skerry",
       MaskedPaths: MASKED_PATHS,
@@ -111,14 +120,15 @@ export function mountedPaths(plan: ContainerPlan): string[] {
   return [...mounts(plan).map(({ Target }) => Target), ...Object.keys(memoryDirectories(plan))];
 }
 
-function limitOptions(limits: Limits, facts: DaemonFacts) {
+function limitOptions(limits: Limits, { facts, isGvisor }: ContainerPlan) {
   const memory = limits.memoryMb === undefined ? undefined : bytes(limits.memoryMb);
   return {
     ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
     ...(memory !== undefined && facts.cgroupVersion === 1 && facts.limits.swap && { MemorySwappiness: 0 }),
     ...(memory !== undefined && facts.limits.socketMemory && { KernelMemoryTCP: Math.round(memory / 4) }),
     ...(limits.cpus !== undefined && { NanoCpus: Math.round(limits.cpus * 1e9) }),
-    ...(limits.pids !== undefined && { PidsLimit: limits.pids }),
+    // gVisor's own threads count there, and it does not survive when it cannot have one more.
+    ...(isGvisor ? { PidsLimit: GVISOR_THREADS } : limits.pids !== undefined && { PidsLimit: limits.pids }),
     Ulimits: [
       ulimit("core", 0),
       ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
