@@ -137,3 +137,16 @@ while [ $# -gt 1 ]; do
   shift 2
 done
 true`;
+
+/** MAKE_ALL and LINK_ALL for a workspace that others change: what does not go is passed over, and seen afterwards. */
+export const MAKE_WHAT_GOES = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+mkdir -m 755 -p "$@" 2>/dev/null
+true`;
+export const LINK_WHAT_GOES = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+while [ $# -gt 1 ]; do
+  if [ -L "$2" ] || [ ! -d "$2" ]; then ln -s -f -n -- "$1" "$2" 2>/dev/null; fi
+  shift 2
+done
+true`;

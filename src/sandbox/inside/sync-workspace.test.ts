@@ -163,6 +163,18 @@ describe("a session's files without a shared directory", () => {
     expect(contents(inside)).toEqual(contents(host));
   });
 
+  it("agree where one side made a file of a directory that the other has added to", async () => {
+    const sync = await open();
+    mkdirSync(join(host, "a"));
+    await sync.toContainer();
+    rmSync(join(host, "a"), { recursive: true });
+    writeFileSync(join(host, "a"), "a file now");
+    writeFileSync(join(inside, "a/added"), "1");
+    expect((await sync.toHost()).skipped).toMatchObject([{ path: "a/added" }]);
+    expect(await sync.toContainer()).toMatchObject(DONE);
+    expect(contents(inside)).toEqual(contents(host));
+  });
+
   it("keep what the other side has done by itself", async () => {
     const sync = await open();
     writeFileSync(join(host, "both"), "1");
@@ -216,8 +228,25 @@ describe("a session's files without a shared directory", () => {
     expect(readdirSync(host)).toEqual(["out"]);
   });
 
+  it("are copied where find knows no fractions of seconds", async () => {
+    const plain = `#!/bin/sh
+for word do
+  case $word in -printf | -ignore_readdir_race) exit 1 ;; esac
+done
+exec /usr/bin/find "$@"
+`;
+    plant(host);
+    const sync = await open({}, { find: plain });
+    expect(await sync.toContainer()).toMatchObject({ ...DONE, copied: 8 });
+    expect(contents(inside)).toEqual(contents(host));
+    writeFileSync(join(inside, "run.sh"), "longer than before\n");
+    rmSync(join(inside, "link"));
+    expect(await sync.toHost()).toMatchObject({ ...DONE, copied: 1, removed: 1 });
+    expect(contents(host)).toEqual(contents(inside));
+  });
+
   it("are the same on both sides after any edits", async () => {
-    const sync = await open();
+    await open();
     const name = fc.constantFrom("a", "b", "c", "ü", "x y", "-n");
     const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join("/"));
     const edit = fc.oneof(
@@ -260,8 +289,15 @@ describe("a session's files without a shared directory", () => {
       fc.asyncProperty(
         fc.array(edit, { maxLength: 12 }),
         fc.array(edit, { maxLength: 12 }),
+        fc.array(edit, { maxLength: 12 }),
         fc.boolean(),
-        async (hosts, guests, hostFirst) => {
+        async (common, hosts, guests, hostFirst) => {
+          for (const root of [host, inside]) {
+            for (const each of readdirSync(root)) rmSync(join(root, each), { recursive: true });
+          }
+          const sync = new WorkspaceSync(workspace, new RunnerWorkspace(guest), { limits: LIMITS });
+          for (const each of common) apply(host, each);
+          await sync.toContainer();
           for (const each of hosts) apply(host, each);
           for (const each of guests) apply(inside, each);
           const [first, second] = hostFirst
@@ -275,7 +311,7 @@ describe("a session's files without a shared directory", () => {
           expect(contents(host)).toEqual(contents(inside));
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 60 },
     );
   }, 120_000);
 });

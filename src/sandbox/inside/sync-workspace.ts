@@ -75,7 +75,9 @@ export class WorkspaceSync {
       ({ path, type, mode }) => type === "directory" && (mode & 0o700) !== 0o700 && above.has(path),
     );
     await this.#guest.setModes(closed.map((node) => ({ ...node, mode: node.mode | 0o700 })));
-    await this.#guest.makeDirectories(directories.map(({ path }) => path));
+    // The other side may have removed what is above something new.
+    const parents = [...above].filter((path) => path !== "" && guest.nodes.get(path)?.type !== "directory");
+    await this.#guest.makeDirectories([...parents, ...directories.map(({ path }) => path)]);
     const known = await this.#sameContents(files);
     const changed = files.filter(({ from }) => !known.has(from.path)).map(({ from }) => from);
     await pushFiles(this.#host, this.#guest, changed, tally, SYNC_MS);

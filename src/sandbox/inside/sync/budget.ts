@@ -26,8 +26,10 @@ export class Budget {
 
   spend(bytes: number): void {
     this.assertTime();
-    this.#bytes -= bytes;
-    if (this.#bytes >= 0) return;
+    if (bytes <= this.#bytes) {
+      this.#bytes -= bytes;
+      return;
+    }
     throw new SandboxError(
       "DISK_FULL",
       `This host keeps ${this.#limits.maxBytes} bytes of a session's files`,

@@ -9,8 +9,8 @@ import { type Inside, type InsideEnd, runInside } from "../run-inside.js";
 import {
   CHMOD_ALL,
   HASH_ALL,
-  LINK_ALL,
-  MAKE_ALL,
+  LINK_WHAT_GOES,
+  MAKE_WHAT_GOES,
   READ_LINKS,
   REMOVE_ALL,
   statAll,
@@ -106,12 +106,12 @@ export class GuestTree {
   }
 
   async makeDirectories(paths: readonly string[]): Promise<void> {
-    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_ALL, batch);
+    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_WHAT_GOES, batch);
   }
 
   async link(nodes: readonly Node[]): Promise<void> {
     const pairs = nodes.map(({ path, target }) => [textOf(target!), `./${path}`]);
-    for (const batch of batches(pairs)) await this.#run(LINK_ALL, batch);
+    for (const batch of batches(pairs)) await this.#run(LINK_WHAT_GOES, batch);
   }
 
   /** In this order; what is not empty or already gone stays as it is. */

@@ -127,7 +127,9 @@ export class HostTree {
 
   /** The target is bytes that nobody here follows. */
   link(path: string, target: string): void {
-    const { owner } = this.#workspace;
+    const { owner, descriptor } = this.#workspace;
+    const above = makeDirectories(descriptor, parseInnerPath(path).components.slice(0, -1), owner);
+    if (above !== descriptor) closeSync(above);
     this.#inParent(path, (handle) => {
       try {
         unlinkSync(handle);
@@ -183,6 +185,8 @@ export class HostTree {
 export class IncomingFile {
   readonly path: string;
   received = 0;
+  /** How much of the budget it holds. */
+  reserved = 0;
   readonly #directoryFd: number;
   readonly #leaf: string;
   readonly #pending: PendingFile;

@@ -61,7 +61,7 @@ async function pullBatch(
     if (one === undefined) return;
     arrived.delete(path);
     one.file.discard();
-    budget.giveBack(one.file.received - (one.to?.size ?? 0));
+    budget.giveBack(one.file.reserved - (one.to?.size ?? 0));
     if (one.to === undefined) budget.giveBackEntry();
   };
   try {
@@ -72,6 +72,9 @@ async function pullBatch(
         // What it replaces makes room for it.
         budget.giveBack(to?.size ?? 0);
         arrived.set(from.path, { file, to });
+        // What is said to come, at once, so that files at the same time do not take each other's room.
+        budget.spend(from.size);
+        file.reserved = from.size;
         await receive(guest, from.path, file, budget);
       } catch (error) {
         drop(from.path);
@@ -111,9 +114,10 @@ async function receive(guest: GuestTree, path: string, file: IncomingFile, budge
   const stream = guest.read(path, Number.MAX_SAFE_INTEGER);
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
-      // `received` grows even if this throws: what was spent is given back as much as was counted.
       file.received += chunk.length;
-      budget.spend(chunk.length);
+      const more = Math.max(0, file.received - file.reserved);
+      budget.spend(more);
+      file.reserved += more;
       await file.take(chunk);
     }
   } finally {

@@ -112,10 +112,24 @@ export function planSync(source: Tree, target: Tree, { from, base, isExcluded }:
     if (isInTheWay) remove.push(there);
     copy.push({ from: here, to: isInTheWay ? undefined : there });
   }
+  // What stood in a directory that is something else now goes with it, also what the target has put there since.
+  const replaced = new Set(remove.filter(({ path }) => source.nodes.has(path)).map(({ path }) => path));
+  if (replaced.size > 0) {
+    const leaving = new Set(remove);
+    for (const node of target.nodes.values()) {
+      if (leaving.has(node) || isExcluded(node.path)) continue;
+      if (ancestorsOf(node.path).some((path) => replaced.has(path))) remove.push(node);
+    }
+  }
   const byPath = (a: Node, b: Node) => (a.path < b.path ? -1 : 1);
   return {
     same,
     remove: remove.sort((a, b) => byPath(b, a)),
     copy: copy.sort((a, b) => byPath(a.from, b.from)),
   };
+}
+
+function ancestorsOf(path: string): string[] {
+  const names = path.split("/");
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join("/"));
 }
