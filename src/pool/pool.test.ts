@@ -217,6 +217,30 @@ describe("a pool", () => {
   });
 });
 
+describe("a pool that nobody waits for", () => {
+  it("keeps no process alive, whatever it does", async () => {
+    vi.useRealTimers();
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const hang = () => new Promise<never>(() => undefined);
+    const before = timers();
+    const idle = createPool({ minInstances: 1 });
+    const failing = createPool({ minInstances: 1 }, () => Promise.reject(new Error("no")));
+    const starting = createPool({ minInstances: 1 }, hang);
+    for (const pool of [idle, failing, starting]) pool.start();
+    const leaving = createPool({ minInstances: 0 }, async () => Object.assign(new Item(), { destroy: hang }));
+    const resetting = createPool({ minInstances: 0 }, async () => Object.assign(new Item(), { reset: hang }));
+    for (const pool of [leaving, resetting]) await (await pool.acquire()).release();
+    expect([idle, failing, starting, leaving, resetting].map((pool) => pool.status())).toMatchObject([
+      { idle: 1 },
+      { failures: 1 },
+      { acquiring: 1 },
+      { leaving: 1 },
+      { resetting: 1 },
+    ]);
+    expect(timers()).toBe(before);
+  });
+});
+
 describe("PoolManager", () => {
   it.each<[string, PoolOptions]>([
     ["a maximum of 0", { maxInstances: 0 }],
