@@ -65,3 +65,15 @@ export async function watchMemory<T>(growths: number[], action: () => Promise<T>
     growths.push(highest - before);
   }
 }
+
+/** How many processes are below another one, at any depth. */
+export async function countDescendants(parent: number): Promise<number> {
+  const processes = await readProcesses();
+  const below = new Set([parent]);
+  // Until nothing is added: a child may stand before its parent in the list.
+  for (let known = 0; known < below.size; ) {
+    known = below.size;
+    for (const each of processes) if (below.has(each.parent)) below.add(each.pid);
+  }
+  return below.size - 1;
+}

@@ -11,6 +11,8 @@ import { execPythonPandas } from "./exec-python-pandas.js";
 import { humanevalFresh } from "./humaneval-fresh.js";
 import { idle200 } from "./idle-200.js";
 import { output1Gib } from "./output-1gib.js";
+import { poolHit, poolHitDocker } from "./pool-hit.js";
+import { poolSoak } from "./pool-soak.js";
 import { riskCorpus } from "./risk-corpus.js";
 import { srtExec } from "./srt-exec.js";
 
@@ -21,6 +23,9 @@ export const ENTRIES: readonly Benchmark[] = [
   createTrue,
   srtExec,
   dockerExec,
+  poolHit,
+  poolHitDocker,
+  poolSoak,
   cliRun,
   output1Gib,
   humanevalFresh,

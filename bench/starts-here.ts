@@ -1,0 +1,17 @@
+import { SandboxError } from "skerry";
+import type { Workbench } from "./workbench.js";
+
+/** Why no sandbox of this backend starts here; undefined: one did. */
+export async function whyNotHere(bench: Workbench, backend: string): Promise<string | undefined> {
+  const manager = bench.manager({ backend });
+  try {
+    const sandbox = await manager.getSandbox("probe", { ephemeral: true, signal: bench.signal });
+    await sandbox.stop();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return [error.message, error.hint].filter((each) => each !== undefined).join(": ");
+  } finally {
+    await manager.close();
+  }
+}
