@@ -21,7 +21,8 @@ done
 # Documentation is not unpacked at all.
 printf 'path-exclude=/usr/share/%s/*\n' man info locale lintian >/etc/dpkg/dpkg.cfg.d/skerry
 printf 'path-exclude=/usr/share/doc/*\npath-include=/usr/share/doc/*/copyright\n' >>/etc/dpkg/dpkg.cfg.d/skerry
-apt-get update -q
+# Without this, lists that could not be fetched are a warning, and what is old stays.
+apt-get update -q -o APT::Update::Error-Mode=any
 apt-get upgrade -qy
 # shellcheck disable=SC2086
 install $debian
