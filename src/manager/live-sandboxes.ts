@@ -7,6 +7,7 @@ import type { AccessWatcher } from "../workspace/access-watcher.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
 import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
+import { SandboxExpiry } from "./sandbox-expiry.js";
 import type { SessionStore } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
@@ -70,6 +71,7 @@ export class LiveSandboxes {
   readonly #store: SessionStore;
   readonly #starter: SandboxStarter;
   readonly #pooled: PooledSandboxes | undefined;
+  readonly #expiry: SandboxExpiry;
   readonly #entries = new Map<string, Entry>();
   readonly #ephemeral = new Set<Entry>();
   /** Session by sandbox, of those that run. */
@@ -81,7 +83,6 @@ export class LiveSandboxes {
   /** What "auto" and other names turned out to be. */
   readonly #names = new Map<string, string>();
   #reaping: Promise<void> | undefined;
-  #expiry: NodeJS.Timeout | undefined;
   #forgetSignals: (() => void) | undefined;
 
   constructor(options: LiveSandboxesOptions) {
@@ -90,6 +91,7 @@ export class LiveSandboxes {
     this.#store = options.store;
     const { config, store, warm, accessWatcher, waysOut } = options;
     this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut });
+    this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
     this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
   }
 
@@ -180,7 +182,7 @@ export class LiveSandboxes {
     const sandbox = this.#start(place, options, forget);
     const entry = this.#entry(key, options, sandbox);
     this.#ephemeral.add(entry);
-    this.#watchExpiry();
+    this.#expiry.watch();
     sandbox.catch(forget);
     return sandbox;
   }
@@ -230,8 +232,7 @@ export class LiveSandboxes {
 
   /** Stops every sandbox, all at once and past failures, which it reports together. */
   async stopAll(): Promise<void> {
-    clearInterval(this.#expiry);
-    this.#expiry = undefined;
+    this.#expiry.stop();
     const entries = [...this.#entries.values(), ...this.#ephemeral];
     // First, so that nobody waits for what is given back below.
     const drained = this.#pooled?.stop();
@@ -312,7 +313,7 @@ export class LiveSandboxes {
     const sandbox = this.#start(place, shared, forget);
     const entry = this.#entry(key, options, sandbox);
     this.#entries.set(key, entry);
-    this.#watchExpiry();
+    this.#expiry.watch();
     sandbox.catch(forget);
     return entry;
   }
@@ -378,33 +379,6 @@ export class LiveSandboxes {
   #watchSignals(): () => void {
     if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
     return cleanUpOnSignals(() => this.stopAll());
-  }
-
-  #watchExpiry(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
-    const shortest = Math.min(
-      idleTimeoutMs ?? Number.POSITIVE_INFINITY,
-      maxAgeMs ?? Number.POSITIVE_INFINITY,
-    );
-    if (this.#expiry !== undefined || !Number.isFinite(shortest)) return;
-    this.#expiry = setInterval(() => this.#expire(), Math.max(50, Math.min(shortest / 4, 30_000)));
-    this.#expiry.unref();
-  }
-
-  #expire(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#config.runtime;
-    const now = Date.now();
-    for (const entry of [...this.#entries.values(), ...this.#ephemeral]) {
-      entry.sandbox
-        .then((sandbox) => {
-          const mayBeIdle = entry.leases === 0 && idleTimeoutMs !== null;
-          const idle = mayBeIdle && now - sandbox.lastUsedAt >= idleTimeoutMs;
-          const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
-          return idle || old ? sandbox.stop() : undefined;
-        })
-        // A failed start is its caller's to hear of, a failed stop the next caller's.
-        .catch(() => undefined);
-    }
   }
 }
 

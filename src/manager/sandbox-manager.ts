@@ -6,15 +6,14 @@ import type { ConfirmationService } from "../confirmation/index.js";
 import { ConfirmationQueue } from "../confirmation/queue.js";
 import type { EgressChange } from "../egress/change.js";
 import type { EgressRules } from "../egress/rules.js";
-import { Secret, type SecretOptions } from "../egress/secret.js";
+import type { Secret, SecretOptions } from "../egress/secret.js";
 import { SandboxError } from "../errors.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { Policy } from "../policy/index.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
-import { PoolManager } from "../pool/index.js";
+import type { PoolManager } from "../pool/index.js";
 import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
 import { Execution } from "../sandbox/execution.js";
-import { findLanguage } from "../sandbox/languages.js";
 import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
@@ -22,6 +21,13 @@ import { validateSessionKey } from "../workspace/index.js";
 import { checkStatePath, defaultStateDirectory } from "../workspace/state-directory.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
+import {
+  checkEgressOption,
+  checkOneOf,
+  checkPolicyOption,
+  checkPoolOption,
+  secretsOf,
+} from "./check-options.js";
 import { ChangeRecorder, type ContextGraph } from "./context-graph.js";
 import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
 import type { Guards } from "./guards.js";
@@ -117,7 +123,7 @@ export class SandboxManager {
     if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
     checkPolicyOption(options.policy);
     checkLanguages(this.#config.languages);
-    checkPoolOption(options);
+    checkPoolOption(options.pool, options);
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
@@ -388,56 +394,4 @@ export class SandboxManager {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',
     });
   }
-}
-
-/** A path or a plain object would fail later, and less clearly. */
-function checkPolicyOption(policy: unknown): void {
-  if (policy === undefined || (typeof policy === "object" && policy !== null && "roles" in policy)) return;
-  throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
-    hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
-  });
-}
-
-/** What would never be used, or never hold, is refused before anything starts. */
-function checkPoolOption({ pool, backend, warm }: SandboxManagerOptions): void {
-  if (pool === undefined) return;
-  const refuse = (message: string, hint: string) => {
-    throw new SandboxError("INVALID_ARGUMENT", message, { hint });
-  };
-  if (!(pool instanceof PoolManager)) {
-    refuse("pool takes a PoolManager", "For example new PoolManager({ minInstances: 2, maxInstances: 10 }).");
-  }
-  const { backend: its, preload = [], limits } = pool.options;
-  if (its !== undefined && backend !== undefined && its !== backend) {
-    refuse(
-      `The pool is for the backend ${its}, the manager for ${backend}`,
-      "Name the backend once: nothing that the pool prepares could be used.",
-    );
-  }
-  if (limits !== undefined) checkLimits(limits);
-  for (const language of preload) findLanguage(language);
-  if (preload.length > 0 && warm === false)
-    refuse("A pool that starts interpreters ahead cannot be without warm ones", "Leave out preload or warm.");
-}
-
-function secretsOf(secrets: SandboxManagerOptions["secrets"] = []): Secret[] {
-  if (Array.isArray(secrets))
-    return secrets.map((each) => (each instanceof Secret ? each : new Secret(each)));
-  throw new SandboxError("INVALID_ARGUMENT", "secrets takes a list", {
-    hint: 'For example [{ name: "TOKEN", value, hosts: ["api.example.com"] }].',
-  });
-}
-
-function checkEgressOption(egress: EgressRules | undefined): EgressRules | undefined {
-  if (egress === undefined || (typeof egress === "object" && "allowedDomains" in egress)) return egress;
-  throw new SandboxError("INVALID_ARGUMENT", "egress takes rules", {
-    hint: 'Pass what allowDomains("api.example.com") returns.',
-  });
-}
-
-function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {
-  if (value === undefined || known.includes(value)) return;
-  throw new SandboxError("INVALID_ARGUMENT", `There is no ${what} named ${JSON.stringify(value)}`, {
-    hint: `Known: ${known.join(", ")}.`,
-  });
 }
