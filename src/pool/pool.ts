@@ -286,13 +286,14 @@ export class Pool<Item extends PoolItem> {
       this.#leave(slot);
       return this.#advance();
     }
+    const { claim } = slot;
+    if (claim === undefined) return this.#ready(slot, false);
     // Somebody who came earlier may have lost theirs meanwhile.
     const first = [...this.#queue].find(
-      (claim) => claim === slot.claim || (claim.slot === undefined && claim.create === undefined),
+      (each) => each === claim || (each.slot === undefined && each.create === undefined),
     );
-    if (first === undefined) return this.#ready(slot, false);
-    if (slot.claim !== undefined) slot.claim.slot = undefined;
-    this.#grant(first, slot);
+    claim.slot = undefined;
+    this.#grant(first ?? claim, slot);
     this.#advance();
   }
 

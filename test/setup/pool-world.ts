@@ -62,7 +62,10 @@ class ModelItem implements PoolItem {
     if (!isResettable) return;
     this.reset = () =>
       this.ask("reset", (good) => {
-        if (good) this.isDirty = false;
+        if (good) {
+          this.isDirty = false;
+          this.lastSession = undefined;
+        }
         return good;
       });
   }
