@@ -27,6 +27,7 @@ const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const IMAGE_SOURCES = join(ROOT, "deploy/images/sandbox");
 const IMAGE = "skerry-sandbox:latest";
+const ABANDONED_MS = 60 * 60 * 1000;
 const RUNTIMES = {
   runsc: { path: "/usr/bin/runsc", runtimeArgs: ["--platform=ptrace", "--network=none"] },
 };
@@ -118,7 +119,12 @@ async function importImage(host: string): Promise<void> {
   mkdirSync(cache, { recursive: true });
   const archive = join(cache, `${digestOf(IMAGE_SOURCES)}.tar`);
   if (!existsSync(archive)) {
-    for (const old of readdirSync(cache)) rmSync(join(cache, old), { recursive: true, force: true });
+    // Of earlier sources, or of a run that was killed; another run may be making one now.
+    for (const name of readdirSync(cache)) {
+      const path = join(cache, name);
+      const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+      if (name.endsWith(".tar") || age > ABANDONED_MS) rmSync(path, { recursive: true, force: true });
+    }
     const unfinished = `${archive}.${process.pid}`;
     const made = run(
       "sh",
