@@ -11,6 +11,8 @@ export interface Capabilities {
   /** `none`: no network at all. `all-or-nothing`: the host's network. `per-host`: by domain. */
   readonly network: "none" | "all-or-nothing" | "per-host";
   readonly memoryLimit: boolean;
+  /** Reaching that limit ends the sandbox as a whole, not one of its processes. */
+  readonly endsAtMemoryLimit?: boolean;
   readonly cpuLimit: boolean;
   readonly pidsLimit: boolean;
   readonly fileSizeLimit: boolean;

@@ -12,6 +12,10 @@ import { type ChecklistItem, runChecklist } from "./checklist.js";
 import { backendOptions } from "./choose-backend.js";
 
 const run = promisify(execFile);
+/** Nobody gets a daemon, or a second kernel, who did not ask for one. */
+const OPTIONAL_BACKENDS: readonly string[] = ["docker", "gvisor"];
+/** What `doctor --fix` runs. */
+const RUNNABLE = /^(?:apt-get|sysctl|skerry) /;
 const GUEST_PATH = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /** What this host can enforce, what is missing, and how to get it. */
@@ -54,14 +58,18 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   );
   const languages = await Promise.all(LANGUAGES.map(inspectLanguage));
   const isolating = backends.filter((backend) => backend.capabilities.isolates);
-  const problems = isolating.flatMap((backend) => (backend.available ? [] : backend.problems));
+  const problems = isolating
+    .filter(({ available }) => !available)
+    .flatMap(({ name, problems: found }) =>
+      OPTIONAL_BACKENDS.includes(name) ? found.filter(({ remedy }) => !remedy.startsWith("apt-get ")) : found,
+    );
   const missing = LANGUAGES.filter((language) =>
     languages.some(({ name, available }) => name === language.name && !available),
   );
   const commands = [
     ...problems.map(({ what, remedy }) => ({ what, command: remedy })),
     ...missing.map(({ name, install }) => ({ what: `no interpreter for ${name}`, command: install })),
-  ].filter(({ command }) => /^(?:apt-get|sysctl) /.test(command));
+  ].filter(({ command }) => RUNNABLE.test(command));
   return {
     ok: isolating.some((backend) => backend.available),
     host: {

@@ -7,6 +7,7 @@ import { loadConformanceSuite } from "./conformance.js";
 const BACKENDS = [
   { title: "docker", name: "docker", shareFiles: "always", ...requires("docker") },
   { title: "docker over the wire", name: "docker", shareFiles: "never", ...requires("docker") },
+  { title: "gvisor", name: "gvisor", shareFiles: "always", ...requires("docker", "gvisor") },
 ];
 
 for (const { title, name, shareFiles, it, missing } of BACKENDS) {

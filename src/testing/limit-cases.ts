@@ -4,8 +4,18 @@ import type { Case } from "./conformance.js";
 /** Every limit a backend claims, reached from inside. */
 export const limitCases: readonly Case[] = [
   {
-    title: "ends a program at the memory limit, says so, and goes on working",
+    title: "ends a program at the memory limit and says so",
     needs: ({ memoryLimit }) => memoryLimit,
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox({ memoryMb: 128 });
+      const bomb = "x = []\nwhile True: x.append(bytearray(8_000_000))";
+      const result = await sandbox.exec(["python3", "-c", bomb]);
+      deepEqual([result.reason, result.success], ["memory", false]);
+    },
+  },
+  {
+    title: "goes on working after a program reached the memory limit",
+    needs: ({ memoryLimit, endsAtMemoryLimit }) => memoryLimit && endsAtMemoryLimit !== true,
     async run({ createSandbox }) {
       const sandbox = await createSandbox({ memoryMb: 128 });
       const bomb = "x = []\nwhile True: x.append(bytearray(8_000_000))";
@@ -43,7 +53,7 @@ export const limitCases: readonly Case[] = [
         "f = []\ntry:\n  while True: f.append(open('/dev/null'))\nexcept OSError as e: print(len(f), e.errno)",
       ]);
       match(files.stdout, /^[56]\d 24\n$/);
-      const big = await sandbox.exec(["sh", "-c", "head -c 5000000 /dev/zero > big; stat -c %s big"]);
+      const big = await sandbox.exec(["sh", "-c", "head -c 5000000 /dev/zero > big; wc -c < big"]);
       equal(big.stdout, "1048576\n");
     },
   },
@@ -54,8 +64,13 @@ export const limitCases: readonly Case[] = [
       const sandbox = await createSandbox({ cpus: 0.25 });
       const spin =
         "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: pass\nprint(time.process_time())";
+      const before = await sandbox.usage();
       const result = await sandbox.exec(["python3", "-c", spin]);
-      const used = Number(result.stdout);
+      const after = await sandbox.usage();
+      // A kernel of its own may take waiting for running: what is counted outside is what the host gave.
+      const outside =
+        before === undefined || after === undefined ? undefined : after.cpuTimeMs - before.cpuTimeMs;
+      const used = outside === undefined ? Number(result.stdout) : outside / 1000;
       ok(used > 0.1 && used < 0.6, `used ${result.stdout} s of 1.2 s with a quarter of a core`);
     },
   },
@@ -67,7 +82,7 @@ export const limitCases: readonly Case[] = [
       const bytes = await sandbox.exec([
         "sh",
         "-c",
-        "head -c 64000000 /dev/zero > big; echo $?; stat -c %s big; rm big",
+        "head -c 64000000 /dev/zero > big; echo $?; wc -c < big; rm big",
       ]);
       match(bytes.stderr, /No space left on device/);
       ok(Number(bytes.stdout.split("\n")[1]) <= 16 * 1024 * 1024);
@@ -85,7 +100,7 @@ export const limitCases: readonly Case[] = [
         const result = await sandbox.exec([
           "sh",
           "-c",
-          `head -c 32000000 /dev/zero > ${place}/big; stat -c %s ${place}/big; rm ${place}/big`,
+          `head -c 32000000 /dev/zero > ${place}/big; wc -c < ${place}/big; rm ${place}/big`,
         ]);
         match(result.stderr, /No space left on device/, place);
         ok(Number(result.stdout) <= 8 * 1024 * 1024, place);

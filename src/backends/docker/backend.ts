@@ -4,7 +4,14 @@ import { join } from "node:path";
 import type Docker from "dockerode";
 import { DEFAULT_CONFIG } from "../../config/index.js";
 import { SandboxError, toSandboxError } from "../../errors.js";
-import type { BackendContext, CreateSpec, Instance, Probe, SandboxBackend } from "../backend.js";
+import type {
+  BackendContext,
+  CreateSpec,
+  Instance,
+  Probe,
+  ProbeOptions,
+  SandboxBackend,
+} from "../backend.js";
 import { findHostFacts, findMke2fs, type HostFacts } from "../bubblewrap/probe.js";
 import type { ImageTools } from "../bubblewrap/workspace-image.js";
 import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
@@ -14,9 +21,17 @@ import { Container } from "./container.js";
 import { type ContainerPlan, GUEST_WORKSPACE, type GuestMount } from "./container-options.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon.js";
 import { GuestVolumes } from "./guest-volume.js";
+import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
 import { SandboxPlace } from "./place.js";
-import { capabilitiesOf, type DockerOptions, hindrances, sharesFiles, weaknesses } from "./probe.js";
+import {
+  capabilitiesOf,
+  type DockerOptions,
+  gvisorGaps,
+  hindrances,
+  sharesFiles,
+  weaknesses,
+} from "./probe.js";
 import { reapContainers } from "./reap.js";
 import { findImage, type SandboxImage } from "./sandbox-image.js";
 
@@ -60,7 +75,7 @@ class DockerBackend implements SandboxBackend {
     this.#options = options;
   }
 
-  async probe(): Promise<Probe> {
+  async probe({ thorough = false }: ProbeOptions = {}): Promise<Probe> {
     const host = this.#hostFacts();
     try {
       this.#facts = undefined;
@@ -69,14 +84,22 @@ class DockerBackend implements SandboxBackend {
       return {
         available: problems.length === 0,
         version: `${facts.name} ${facts.version}`,
-        problems: [...problems, ...weaknesses(this.#options, facts, host)],
+        problems: [
+          ...problems,
+          ...weaknesses(this.#options, facts, host),
+          ...(thorough && this.name === "gvisor" && facts.isLocal ? gvisorGaps(await runscVersion()) : []),
+        ],
         capabilities: capabilitiesOf(this.#options, facts, host),
       };
     } catch (error) {
       const { message, hint } = explainDockerFailure(error);
+      const isInstalled = this.#options.host !== undefined || process.env.DOCKER_HOST || isDockerInstalled();
+      const problem = isInstalled
+        ? { what: message, remedy: hint ?? "systemctl status docker" }
+        : { what: "Docker is not installed", remedy: "apt-get install docker.io" };
       return {
         available: false,
-        problems: [{ what: message, remedy: hint ?? "systemctl status docker" }],
+        problems: [problem],
         capabilities: capabilitiesOf(this.#options, undefined, host),
       };
     }
@@ -204,6 +227,7 @@ class DockerBackend implements SandboxBackend {
       stateDir: this.#stateDir,
       facts,
       runtime: this.#options.runtime,
+      isGvisor: this.#options.name === "gvisor",
       networkMode: this.#options.networkMode,
       image: image.id,
       imageVolumes: image.volumes,

@@ -132,6 +132,8 @@ function limitOptions(limits: Limits, { facts, isGvisor }: ContainerPlan) {
     Ulimits: [
       ulimit("core", 0),
       ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
+      // Processes of gVisor's own kernel, whose users are no other sandbox's.
+      ...(isGvisor && limits.pids !== undefined ? [ulimit("nproc", limits.pids)] : []),
       ...(limits.openFiles === undefined ? [] : [ulimit("nofile", limits.openFiles)]),
       ...(limits.fileSizeMb === undefined ? [] : [ulimit("fsize", bytes(limits.fileSizeMb))]),
     ],

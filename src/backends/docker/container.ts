@@ -70,27 +70,12 @@ export class Container {
   }
 
   async memoryKills(): Promise<number | undefined> {
-    const count = (await this.#run.cgroup)?.memoryKills();
-    if (count !== undefined) {
-      this.#run.memoryKills = count;
-      return count;
-    }
-    return this.#killsByDaemon();
-  }
-
-  /** The daemon says only whether there ever was one: the first is told, and one that ended it all. */
-  async #killsByDaemon(): Promise<number | undefined> {
     const run = this.#run;
-    if (this.#isRemoved || run.final !== undefined) return run.final ?? run.memoryKills;
-    try {
-      const { State } = await ask(STATS_TIMEOUT_MS, this.#container.inspect());
-      const known = run.memoryKills ?? 0;
-      if (State.Running) return Math.max(known, State.OOMKilled ? 1 : 0);
-      run.final = State.OOMKilled ? known + 1 : known;
-      return run.final;
-    } catch {
-      return run.memoryKills;
-    }
+    if (run.final !== undefined) return run.final;
+    const count = (await run.cgroup)?.memoryKills();
+    if (count !== undefined) run.memoryKills = count;
+    else if (!this.#isRemoved) run.memoryKills = await killsByDaemon(this.#container, run.memoryKills);
+    return run.final ?? run.memoryKills;
   }
 
   /** Never throws. */
@@ -121,6 +106,7 @@ export class Container {
 
   /** Ends and removes it. A daemon that is gone cannot: then the processes are ended here, if they are here. */
   async remove(): Promise<void> {
+    // Whoever asks why it ended asks after it has.
     await this.memoryKills();
     this.#isRemoved = true;
     this.#run.connection.close();
@@ -138,8 +124,8 @@ interface Run {
   /** Undefined: the container is not on this machine, or not in our sight. */
   readonly cgroup: Promise<ContainerCgroup | undefined>;
   memoryKills: number | undefined;
-  /** The count after the end. */
-  final?: number;
+  /** The count after an end that was not ours. */
+  final?: Promise<number | undefined>;
   cpuTimeMs: number;
   /** Ends it without the daemon; false: that is not for us to do. */
   kill(): Promise<boolean>;
@@ -184,10 +170,40 @@ async function startRun(
       if (ContainerCgroup.find(container.id, pid) !== undefined) process.kill(pid, "SIGKILL");
       return true;
     };
-    return { connection: runner, cgroup, memoryKills: undefined, cpuTimeMs: 0, kill };
+    const run: Run = { connection: runner, cgroup, memoryKills: undefined, cpuTimeMs: 0, kill };
+    runner.closed.then((reason) => {
+      if (reason !== undefined) run.final = killsAtEnd(container, run);
+    });
+    return run;
   } catch (error) {
     connection.destroy();
     throw error;
+  }
+}
+
+/** The daemon says only whether there ever was one: the first is told. */
+async function killsByDaemon(
+  container: Docker.Container,
+  known: number | undefined,
+): Promise<number | undefined> {
+  try {
+    const { State } = await ask(STATS_TIMEOUT_MS, container.inspect());
+    return Math.max(known ?? 0, State.OOMKilled ? 1 : 0);
+  } catch {
+    return known;
+  }
+}
+
+/** The kernel may have chosen the guest, or gVisor as a whole; the daemon knows when it has taken note of the end. */
+async function killsAtEnd(container: Docker.Container, run: Run): Promise<number | undefined> {
+  const known = run.memoryKills;
+  try {
+    const counted = (await run.cgroup)?.memoryKills() ?? 0;
+    await ask(STATS_TIMEOUT_MS, container.wait());
+    const { State } = await ask(STATS_TIMEOUT_MS, container.inspect());
+    return Math.max(counted, known ?? 0, State.OOMKilled ? 1 : 0);
+  } catch {
+    return known;
   }
 }
 

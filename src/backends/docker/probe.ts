@@ -2,6 +2,7 @@ import type { DockerConfig } from "../../config/index.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../bubblewrap/probe.js";
 import type { DaemonFacts } from "./daemon.js";
+import { findRunsc } from "./register-runsc.js";
 
 /** What a backend of containers is built from; gvisor is docker with a runtime of its own. */
 export interface DockerOptions extends DockerConfig {
@@ -29,8 +30,9 @@ export function capabilitiesOf(
     isolation: options.name === "gvisor" ? "kernel" : "container",
     network: options.networkMode === "none" ? "per-host" : "all-or-nothing",
     memoryLimit: limits?.memory ?? false,
+    ...(options.name === "gvisor" && { endsAtMemoryLimit: true }),
     cpuLimit: limits?.cpu ?? false,
-    pidsLimit: limits?.pids ?? false,
+    pidsLimit: options.name === "gvisor" || (limits?.pids ?? false),
     fileSizeLimit: true,
     openFilesLimit: true,
     workspaceLimit: !shares || host.canMountImages,
@@ -48,8 +50,7 @@ export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[
   if (runtime !== undefined && facts.name === "Docker" && !facts.runtimes.includes(runtime)) {
     found.push({
       what: `the Docker daemon has no runtime ${runtime}`,
-      remedy:
-        runtime === "runsc" ? "skerry doctor --fix" : "Register it in the daemon's configuration (runtimes).",
+      remedy: runtimeRemedy(runtime, facts),
     });
   }
   if (options.shareFiles === "always" && facts.isRootless) {
@@ -106,4 +107,27 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
     });
   }
   return found;
+}
+
+/** For `doctor --fix`: what it can do itself. */
+export const REGISTER_RUNSC = "skerry doctor --register-runsc";
+
+function runtimeRemedy(runtime: string, { isLocal }: DaemonFacts): string {
+  if (runtime !== "runsc" || !isLocal) return "Register it in the daemon's configuration (runtimes).";
+  return findRunsc() === undefined ? "apt-get install runsc" : REGISTER_RUNSC;
+}
+
+/** gVisor of that age refuses what `ls` and `stat` of today's systems ask for. */
+const OLDEST_RUNSC = "20230501";
+
+/** What its users would otherwise find out by themselves. */
+export function gvisorGaps(version: string | undefined): Problem[] {
+  const release = /release-(\d{8})/.exec(version ?? "")?.[1];
+  if (release === undefined || release >= OLDEST_RUNSC) return [];
+  return [
+    {
+      what: `this runsc is of ${release}: ls and stat of recent systems fail in it with "Invalid argument"`,
+      remedy: "Install a newer one from gVisor's own packages.",
+    },
+  ];
 }

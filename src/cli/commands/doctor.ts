@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { SandboxError } from "../../errors.js";
 import { type Diagnosis, diagnose } from "../../manager/doctor.js";
 import { visible } from "../../visible.js";
 import { type Paint, paintFor } from "../colour.js";
@@ -14,10 +15,13 @@ const UNAVAILABLE = 69;
 export interface DoctorOptions extends GlobalOptions {
   readonly json?: boolean;
   readonly fix?: boolean;
+  /** What --fix runs, as root, where gVisor is installed and Docker does not know it. */
+  readonly registerRunsc?: boolean;
 }
 
 /** `skerry doctor`: what this host can enforce; with --fix also gets what is missing. */
 export async function doctor(options: DoctorOptions): Promise<number> {
+  if (options.registerRunsc) return register();
   const config = await readConfig(options);
   let diagnosis = await diagnose(config);
   if (options.fix && diagnosis.fixes.length > 0) {
@@ -111,6 +115,29 @@ function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
   return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
 }
 
+async function register(): Promise<number> {
+  const { findRunsc, registerRunsc } = await import("../../backends/docker/register-runsc.js");
+  const path = findRunsc();
+  if (path === undefined) {
+    throw new SandboxError("BACKEND_UNAVAILABLE", "gVisor is not installed", {
+      hint: "apt-get install runsc",
+    });
+  }
+  const left = registerRunsc(path);
+  await stderr.write(
+    `skerry: the Docker daemon has the runtime runsc${left === undefined ? "" : `. ${left}`}\n`,
+  );
+  return 0;
+}
+
+/** Our own commands are this program's, under whatever name it was started. */
+function ownCommand(command: string): string {
+  const self = [process.execPath, process.argv[1] ?? "skerry"].map(
+    (each) => `'${each.replaceAll("'", "'\\''")}'`,
+  );
+  return command.replace(/^skerry /, `${self.join(" ")} `);
+}
+
 /** Runs the commands as root, or says that a person must. What they print goes to standard error. */
 async function applyFixes(fixes: Diagnosis["fixes"]): Promise<void> {
   const isRoot = process.getuid?.() === 0;
@@ -121,7 +148,7 @@ async function applyFixes(fixes: Diagnosis["fixes"]): Promise<void> {
   }
   for (const { what, command } of fixes) {
     await stderr.write(`skerry: ${what}: ${command}\n`);
-    const argv = isRoot ? ["sh", "-c", command] : ["sudo", "-n", "sh", "-c", command];
+    const argv = [...(isRoot ? [] : ["sudo", "-n"]), "sh", "-c", ownCommand(command)];
     const { status } = spawnSync(argv[0]!, argv.slice(1), {
       stdio: ["ignore", 2, 2],
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },

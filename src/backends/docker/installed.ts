@@ -1,0 +1,23 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+import { findRunsc } from "./register-runsc.js";
+
+const run = promisify(execFile);
+
+/** A daemon of this host that only has to be started, or one that runs. */
+export function isDockerInstalled(): boolean {
+  const programs = ["/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/usr/bin/podman"];
+  return [...programs, "/var/run/docker.sock", "/run/podman/podman.sock"].some((path) => existsSync(path));
+}
+
+/** What this host's runsc says of itself; undefined: there is none, or it says nothing. */
+export async function runscVersion(): Promise<string | undefined> {
+  const path = findRunsc();
+  if (path === undefined) return undefined;
+  try {
+    return (await run(path, ["--version"], { timeout: 5000, env: {} })).stdout;
+  } catch {
+    return undefined;
+  }
+}
