@@ -5,7 +5,7 @@ import { requires } from "../setup/requires.js";
 import { ATTACKS } from "./all.js";
 import { type Context, hasSucceeded } from "./attack.js";
 import { findProcesses } from "./host.js";
-import { describeTarget, Siege, selected, TEST_TIMEOUT_MS } from "./siege.js";
+import { describeTarget, Siege, selected, TEST_TIMEOUT_MS } from "./siege-cases.js";
 import { USERS } from "./tree.js";
 
 /** containers.test.ts attacks the others that say they isolate. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from "vitest";
 import { ownPlace } from "../../src/backends/docker/labels.js";
 import { startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
-import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege.js";
+import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";
 import { USERS } from "./tree.js";
 
 /** The backends whose walls a container engine builds; whoever may talk to the engine is root already. */
