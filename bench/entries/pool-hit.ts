@@ -55,8 +55,9 @@ function onBackend(name: string, backend: string, goal: number): Benchmark {
 
 async function untilReady({ signal }: Workbench, pool: PoolManager): Promise<void> {
   for (;;) {
+    // What was reset comes on top of what was started in its place.
     const { idle, instances } = pool.status();
-    if (idle === READY && instances.length === READY) return;
+    if (idle >= READY && idle === instances.length) return;
     await sleep(5, undefined, { signal });
   }
 }

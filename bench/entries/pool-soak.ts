@@ -141,7 +141,11 @@ async function useOnce(manager: SandboxManager, number: number): Promise<number>
 }
 
 async function atRest(pool: PoolManager): Promise<void> {
-  while (pool.status().idle !== READY || pool.status().instances.length !== READY) await sleep(20);
+  for (;;) {
+    const { idle, instances } = pool.status();
+    if (idle >= READY && idle === instances.length) return;
+    await sleep(20);
+  }
 }
 
 /** What there is now. */
