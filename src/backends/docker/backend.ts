@@ -68,6 +68,8 @@ class DockerBackend implements SandboxBackend {
   #volumes: GuestVolumes | undefined;
   /** The daemon was seen to have the same files under our paths. */
   #isShareChecked = false;
+  /** Containers of ours that could not be removed when their sandboxes ended. */
+  readonly #left = new Set<Container>();
 
   constructor({ stateDir }: BackendContext, options: DockerOptions) {
     this.name = options.name;
@@ -106,6 +108,7 @@ class DockerBackend implements SandboxBackend {
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
+    if (this.#left.size > 0) await this.#removeLeft();
     const docker = await this.#docker();
     const facts = await this.#daemon();
     const image = await findImage(docker, this.#options.image, facts);
@@ -149,7 +152,17 @@ class DockerBackend implements SandboxBackend {
 
   async reap(): Promise<number> {
     const docker = await this.#docker().catch(() => undefined);
-    return reapContainers(docker, this.#stateDir, () => this.#guestRuntime().guest);
+    const own = await this.#removeLeft();
+    return own + (await reapContainers(docker, this.#stateDir, () => this.#guestRuntime().guest));
+  }
+
+  /** A daemon that was away is back: what it still has of ours goes now. */
+  async #removeLeft(): Promise<number> {
+    const left = [...this.#left];
+    this.#left.clear();
+    const removals = left.map((each) => each.remove().catch(() => this.#left.add(each)));
+    await Promise.all(removals);
+    return left.length - this.#left.size;
   }
 
   async #createOverWire(
@@ -257,6 +270,7 @@ class DockerBackend implements SandboxBackend {
           : undefined;
         return own === this.#options.image ? undefined : own;
       },
+      leave: (container) => this.#left.add(container),
       startCompanion: (image) => this.#startCompanion(made.docker, plan, image),
     });
   }

@@ -104,7 +104,7 @@ export class Container {
     return statsUsage(await ask(STATS_TIMEOUT_MS, stats));
   }
 
-  /** Ends and removes it. A daemon that is gone cannot: then the processes are ended here, if they are here. */
+  /** Ends and removes it. Where the daemon cannot, the processes are ended here, if they are here, and it throws. */
   async remove(): Promise<void> {
     // Whoever asks why it ended asks after it has.
     await this.memoryKills();
@@ -113,7 +113,8 @@ export class Container {
     try {
       await removeContainer(this.#container);
     } catch (error) {
-      if (!(await this.#run.kill())) throw error;
+      await this.#run.kill();
+      throw error;
     }
   }
 }
@@ -127,8 +128,8 @@ interface Run {
   /** The count after an end that was not ours. */
   final?: Promise<number | undefined>;
   cpuTimeMs: number;
-  /** Ends it without the daemon; false: that is not for us to do. */
-  kill(): Promise<boolean>;
+  /** Ends it without the daemon, where it is in our sight. */
+  kill(): Promise<void>;
 }
 
 async function startRun(
@@ -164,11 +165,9 @@ async function startRun(
         )
       : Promise.resolve(undefined);
     const kill = async () => {
-      const found = await cgroup;
+      await cgroup;
       // A pid may have been used again: only one that is still in this container's group is meant.
-      if (found === undefined) return false;
       if (ContainerCgroup.find(container.id, pid) !== undefined) process.kill(pid, "SIGKILL");
-      return true;
     };
     const run: Run = { connection: runner, cgroup, memoryKills: undefined, cpuTimeMs: 0, kill };
     runner.closed.then((reason) => {

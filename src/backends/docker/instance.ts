@@ -19,6 +19,8 @@ export interface DockerInstanceParts {
   /** The image of a language, where that is not the sandbox's own. */
   companionImage(language: string): string | undefined;
   startCompanion(image: string): Promise<Container>;
+  /** It could not be removed, since the daemon is gone or stuck. */
+  leave(container: Container): void;
 }
 
 /** A sandbox in a container, and in one more for each language that has an image of its own. */
@@ -102,16 +104,17 @@ export class DockerInstance implements Instance {
 
   async #destroy(): Promise<void> {
     this.#runner.close();
-    const removals = [this.parts.container.remove(), this.removeCompanions()];
-    // A daemon that is gone, or stuck: what it still has is found by its label later.
-    await Promise.allSettled(removals);
+    await Promise.all([this.#remove(this.parts.container), this.removeCompanions()]);
     await this.parts.place?.remove().catch(() => undefined);
   }
 
   async removeCompanions(): Promise<void> {
-    const companions = await Promise.allSettled(this.#companions.values());
-    const running = companions.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    await Promise.all(running.map((each) => each.remove()));
+    const [, ...companions] = await this.#containers();
+    await Promise.all(companions.map((each) => this.#remove(each)));
+  }
+
+  async #remove(container: Container): Promise<void> {
+    await container.remove().catch(() => this.parts.leave(container));
   }
 
   async #containers(): Promise<Container[]> {

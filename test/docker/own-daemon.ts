@@ -1,0 +1,107 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const PROGRAMS = ["sh", "sleep", "cat", "tail", "head", "touch", "ls", "echo", "id"].map(
+  (name) => `/usr/bin/${name}`,
+);
+
+/** A daemon that a test may kill, with an image of a few programs and no interpreter. */
+export class OwnDaemon {
+  readonly directory = mkdtempSync("/tmp/skerry-own-docker-");
+  readonly host = `unix://${this.directory}/docker.sock`;
+  readonly image = "few-programs:1";
+  readonly #containerdPid = join(this.directory, "exec-root/containerd/containerd.pid");
+  #process: ReturnType<typeof spawn> | undefined;
+
+  async start(): Promise<void> {
+    writeFileSync(join(this.directory, "daemon.json"), "{}");
+    const log = openSync(join(this.directory, "log"), "a");
+    const places = ["data-root", "exec-root", "pidfile"].flatMap((name) => [
+      `--${name}`,
+      join(this.directory, name),
+    ]);
+    this.#process = spawn(
+      "dockerd",
+      [
+        ...["--config-file", join(this.directory, "daemon.json"), "-H", this.host],
+        ...["--iptables=false", "--ip6tables=false", "--bridge=none", ...places],
+      ],
+      { stdio: ["ignore", log, log] },
+    );
+    closeSync(log);
+    for (let attempt = 0; !this.#answers(); attempt++) {
+      if (attempt > 200) throw new Error(readFileSync(join(this.directory, "log"), "utf8").slice(-1000));
+      await sleep(100);
+    }
+  }
+
+  docker(...args: string[]): string {
+    return execFileSync("docker", ["-H", this.host, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  }
+
+  importImage(): void {
+    const root = join(this.directory, "root");
+    const libraries = PROGRAMS.flatMap(
+      (path) => execFileSync("ldd", [path], { encoding: "utf8" }).match(/\/\S+/g) ?? [],
+    );
+    for (const path of new Set([...PROGRAMS, ...libraries])) {
+      const to = path.startsWith("/usr") ? join(root, path) : join(root, "usr", path);
+      mkdirSync(dirname(to), { recursive: true });
+      cpSync(path, to, { dereference: true });
+    }
+    for (const name of ["bin", "lib", "lib64"]) execFileSync("ln", ["-s", `usr/${name}`, join(root, name)]);
+    const archive = join(this.directory, "root.tar");
+    execFileSync("tar", ["-C", root, "-cf", archive, "."]);
+    this.docker("import", archive, this.image);
+    rmSync(archive);
+    rmSync(root, { recursive: true });
+  }
+
+  async kill(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    if (this.#process === undefined || this.#process.exitCode !== null) return;
+    const ended = once(this.#process, "exit");
+    // Its containerd would outlive it, and keep the next one's from starting.
+    if (signal === "SIGKILL") process.kill(Number(readFileSync(this.#containerdPid, "utf8")), signal);
+    this.#process.kill(signal);
+    await ended;
+    // Where nobody collects it, a dead containerd would look like one that runs.
+    if (signal === "SIGKILL") rmSync(this.#containerdPid, { force: true });
+    this.#process = undefined;
+  }
+
+  async remove(): Promise<void> {
+    // One that was killed has left its containers, which the next one takes over and ends.
+    if (this.#process === undefined) await this.start();
+    await this.kill("SIGTERM");
+    const mounts = readFileSync("/proc/mounts", "utf8")
+      .split("\n")
+      .map((line) => line.split(" ")[1] ?? "");
+    for (const path of mounts.filter((each) => each.startsWith(this.directory)).reverse())
+      execFileSync("umount", ["-l", path]);
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #answers(): boolean {
+    try {
+      this.docker("version");
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
