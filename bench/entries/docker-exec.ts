@@ -27,7 +27,9 @@ export const dockerExec: Benchmark = {
   },
   async measure(bench) {
     const docker = new Docker();
-    const sandbox = await bench.manager({ backend: "docker" }).getSandbox("bench", { ephemeral: true });
+    const sandbox = await bench
+      .manager({ backend: "docker", warm: true })
+      .getSandbox("bench", { ephemeral: true });
     const container = await docker.createContainer({
       Image: image,
       Entrypoint: ["sleep"],
