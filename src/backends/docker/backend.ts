@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { DEFAULT_CONFIG } from "../../config/index.js";
@@ -13,12 +12,14 @@ import type {
   SandboxBackend,
 } from "../backend.js";
 import { findHostFacts, findMke2fs, type HostFacts } from "../bubblewrap/probe.js";
+import { loadSeccompFilter } from "../bubblewrap/seccomp/filter.js";
 import type { ImageTools } from "../bubblewrap/workspace-image.js";
 import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
+import { checkShare } from "./check-share.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./connect.js";
 import { Container } from "./container.js";
-import { type ContainerPlan, GUEST_WORKSPACE, type GuestMount } from "./container-options.js";
+import type { ContainerPlan, GuestMount } from "./container-options.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon.js";
 import { GuestVolumes } from "./guest-volume.js";
 import { isDockerInstalled, runscVersion } from "./installed.js";
@@ -123,13 +124,13 @@ class DockerBackend implements SandboxBackend {
       const isMounted = await this.#mountWorkspace(place, spec);
       const workspace = isMounted ? place.workspace : workspacePath(spec);
       container = await Container.start(docker, {
-        ...this.#commonPlan(spec, facts, image),
+        ...(await this.#commonPlan(spec, facts, image)),
         user,
         guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
         workspace,
         files: place.writeFiles(user),
       });
-      await this.#checkShare(container, workspace);
+      this.#isShareChecked ||= await checkShare(container.connection, workspace);
       return this.#instance({ docker, spec, container, place, image, workspace, isMounted });
     } catch (error) {
       await container?.remove().catch(() => undefined);
@@ -174,7 +175,7 @@ class DockerBackend implements SandboxBackend {
     this.#volumes ??= new GuestVolumes(docker, this.#stateDir);
     const start = async (guest: GuestMount) =>
       Container.start(docker, {
-        ...this.#commonPlan(spec, facts, image),
+        ...(await this.#commonPlan(spec, facts, image)),
         user: WIRE_USER,
         guest,
         workspace: undefined,
@@ -234,13 +235,14 @@ class DockerBackend implements SandboxBackend {
     return true;
   }
 
-  #commonPlan(spec: CreateSpec, facts: DaemonFacts, image: SandboxImage) {
+  async #commonPlan(spec: CreateSpec, facts: DaemonFacts, image: SandboxImage) {
     return {
       spec,
       stateDir: this.#stateDir,
       facts,
       runtime: this.#options.runtime,
-      isGvisor: this.#options.name === "gvisor",
+      gvisor:
+        this.#options.name === "gvisor" ? { filter: await loadSeccompFilter(image.architecture) } : undefined,
       networkMode: this.#options.networkMode,
       image: image.id,
       imageVolumes: image.volumes,
@@ -289,29 +291,6 @@ class DockerBackend implements SandboxBackend {
       image: image.id,
       imageVolumes: image.volumes,
       part: name,
-    });
-  }
-
-  /** A daemon in another mount namespace, or on another machine, would give the container some other directory. */
-  async #checkShare(container: Container, workspace: string): Promise<void> {
-    if (this.#isShareChecked) return;
-    const name = `.skerry-${randomBytes(12).toString("hex")}`;
-    const path = join(workspace, name);
-    try {
-      writeFileSync(path, name, { mode: 0o644 });
-      const chunks: Buffer[] = [];
-      for await (const chunk of container.connection.readFile(`${GUEST_WORKSPACE}/${name}`))
-        chunks.push(chunk);
-      this.#isShareChecked = Buffer.concat(chunks).toString() === name;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOSPC") return;
-      if (!(error instanceof SandboxError) || error.code !== "FILE_NOT_FOUND") throw error;
-    } finally {
-      rmSync(path, { force: true });
-    }
-    if (this.#isShareChecked) return;
-    throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon does not see this host's directories", {
-      hint: "Set backends.docker.shareFiles to never: files then go over the wire.",
     });
   }
 

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { CreateSpec } from "../backend.js";
-import { findStrangeChange } from "./container.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
 import { describeDaemon } from "./daemon.js";
+import { findStrangeChange } from "./own-layer.js";
 
 const spec: CreateSpec = {
   id: "sbx-1",
@@ -40,7 +40,7 @@ const plan: ContainerPlan = {
   stateDir: "/state",
   facts,
   runtime: undefined,
-  isGvisor: false,
+  gvisor: undefined,
   networkMode: "none",
   image: "sha256:1",
   imageVolumes: ["/var/lib/data"],

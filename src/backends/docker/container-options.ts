@@ -13,6 +13,11 @@ const DEFAULT_WORKSPACE_MB = 1024;
 const MESSAGE_QUEUE_BYTES = 819_200;
 /** Of the host, so that no sandbox can take them all. */
 const GVISOR_THREADS = 4096;
+/**
+ * With which the guest separates itself from what it runs. They are rights within gVisor's own kernel, and gone before
+ * anything of a program runs; under any other runtime the guest refuses to start.
+ */
+const GVISOR_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
 
 /** What the kernel would tell about the host, and what nobody inside needs. */
 const MASKED_PATHS = [
@@ -40,7 +45,7 @@ export interface ContainerPlan {
   readonly facts: DaemonFacts;
   readonly runtime: string | undefined;
   /** The runtime is gVisor: processes inside are none of the host's. */
-  readonly isGvisor: boolean;
+  readonly gvisor: GvisorPlan | undefined;
   readonly networkMode: string;
   readonly image: string;
   /** Directories for which the image wants volumes of its own, which nothing would limit. */
@@ -53,6 +58,11 @@ export interface ContainerPlan {
   readonly files: Readonly<Record<string, string>>;
   /** For a container beside the sandbox's first one: what it is for. */
   readonly part?: string;
+}
+
+export interface GvisorPlan {
+  /** gVisor does not apply the daemon's profile: the guest loads it, compiled, before anything else runs. */
+  readonly filter: Buffer;
 }
 
 /** Where the guest comes from: a directory that the daemon sees, or a volume of the daemon's. */
@@ -70,9 +80,9 @@ export function containerOptions(plan: ContainerPlan): ContainerOptions {
     name: containerName(spec.id, spec.sessionKey, plan.part),
     Image: plan.image,
     Entrypoint: [`${GUEST_RUNTIME}/${plan.guest.program}`],
-    Cmd: plan.isGvisor ? ["--gvisor"] : [],
+    Cmd: plan.gvisor === undefined ? [] : ["--gvisor", String(plan.user.uid), String(plan.user.gid)],
     Env: [],
-    User: `${plan.user.uid}:${plan.user.gid}`,
+    User: plan.gvisor === undefined ? `${plan.user.uid}:${plan.user.gid}` : "0:0",
     WorkingDir: GUEST_WORKSPACE,
     Hostname: "skerry",
     Domainname: "",
@@ -94,6 +104,7 @@ export function containerOptions(plan: ContainerPlan): ContainerOptions {
       ReadonlyRootfs: true,
       Privileged: false,
       CapDrop: ["ALL"],
+      ...(plan.gvisor !== undefined && { CapAdd: GVISOR_CAPABILITIES }),
       SecurityOpt: ["no-new-privileges", seccompOption()],
       ...limitOptions(spec.limits, plan),
       OomScoreAdj: 500,
@@ -120,7 +131,8 @@ export function mountedPaths(plan: ContainerPlan): string[] {
   return [...mounts(plan).map(({ Target }) => Target), ...Object.keys(memoryDirectories(plan))];
 }
 
-function limitOptions(limits: Limits, { facts, isGvisor }: ContainerPlan) {
+function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {
+  const isGvisor = gvisor !== undefined;
   const memory = limits.memoryMb === undefined ? undefined : bytes(limits.memoryMb);
   return {
     ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),

@@ -9,6 +9,7 @@ import { type AttachedStreams, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
 import { ContainerCgroup } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
+import { findStrangeChange, readOwnLayer } from "./own-layer.js";
 import { statsUsage } from "./stats-usage.js";
 
 /** gVisor and a busy daemon take seconds, a cold disk more. */
@@ -55,9 +56,11 @@ export class Container {
     const cgroup = await this.#run.cgroup;
     this.#run.connection.close();
     await killContainer(this.#container);
-    const { State } = await ask(CALL_TIMEOUT_MS, this.#container.inspect());
+    const about = await ask(CALL_TIMEOUT_MS, this.#container.inspect());
+    const { State } = about;
     if (State.Running || State.Pid !== 0 || cgroup?.isEmpty === false) throw unclean("processes are left");
-    const changes = ((await ask(CALL_TIMEOUT_MS, this.#container.changes())) ?? []) as Change[];
+    const isOnThisHost = this.plan.workspace !== undefined;
+    const changes = await ask(CALL_TIMEOUT_MS, readOwnLayer(this.#container, about, isOnThisHost));
     const strange = findStrangeChange(changes, mountedPaths(this.plan));
     if (strange !== undefined) throw unclean(`${strange} was changed`);
   }
@@ -151,6 +154,7 @@ async function startRun(
       failed: whyEnded(container, streams, starting),
     });
     greeting.catch(() => undefined);
+    if (plan.gvisor !== undefined) streams.toGuest.write(withLength(plan.gvisor.filter));
     await ask(START_TIMEOUT_MS, container.start());
     const runner = await greeting;
     starting.is = false;
@@ -178,6 +182,12 @@ async function startRun(
     connection.destroy();
     throw error;
   }
+}
+
+function withLength(bytes: Buffer): Buffer {
+  const head = Buffer.alloc(4);
+  head.writeUInt32LE(bytes.length);
+  return Buffer.concat([head, bytes]);
 }
 
 /** The daemon says only whether there ever was one: the first is told. */
@@ -230,28 +240,6 @@ async function whyEnded(
     `The container ended while it started: ${said.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500)}`,
     { hint: "skerry doctor says what this host lacks." },
   );
-}
-
-interface Change {
-  readonly Path: string;
-  /** 0: modified, 1: added, 2: deleted. */
-  readonly Kind: number;
-}
-
-/**
- * The first change that is not the runtime's: it makes the directories and files that mounts need, and nothing else
- * can write to the container's own layer.
- */
-export function findStrangeChange(
-  changes: readonly Change[],
-  mounted: readonly string[],
-): string | undefined {
-  // The runtime's own mounts, for which an image may have no directory.
-  const places = [...mounted, "/dev/shm", "/dev/pts", "/dev/mqueue", "/proc", "/sys", "/etc/hosts"];
-  const owned = [...places, "/etc/hostname", "/etc/resolv.conf", "/dev/console"];
-  return changes.find(
-    ({ Path, Kind }) => Kind === 2 || !owned.some((place) => place === Path || place.startsWith(`${Path}/`)),
-  )?.Path;
 }
 
 async function killContainer(container: Docker.Container): Promise<void> {
