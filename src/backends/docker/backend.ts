@@ -142,6 +142,11 @@ class DockerBackend implements SandboxBackend {
   async recycle(used: Instance, spec: CreateSpec): Promise<Instance> {
     if (!(used instanceof DockerInstance))
       throw new SandboxError("INTERNAL", "Not a sandbox of this backend");
+    // Over the wire only the daemon could say what changed, and a new container takes it less time than that.
+    if (used.hostWorkspace === undefined) {
+      await used.destroy();
+      return this.create(spec);
+    }
     try {
       return await this.#reuse(used, spec);
     } catch (error) {

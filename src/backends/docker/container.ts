@@ -59,8 +59,7 @@ export class Container {
     const about = await ask(CALL_TIMEOUT_MS, this.#container.inspect());
     const { State } = about;
     if (State.Running || State.Pid !== 0 || cgroup?.isEmpty === false) throw unclean("processes are left");
-    const isOnThisHost = this.plan.workspace !== undefined;
-    const changes = await ask(CALL_TIMEOUT_MS, readOwnLayer(this.#container, about, isOnThisHost));
+    const changes = await ask(CALL_TIMEOUT_MS, readOwnLayer(this.#container, about));
     const strange = findStrangeChange(changes, mountedPaths(this.plan));
     if (strange !== undefined) throw unclean(`${strange} was changed`);
   }

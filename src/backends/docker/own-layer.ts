@@ -22,10 +22,9 @@ const MOST_ENTRIES = 1000;
 export async function readOwnLayer(
   container: Docker.Container,
   { GraphDriver }: Docker.ContainerInspectInfo,
-  isOnThisHost: boolean,
 ): Promise<readonly Change[]> {
   const upper = (GraphDriver?.Data as { readonly UpperDir?: unknown } | null)?.UpperDir;
-  if (isOnThisHost && GraphDriver.Name === "overlay2" && typeof upper === "string" && upper !== "") {
+  if (GraphDriver.Name === "overlay2" && typeof upper === "string" && upper !== "") {
     const found = tryReadLayer(upper);
     if (found !== undefined) return found;
   }
