@@ -217,6 +217,9 @@ void mount_memory(const char *mount_point, const char *limits, uint32_t uid, uin
 int mount_for_container(const char *how, const char *what, const char *mount_point, const char *uid, const char *gid);
 int unmount(const char *mount_point);
 
+/* relay.c */
+int serve_in_gvisor(const char *user, const char *group);
+
 /* slots.c */
 int serve_slots(const char *count);
 

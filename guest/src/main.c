@@ -6,16 +6,12 @@
 #include "guest.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void add_credit(struct channel *c, const uint8_t *payload, uint32_t length) {
@@ -177,28 +173,6 @@ static int serve(void) {
   }
 }
 
-/*
- * Inside gVisor, which does not apply the host's filter to programs. No process may make itself a sibling: strays are
- * found by their parent; nor a namespace, in which it would have privileges. What clone3 is asked cannot be looked at, and everybody has clone too.
- */
-static void filter_for_gvisor(void) {
-  struct sock_filter rules[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 435 /* clone3 */, 6, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 6, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setns, 5, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 2),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x8000 /* CLONE_PARENT */ | 0x7e020000 /* any namespace */, 2, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-  };
-  struct sock_fprog filter = {.len = sizeof rules / sizeof *rules, .filter = rules};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
-    die("filter: %s", strerror(errno));
-}
-
 int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "--launch") == 0) return serve_slots(argv[2]);
   if (argc == 2 && strcmp(argv[1], "--watch") == 0) return watch();
@@ -209,14 +183,11 @@ int main(int argc, char **argv) {
     if (setrlimit(RLIMIT_NPROC, &limit) < 0) die("limit: %s", strerror(errno));
     return serve();
   }
-  if (argc == 2 && strcmp(argv[1], "--gvisor") == 0) {
-    filter_for_gvisor();
-    return serve();
-  }
+  if (argc == 4 && strcmp(argv[1], "--gvisor") == 0) return serve_in_gvisor(argv[2], argv[3]);
   if (argc == 6 && (strcmp(argv[1], "--mount-image") == 0 || strcmp(argv[1], "--mount-memory") == 0))
     return mount_for_container(argv[1], argv[2], argv[3], argv[4], argv[5]);
   if (argc == 3 && strcmp(argv[1], "--unmount") == 0) return unmount(argv[2]);
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--pids N | --gvisor | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
+  die("usage: skerry-guest [--pids N | --gvisor UID GID | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
       "--mount-memory LIMITS POINT UID GID | --unmount POINT]");
 }

@@ -50,6 +50,8 @@ const plan: ContainerPlan = {
   files: { "/etc/passwd": "/state/mounts/1/etc/passwd" },
 };
 
+const inGvisor: ContainerPlan = { ...plan, gvisor: { filter: Buffer.alloc(8) }, runtime: "runsc" };
+
 it("asks for every wall, whatever the image says", () => {
   const { HostConfig, ...options } = containerOptions(plan);
   expect(options).toMatchObject({
@@ -137,9 +139,31 @@ it("names containers so that none collides, and those of a session are found tog
 });
 
 it("gives gVisor's kernel the limit of processes, and the host's a wider one", () => {
-  const { HostConfig, Cmd } = containerOptions({ ...plan, isGvisor: true, runtime: "runsc" });
-  expect([Cmd, HostConfig?.Runtime, HostConfig?.PidsLimit]).toEqual([["--gvisor"], "runsc", 4096]);
+  const { HostConfig } = containerOptions(inGvisor);
+  expect([HostConfig?.Runtime, HostConfig?.PidsLimit]).toEqual(["runsc", 4096]);
   expect(HostConfig?.Ulimits).toContainEqual({ Name: "nproc", Soft: 128, Hard: 128 });
+});
+
+it("lets the guest in gVisor, and no other, start as root of the container with what it separates itself by", () => {
+  const { HostConfig, Cmd, User, Entrypoint } = containerOptions(inGvisor);
+  expect([Entrypoint, Cmd]).toEqual([["/opt/skerry/skerry-guest"], ["--gvisor", "1900000001", "1900000001"]]);
+  expect([User, HostConfig?.CapDrop, HostConfig?.CapAdd]).toEqual([
+    "0:0",
+    ["ALL"],
+    ["SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"],
+  ]);
+  // Where the runtime is another after all, these hold until the guest has noticed.
+  expect(HostConfig?.SecurityOpt).toEqual(containerOptions(plan).HostConfig?.SecurityOpt);
+  expect(HostConfig?.Privileged).toBe(false);
+
+  for (const runtime of [undefined, "runc", "runsc"]) {
+    const other = containerOptions({ ...plan, runtime });
+    expect([other.User, other.Cmd, other.HostConfig?.CapAdd]).toEqual([
+      "1900000001:1900000001",
+      [],
+      undefined,
+    ]);
+  }
 });
 
 it("takes only the runtime's own directories for no change of a container", () => {

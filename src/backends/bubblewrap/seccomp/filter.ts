@@ -8,10 +8,10 @@ export function filterPath(arch: string): string {
   return join(PACKAGE_ROOT, "dist", "seccomp", `${arch}.bpf`);
 }
 
-/** The profile as the kernel takes it, for this machine. */
-export async function loadSeccompFilter(): Promise<Buffer> {
+/** The profile as the kernel takes it, for this machine or another architecture. */
+export async function loadSeccompFilter(arch: string = process.arch): Promise<Buffer> {
   try {
-    return readFileSync(filterPath(process.arch));
+    return readFileSync(filterPath(arch));
   } catch (error) {
     if (systemCode(error) !== "ENOENT") throw error;
   }
@@ -19,5 +19,5 @@ export async function loadSeccompFilter(): Promise<Buffer> {
     import("./compile.js"),
     import("./profile.js"),
   ]);
-  return compileSeccomp(PROFILE, process.arch as "x64" | "arm64");
+  return compileSeccomp(PROFILE, arch as "x64" | "arm64");
 }
