@@ -235,7 +235,7 @@ export class LiveSandboxes {
     this.#expiry.stop();
     const entries = [...this.#entries.values(), ...this.#ephemeral];
     // First, so that nobody waits for what is given back below.
-    const drained = this.#pooled?.stop();
+    const drained = this.#pooled?.clear();
     const stopped = await Promise.allSettled([
       ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
       ...this.#retiring,
@@ -255,6 +255,11 @@ export class LiveSandboxes {
     throw new SandboxError("INTERNAL", `${failures.length} sandboxes could not be cleaned up`, {
       cause: new AggregateError(failures),
     });
+  }
+
+  /** Afterwards the pool prepares nothing any more. */
+  async close(): Promise<void> {
+    await this.#pooled?.stop();
   }
 
   /** Removes what killed processes left behind; resolves to how many things. */

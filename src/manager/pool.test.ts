@@ -280,6 +280,21 @@ policies:
     expect([left("ephemeral"), left("sessions").length]).toEqual([[], 1]);
   });
 
+  it("begins anew after everything was cleaned up, and keeps within its maximum", async () => {
+    const { pool, manager } = open({ maxInstances: 1 });
+    await manager.executeShell({ sessionId: "s", command: "echo kept > f" });
+    await manager.cleanupAll();
+    expect(pool.status().instances).toEqual([]);
+    const [again, other] = await Promise.all([
+      manager.executeShell({ sessionId: "s", command: "cat f" }).then(async (result) => {
+        await manager.cleanupSession("s");
+        return result;
+      }),
+      manager.execute(PRINT),
+    ]);
+    expect([again.stdout, other.stdout]).toEqual(["kept\n", "1\n"]);
+  });
+
   it("says once that an interpreter cannot be started ahead, and goes on", async () => {
     const warnings: string[] = [];
     const listen = (warning: Error) => void warnings.push(warning.message);

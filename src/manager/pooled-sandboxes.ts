@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Limits } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
-import type { Pool, PoolLease, PoolManager } from "../pool/index.js";
+import type { BoundPool, PoolLease, PoolManager } from "../pool/index.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { ChosenBackend } from "./choose-backend.js";
@@ -40,7 +40,7 @@ const GIVE_WAY_MS = 10;
 /** The manager's sandboxes where it has a pool: prepared ones for whoever they fit, the others made to order. */
 export class PooledSandboxes {
   readonly #options: PooledSandboxesOptions;
-  readonly #pool: Pool<PooledSandbox>;
+  readonly #pool: BoundPool<PooledSandbox>;
   readonly #items = new WeakMap<Sandbox, PooledSandbox>();
   readonly #languages: readonly string[];
   #backendName = "";
@@ -96,7 +96,12 @@ export class PooledSandboxes {
     return true;
   }
 
-  /** Refuses who comes and who waits; resolves when every sandbox of it is gone. */
+  /** Refuses who waits; resolves when every sandbox of it is gone. Who asks afterwards has it begin anew. */
+  clear(): Promise<void> {
+    return this.#pool.clear();
+  }
+
+  /** Refuses who comes as well. */
   stop(): Promise<void> {
     return this.#pool.stop();
   }

@@ -303,7 +303,7 @@ export class SandboxManager {
     return this.#store.delete(this.#nameFor(key));
   }
 
-  /** Stops every sandbox, all at once and past failures, which it reports together. With a pool it is the end of that. */
+  /** Stops every sandbox, all at once and past failures, which it reports together. */
   cleanupAll(): Promise<void> {
     return this.#sandboxes.stopAll();
   }
@@ -318,6 +318,7 @@ export class SandboxManager {
     try {
       do await this.cleanupAll();
       while (this.#sandboxes.size > 0);
+      await this.#sandboxes.close();
     } finally {
       this.#accessWatcher?.close();
       await this.#changes?.close();

@@ -1,3 +1,4 @@
+export { BoundPool } from "./bound-pool.js";
 export { Pool } from "./pool.js";
 export type { PoolHome } from "./pool-door.js";
 export type { PoolItem, PoolSource } from "./pool-item.js";

@@ -1,7 +1,6 @@
 import { SandboxError } from "../errors.js";
-import type { Door } from "../sandbox/user-socket.js";
-import { Pool } from "./pool.js";
-import { openPoolDoor, type PoolHome } from "./pool-door.js";
+import { BoundPool } from "./bound-pool.js";
+import type { PoolHome } from "./pool-door.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { type PoolOptions, type PoolSettings, resolveSettings } from "./pool-options.js";
@@ -10,7 +9,7 @@ import { type PoolOptions, type PoolSettings, resolveSettings } from "./pool-opt
 export class PoolManager {
   readonly options: PoolOptions;
   readonly #settings: PoolSettings;
-  #pool: Pool<PoolItem> | undefined;
+  #pool: BoundPool<PoolItem> | undefined;
   #stopped = false;
 
   constructor(options: PoolOptions = {}) {
@@ -18,22 +17,15 @@ export class PoolManager {
     this.#settings = resolveSettings(options);
   }
 
-  /** Says where the sandboxes come from, once. The pool that it returns knows their type. */
-  bind<Item extends PoolItem>(source: PoolSource<Item>, home?: PoolHome): Pool<Item> {
+  /** Says where the sandboxes come from, once. What it returns knows their type. */
+  bind<Item extends PoolItem>(source: PoolSource<Item>, home?: PoolHome): BoundPool<Item> {
     if (this.#pool !== undefined || this.#stopped) {
       throw new SandboxError("INVALID_ARGUMENT", "This pool belongs to a manager already", {
         hint: "Make one PoolManager for each SandboxManager.",
       });
     }
-    let door: Promise<Door | undefined> | undefined;
-    const pool: Pool<Item> = new Pool(source, this.#settings, {
-      began: () => {
-        // One that nobody can look at still does its work.
-        if (home !== undefined) door = openPoolDoor(home, () => pool.status()).catch(() => undefined);
-      },
-      over: async () => (await door)?.close(),
-    });
-    this.#pool = pool as unknown as Pool<PoolItem>;
+    const pool = new BoundPool(source, this.#settings, home);
+    this.#pool = pool as unknown as BoundPool<PoolItem>;
     return pool;
   }
 
@@ -65,7 +57,7 @@ export class PoolManager {
     return this.stop();
   }
 
-  #bound(): Pool<PoolItem> {
+  #bound(): BoundPool<PoolItem> {
     if (this.#pool !== undefined) return this.#pool;
     throw new SandboxError("INVALID_ARGUMENT", "This pool belongs to no manager yet", {
       hint: "Give it to one: new SandboxManager({ pool })",

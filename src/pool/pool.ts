@@ -32,7 +32,7 @@ export class Pool<Item extends PoolItem> {
   readonly #sessions = new Map<string, Claim<Item>>();
   readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
   readonly #backoff = new Backoff();
-  readonly #tally = new Tally();
+  readonly #tally: Tally;
   #moment = 0;
   #isStarted = false;
   #isStopping = false;
@@ -45,7 +45,10 @@ export class Pool<Item extends PoolItem> {
     settings: Partial<PoolSettings> = {},
     /** Told once each: when the pool begins, and when it is over. */
     watcher: PoolWatcher = {},
+    /** Counts on from what was before. */
+    tally = new Tally(),
   ) {
+    this.#tally = tally;
     this.#source = source;
     this.#watcher = watcher;
     this.#settings = resolveSettings(settings);
