@@ -22,6 +22,11 @@ export interface Facts {
   readonly hostname: string;
   /** Files that tell about the host's users: SHA-256 by path. */
   readonly aboutUsers: Readonly<Record<string, string>>;
+  /**
+   * The kernel inside is not the host's: what it shows of itself tells nothing about the host, and what it lets a
+   * program set there reaches nothing of the host's. Attacks then look for the host's own, or from the host.
+   */
+  readonly ownKernel: boolean;
   readonly addresses: readonly string[];
   /** A process of the host with an unmistakable command line. */
   readonly decoyPid: number;

@@ -15,6 +15,23 @@ export function findProcesses(text: string): number[] {
     });
 }
 
+/** How many threads of this host have a file like this below their directory in /proc. */
+export function countThreads(file: string, isLike: (text: string) => boolean): number {
+  const numbers = (path: string) => tryTo(() => readdirSync(path), []).filter((name) => /^\d+$/.test(name));
+  return numbers("/proc")
+    .flatMap((pid) => numbers(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}/${file}`))
+    .filter((path) => isLike(tryTo(() => readFileSync(path, "latin1"), ""))).length;
+}
+
+/** Processes end while they are looked at. */
+function tryTo<T>(action: () => T, otherwise: T): T {
+  try {
+    return action();
+  } catch {
+    return otherwise;
+  }
+}
+
 /** Watches how well this process does: its memory, and how late its timers are. */
 export function watchHost(): { stop(): { grewMb: number; maxLagMs: number } } {
   const before = process.memoryUsage.rss();

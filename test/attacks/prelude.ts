@@ -107,6 +107,7 @@ import ctypes, errno, json, os, platform, signal, socket, stat, struct, sys, tim
 WORD = ${JSON.stringify(facts.word.slice(0, 8))} + ${JSON.stringify(facts.word.slice(8))}
 FACTS = json.loads(${words}.replace("@WORD@", WORD))
 ISOLATED = ${isolated ? "True" : "False"}
+OWN_KERNEL = FACTS["ownKernel"]
 NR = json.loads(${JSON.stringify(JSON.stringify(SYSCALLS))})[platform.machine()]
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long

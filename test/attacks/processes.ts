@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sandbox } from "../../src/index.js";
 import type { Attack, Context, Outcome } from "./attack.js";
-import { findProcesses } from "./host.js";
+import { countThreads, findProcesses } from "./host.js";
 
 const group = "processes" as const;
 
@@ -44,6 +44,27 @@ async function startInBackground(context: Context, sandbox: Sandbox, code: strin
     while (!ended) await advance();
   })().catch(() => undefined);
   return { output: () => rest.then(() => stdout) };
+}
+
+const OWN_SETTINGS =
+  "A kernel of its own may let everybody set that among its own processes: then no thread of the host may have it.";
+
+/** Runs a program that sets something and stays a while, and looks how many threads of the host have it. */
+function setAndLook(
+  code: string,
+  file: string,
+  isLike: (text: string) => boolean,
+): (context: Context) => Promise<Outcome> {
+  return async (context) => {
+    const program = await startInBackground(context, context.sandbox, code, 10_000);
+    await delay(300);
+    const observed = { threads: countThreads(file, isLike) };
+    return { stdout: await program.output(), observed };
+  };
+}
+
+function hasSet(stdout: string, observed: Outcome["observed"], marker: string, ownKernel: boolean): boolean {
+  return stdout.includes(marker) && (!ownKernel || observed?.threads !== 0);
 }
 
 /** A command line that nothing else on this host has. */
@@ -245,6 +266,8 @@ for request in (16, 0x4206):
   {
     name: "reads or writes the guest's memory",
     group,
+    about:
+      "A kernel of its own may show everybody where a process's memory is; what is in it stays out of reach.",
     code: `
 pid = guest()
 local = ctypes.create_string_buffer(16)
@@ -253,16 +276,24 @@ for address in [int(line.split(b"-")[0], 16) for line in read("/proc/%d/maps" % 
     remote = struct.pack("QQ", address, 16)
     if syscall("process_vm_readv", pid, iov, 1, remote, 1, 0)[0] > 0: won("process_vm_readv")
 for name, flags in (("mem", os.O_RDONLY), ("mem", os.O_RDWR), ("maps", os.O_RDONLY), ("environ", os.O_RDONLY), ("syscall", os.O_RDONLY)):
-    if opens("/proc/%d/%s" % (pid, name), flags): won(name)`,
+    path = "/proc/%d/%s" % (pid, name)
+    if OWN_KERNEL and (name == "maps" or name == "environ" and not read(path)): continue
+    if opens(path, flags): won(name)`,
   },
   {
     name: "takes the guest's descriptors, which are the wire",
     group,
+    about:
+      "A kernel of its own may list them for everybody: then none may be opened but the other ends of the program's own pipes.",
     code: `
 pid = guest()
+own = [os.fstat(fd).st_ino for fd in range(3)]
 for fd in range(8):
-    if opens("/proc/%d/fd/%d" % (pid, fd), os.O_WRONLY): won("opened", fd)
-    if tried(os.readlink, "/proc/%d/fd/%d" % (pid, fd)): won("saw", fd)
+    path = "/proc/%d/fd/%d" % (pid, fd)
+    mine = OWN_KERNEL and getattr(tried(os.stat, path), "st_ino", None) in own
+    for flags in (os.O_WRONLY, os.O_RDONLY):
+        if opens(path, flags) and not mine: won("opened", fd)
+    if not OWN_KERNEL and tried(os.readlink, path): won("saw", fd)
 handle = syscall("pidfd_open", pid, 0)[0]
 if handle >= 0 and syscall("pidfd_getfd", handle, 1, 0)[0] >= 0: won("pidfd_getfd")
 if syscall("kcmp", os.getpid(), pid, 2, 0, 0)[0] >= 0: won("kcmp")`,
@@ -272,7 +303,8 @@ if syscall("kcmp", os.getpid(), pid, 2, 0, 0)[0] >= 0: won("kcmp")`,
       name: `takes over the warm interpreter of ${language} through its memory`,
       group,
       about:
-        "It outlives every command: code in it runs on after the end of its program, and speaks for later ones.",
+        "It outlives every command: code in it runs on after the end of its program, and speaks for later ones. " +
+        "A kernel of its own may list its descriptors for everybody: then the one that it is told by must not open.",
       setUp: ({ sandbox }) => sandbox.prewarm(language),
       code: `
 warm = zygotes() if "${language}" == "python" else [pid for pid in pids() if b"node-runner" in read("/proc/%d/cmdline" % pid) and (b"typescript" in read("/proc/%d/cmdline" % pid)) == ("${language}" == "typescript")]
@@ -284,7 +316,9 @@ for pid in warm:
         try: fd = os.open("/proc/%d/mem" % pid, os.O_RDWR)
         except OSError: break
         if os.pwrite(fd, os.pread(fd, 8, address), address) == 8: won(pid); break
-    if tried(os.readlink, "/proc/%d/fd/3" % pid): won("descriptors of", pid)`,
+    if OWN_KERNEL:
+        if any(opens("/proc/%d/fd/3" % pid, flags) for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR)): won("control of", pid)
+    elif tried(os.readlink, "/proc/%d/fd/3" % pid): won("descriptors of", pid)`,
     }),
   ),
   {
@@ -575,28 +609,45 @@ if ISOLATED and opens("/dev/tty", os.O_RDWR): won("controlling terminal")`,
   {
     name: "gets ahead of the host's processes",
     group,
-    about: "Real-time scheduling, priorities, locked memory.",
-    code: `
-for action in (lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)), lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)):
-    child = os.fork()
-    if child == 0:
+    about: `Real-time scheduling, priorities, locked memory. ${OWN_SETTINGS}`,
+    run: setAndLook(
+      `
+if syscall("ioprio_set", 1, 0, 1 << 13)[0] == 0: won("real-time disk")
+for action in (lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(37)), lambda: os.setpriority(os.PRIO_PROCESS, 0, -13)):
+    if os.fork() == 0:
         try: action(); won("scheduling")
-        except OSError: pass
+        except OSError: print("refused", flush=True)
+        time.sleep(1)
         os._exit(0)
-    os.waitpid(child, 0)
-if syscall("ioprio_set", 1, 0, 1 << 13)[0] == 0: won("real-time disk")`,
+time.sleep(1)`,
+      "stat",
+      (text) => {
+        // The name in brackets is the program's own choice.
+        const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+        return fields[16] === "-13" || fields[37] === "37";
+      },
+    ),
+    succeeded: ({ stdout, observed }, { marker, facts }) =>
+      stdout.includes(`${marker} real-time disk`) || hasSet(stdout, observed, marker, facts.ownKernel),
   },
   {
     name: "makes itself the last victim when memory is short",
     group,
-    about: "With a score below zero the kernel would rather end the host's own processes.",
-    code: `
+    about: `With a score below zero the kernel would rather end the host's own processes. ${OWN_SETTINGS}`,
+    run: setAndLook(
+      `
 try:
     fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    os.write(fd, b"-1")
+    os.write(fd, b"-731")
     won()
+    time.sleep(1)
 except OSError:
-    if not ISOLATED: lacks("the right to lower oom_score_adj")`,
+    if not ISOLATED: lacks("the right to lower oom_score_adj")
+    print("refused")`,
+      "oom_score_adj",
+      (text) => text.trim() === "-731",
+    ),
+    succeeded: ({ stdout, observed }, { marker, facts }) => hasSet(stdout, observed, marker, facts.ownKernel),
   },
   ...Object.entries(FUGITIVES).flatMap(([how, code]) => [
     fugitive(how, code, "exit"),

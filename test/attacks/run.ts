@@ -65,7 +65,7 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
       name.includes(order.only ?? "") &&
       (capabilities.isolates || (simulated ?? cannotSelfCheck) === undefined),
   );
-  const host = await startHost(order);
+  const host = await startHost(order, capabilities.isolation === "kernel");
   const manager = new SandboxManager({
     stateDir: order.stateDir,
     backend: order.backend,
@@ -181,7 +181,7 @@ function digests(paths: readonly string[]): Record<string, string> {
   );
 }
 
-async function startHost(order: Order): Promise<{ facts: Facts; stop(): Promise<void> }> {
+async function startHost(order: Order, ownKernel: boolean): Promise<{ facts: Facts; stop(): Promise<void> }> {
   const { repo, word } = order;
   const decoyMark = `1000.${Math.random().toString().slice(2, 14)}`;
   const decoy = spawn("sleep", [decoyMark], { stdio: "ignore", env: { SKERRY_SECRET_MARKER: word } });
@@ -197,6 +197,7 @@ async function startHost(order: Order): Promise<{ facts: Facts; stop(): Promise<
     secretFile: join(repo, "secret.txt"),
     hostname: hostname(),
     aboutUsers: digests(["/etc/passwd", "/etc/group", "/etc/subuid", "/var/run/utmp", "/var/log/lastlog"]),
+    ownKernel,
     addresses: Object.values(networkInterfaces())
       .flatMap((each) => each ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)
