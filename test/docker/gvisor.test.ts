@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect } from "vitest";
+import { ownPlace } from "../../src/backends/docker/labels.js";
+import { parseConfig } from "../../src/config/index.js";
+import { SandboxManager } from "../../src/manager/index.js";
+import { startDocker } from "../setup/docker.js";
+import { requires } from "../setup/requires.js";
+
+const { describe, it } = requires("docker", "gvisor", "linux", "debootstrap");
+
+describe.each(["always", "never"] as const)("gVisor, with shareFiles %s", (shareFiles) => {
+  let stateDir: string;
+  const managers: SandboxManager[] = [];
+
+  beforeEach(() => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-gvisor-"));
+    chmodSync(stateDir, 0o711);
+  });
+  afterEach(async () => {
+    for (const manager of managers.splice(0)) await manager.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  async function open(gvisor: object = {}): Promise<{ manager: SandboxManager; host: string }> {
+    const { host } = await startDocker();
+    const config = await parseConfig({ sandbox: { backends: { docker: { host, shareFiles }, gvisor } } });
+    const manager = new SandboxManager({ config, backend: "gvisor", stateDir, handleSignals: false });
+    managers.push(manager);
+    return { manager, host };
+  }
+
+  it("refuses to start where the runtime is another, and leaves nothing", async () => {
+    const { manager, host } = await open({ runtime: "runc" });
+    await expect(manager.getSandbox("a")).rejects.toMatchObject({
+      code: "SANDBOX_START_FAILED",
+      message: expect.stringContaining("this runtime is not gVisor"),
+    });
+    const labels = Object.entries(ownPlace(stateDir)).flatMap(([name, value]) => [
+      "--filter",
+      `label=${name}=${value}`,
+    ]);
+    expect(execFileSync("docker", ["-H", host, "ps", "-aq", ...labels], { encoding: "utf8" })).toBe("");
+  }, 120_000);
+
+  it("runs programs behind the whole filter, with the errors it names", async () => {
+    const { manager } = await open();
+    const sandbox = await manager.getSandbox("a");
+    const code = `
+import ctypes, errno, json, platform
+libc = ctypes.CDLL(None, use_errno=True)
+def error_of(number, *args):
+    ctypes.set_errno(0)
+    libc.syscall(number, *args)
+    return errno.errorcode.get(ctypes.get_errno())
+arm = platform.machine() == "aarch64"
+print(json.dumps([error_of(435, 0, 0), error_of(97 if arm else 272, 0), error_of(116 if arm else 103, 10, 0, 0)]))`;
+    const { stdout } = await sandbox.runCode({ language: "python", code });
+    // clone3, unshare, syslog.
+    expect(JSON.parse(stdout)).toEqual(["ENOSYS", "EPERM", "EPERM"]);
+  }, 120_000);
+
+  it("shows no process but the sandbox's own, and passes large output and input on whole", async () => {
+    const { manager } = await open();
+    const sandbox = await manager.getSandbox("a");
+    const list =
+      "import os; print(sorted(open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit())[-1])";
+    expect((await sandbox.exec(["python3", "-c", list])).stdout).toBe("skerry-guest\0\n");
+
+    const input = Buffer.alloc(3_000_000, "0123456789abcdef\n");
+    const result = await sandbox.exec(["cat"], { stdin: input, maxOutputBytes: 10_000_000 });
+    expect(result.stdout === input.toString()).toBe(true);
+  }, 120_000);
+});
