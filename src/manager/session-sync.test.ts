@@ -51,6 +51,21 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backend) => {
+  it("keeps what another process put into the same new session", async () => {
+    start({ backend });
+    const other = new SandboxManager({ stateDir, backend, handleSignals: false });
+    try {
+      const [mine, theirs] = [await manager.getSandbox("new"), await other.getSandbox("new")];
+      await theirs.shell("echo b > b");
+      await other.cleanupSession("new");
+      await mine.shell("echo a > a");
+      await manager.cleanupSession("new");
+      expect(readdirSync(onHost("new")).sort()).toEqual(["a", "b"]);
+    } finally {
+      await other.close();
+    }
+  });
+
   it("has its files again in the next sandbox", async () => {
     start({ backend });
     const first = await manager.getSandbox("work");

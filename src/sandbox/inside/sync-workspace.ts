@@ -100,7 +100,8 @@ export class WorkspaceSync {
     const isExcluded = this.#isExcluded();
     const plan = planSync(guest, host, {
       from: "guest",
-      base: this.#base,
+      // What the sandbox never had is another's, who has the same session: it cannot have been deleted here.
+      base: this.#base ?? new Map(),
       isExcluded: (path) => isExcluded(path) || this.#isHosts(path),
     });
     const tally = new Tally([...guest.skipped, ...host.skipped], guest.truncated);
