@@ -3,6 +3,8 @@ import { stderr, stdout } from "./output.js";
 import { createProgram, runProgram } from "./program.js";
 
 async function main(): Promise<void> {
+  // A promise that never settles lets the process end by itself: that is no success.
+  process.exitCode = 70;
   const status = await runProgram(createProgram(), process.argv.slice(2));
   await stdout.flush();
   if (stdout.failure !== undefined) {

@@ -37,10 +37,17 @@ export async function buildFromDebian(order: BuildOrder): Promise<void> {
   const exited = once(maker, "close") as Promise<[number | null]>;
   const stop = () => maker.kill("SIGTERM");
   signal.addEventListener("abort", stop, { once: true });
+  // A request that is aborted while its body is sent never settles by itself.
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+  aborted.catch(() => undefined);
   const said = readSteps(maker.stderr, onStep);
   let failure: SandboxError | undefined;
   try {
     const archive = new PassThrough();
+    // Whoever reads it fails for it; after an abort nobody does.
+    archive.on("error", () => undefined);
     maker.stdout.pipe(archive, { end: false });
     const made = exited.then(([status]) => {
       if (status === 0) archive.end();
@@ -54,8 +61,11 @@ export async function buildFromDebian(order: BuildOrder): Promise<void> {
     if (failure !== undefined) throw failure;
     const [repo, name] = splitTag(tag);
     const changes = imageChanges(labels).join("\n");
-    const stream = await docker.importImage(archive, { repo, tag: name, changes, abortSignal: signal });
-    for await (const _ of daemonEvents(stream, signal));
+    const send = async () => {
+      const stream = await docker.importImage(archive, { repo, tag: name, changes, abortSignal: signal });
+      for await (const _ of daemonEvents(stream, signal));
+    };
+    await Promise.race([send(), aborted]);
   } catch (error) {
     // Whoever failed first is the cause: then the other one only sees a broken pipe.
     const cause = failure ?? error;

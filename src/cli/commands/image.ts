@@ -8,6 +8,7 @@ import { jsonText } from "../json-text.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stderr, stdout } from "../output.js";
+import { reportError } from "../report-error.js";
 import { formatTable } from "../table.js";
 
 export interface ImageBuildOptions extends GlobalOptions {
@@ -43,8 +44,9 @@ export async function build(options: ImageBuildOptions): Promise<number> {
     return 0;
   } catch (error) {
     progress.end();
-    if (interrupt.status !== undefined) return interrupt.status;
-    throw error;
+    if (interrupt.status === undefined) throw error;
+    if (!stdout.closed) await reportError(interrupt.signal.reason, options.json === true);
+    return interrupt.status;
   }
 }
 

@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, vi } from "vitest";
+import { requires } from "../../../test/setup/requires.js";
+import { connectDocker } from "./connect.js";
+import { buildImage } from "./images.js";
+
+const { it } = requires("root");
+const directory = mkdtempSync(join(tmpdir(), "skerry-debootstrap-"));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+it("ends with the reason when it is cancelled while the archive is sent", async () => {
+  // A root that never ends, for a daemon that never has enough.
+  const maker = join(directory, "sh");
+  writeFileSync(maker, "#!/bin/sh\nwhile :; do echo x; done\n");
+  chmodSync(maker, 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env.PATH}`);
+  const interrupt = new AbortController();
+  const reason = new Error("interrupted");
+  const server = createServer((request, response) => {
+    if (request.method === "POST") return void request.once("data", () => interrupt.abort(reason)).resume();
+    const answer = request.url?.includes("version")
+      ? { Arch: process.arch === "x64" ? "amd64" : process.arch }
+      : [];
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  }).listen(join(directory, "socket"));
+  await once(server, "listening");
+  const docker = await connectDocker({ host: `unix://${join(directory, "socket")}` });
+  const building = buildImage(docker, { from: "debootstrap", signal: interrupt.signal });
+  await expect(building).rejects.toBe(reason);
+  server.close();
+}, 20_000);
