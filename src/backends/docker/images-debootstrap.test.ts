@@ -16,15 +16,20 @@ afterEach(() => {
 });
 
 it("ends with the reason when it is cancelled while the archive is sent", async () => {
-  // A root that never ends, for a daemon that never has enough.
+  // A root that never ends, for a daemon that takes only a part of it.
   const maker = join(directory, "sh");
-  writeFileSync(maker, "#!/bin/sh\nwhile :; do echo x; done\n");
+  writeFileSync(maker, "#!/bin/sh\nexec cat /dev/zero\n");
   chmodSync(maker, 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env.PATH}`);
   const interrupt = new AbortController();
   const reason = new Error("interrupted");
   const server = createServer((request, response) => {
-    if (request.method === "POST") return void request.once("data", () => interrupt.abort(reason)).resume();
+    if (request.method === "POST")
+      return void request.once("data", () => {
+        request.pause();
+        // By then every buffer on the way is full.
+        setTimeout(() => interrupt.abort(reason), 200);
+      });
     const answer = request.url?.includes("version")
       ? { Arch: process.arch === "x64" ? "amd64" : process.arch }
       : [];

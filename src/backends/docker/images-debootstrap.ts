@@ -37,7 +37,7 @@ export async function buildFromDebian(order: BuildOrder): Promise<void> {
   const exited = once(maker, "close") as Promise<[number | null]>;
   const stop = () => maker.kill("SIGTERM");
   signal.addEventListener("abort", stop, { once: true });
-  // A request that is aborted while its body is sent never settles by itself.
+  // Whether an aborted request settles is not left to the daemon and its client.
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
@@ -70,6 +70,8 @@ export async function buildFromDebian(order: BuildOrder): Promise<void> {
     // Whoever failed first is the cause: then the other one only sees a broken pipe.
     const cause = failure ?? error;
     stop();
+    // It has ended when its output has: which nobody takes any more.
+    maker.stdout.unpipe().resume();
     await exited;
     throw cause;
   } finally {
