@@ -25,6 +25,7 @@ import { RunnerWorkspace } from "./runner-workspace.js";
 import { type SyncOptions, WorkspaceSync } from "./sync-workspace.js";
 
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxEntries: 10_000 };
+const RUNS = Number(process.env["SYNC_MODEL_RUNS"] ?? 60);
 const DONE = { skipped: [], complete: true };
 
 let base: string;
@@ -245,75 +246,79 @@ exec /usr/bin/find "$@"
     expect(contents(host)).toEqual(contents(inside));
   });
 
-  it("are the same on both sides after any edits", async () => {
-    await open();
-    const name = fc.constantFrom("a", "b", "c", "ü", "x y", "-n");
-    const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join("/"));
-    const edit = fc.oneof(
-      fc.record({ kind: fc.constant("file" as const), path, text: fc.string({ maxLength: 20 }) }),
-      fc.record({ kind: fc.constant("large" as const), path, byte: fc.integer({ min: 0, max: 2 }) }),
-      fc.record({ kind: fc.constant("directory" as const), path }),
-      fc.record({ kind: fc.constant("link" as const), path, to: fc.constantFrom("a", "../b", "/etc") }),
-      fc.record({ kind: fc.constant("remove" as const), path }),
-      fc.record({
-        kind: fc.constant("mode" as const),
-        path,
-        mode: fc.constantFrom(0o644, 0o755, 0o600, 0o700),
-      }),
-    );
-    type Edit = typeof edit extends fc.Arbitrary<infer T> ? T : never;
-    const apply = (root: string, each: Edit) => {
-      const target = join(root, each.path);
-      try {
-        if (each.kind === "remove") return rmSync(target, { recursive: true });
-        if (each.kind === "mode") {
-          if (!lstatSync(target).isSymbolicLink()) chmodSync(target, each.mode);
-          return;
-        }
-        // A link on the way would lead both trees into each other's edits.
-        const parts = each.path.split("/");
-        for (let depth = 1; depth < parts.length; depth++) {
-          const above = join(root, ...parts.slice(0, depth));
-          if (existsSync(above) && lstatSync(above).isSymbolicLink()) return;
-        }
-        mkdirSync(join(target, ".."), { recursive: true });
-        if (each.kind === "directory") mkdirSync(target);
-        else if (each.kind === "link") symlinkSync(each.to, target);
-        else if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink()) return;
-        else writeFileSync(target, each.kind === "large" ? Buffer.alloc(80_000, each.byte) : each.text);
-      } catch {
-        // An edit that does not fit what is there.
-      }
-    };
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(edit, { maxLength: 12 }),
-        fc.array(edit, { maxLength: 12 }),
-        fc.array(edit, { maxLength: 12 }),
-        fc.boolean(),
-        async (common, hosts, guests, hostFirst) => {
-          for (const root of [host, inside]) {
-            for (const each of readdirSync(root)) rmSync(join(root, each), { recursive: true });
+  it(
+    "are the same on both sides after any edits",
+    async () => {
+      await open();
+      const name = fc.constantFrom("a", "b", "c", "ü", "x y", "-n");
+      const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join("/"));
+      const edit = fc.oneof(
+        fc.record({ kind: fc.constant("file" as const), path, text: fc.string({ maxLength: 20 }) }),
+        fc.record({ kind: fc.constant("large" as const), path, byte: fc.integer({ min: 0, max: 2 }) }),
+        fc.record({ kind: fc.constant("directory" as const), path }),
+        fc.record({ kind: fc.constant("link" as const), path, to: fc.constantFrom("a", "../b", "/etc") }),
+        fc.record({ kind: fc.constant("remove" as const), path }),
+        fc.record({
+          kind: fc.constant("mode" as const),
+          path,
+          mode: fc.constantFrom(0o644, 0o755, 0o600, 0o700),
+        }),
+      );
+      type Edit = typeof edit extends fc.Arbitrary<infer T> ? T : never;
+      const apply = (root: string, each: Edit) => {
+        const target = join(root, each.path);
+        try {
+          if (each.kind === "remove") return rmSync(target, { recursive: true });
+          if (each.kind === "mode") {
+            if (!lstatSync(target).isSymbolicLink()) chmodSync(target, each.mode);
+            return;
           }
-          const sync = new WorkspaceSync(workspace, new RunnerWorkspace(guest), { limits: LIMITS });
-          for (const each of common) apply(host, each);
-          await sync.toContainer();
-          for (const each of hosts) apply(host, each);
-          for (const each of guests) apply(inside, each);
-          const [first, second] = hostFirst
-            ? [() => sync.toContainer(), () => sync.toHost()]
-            : [() => sync.toHost(), () => sync.toContainer()];
-          await first();
-          await second();
-          // Where both sides changed what is above and what is below, a second time settles it.
-          await first();
-          await second();
-          expect(contents(host)).toEqual(contents(inside));
-        },
-      ),
-      { numRuns: 60 },
-    );
-  }, 120_000);
+          // A link on the way would lead both trees into each other's edits.
+          const parts = each.path.split("/");
+          for (let depth = 1; depth < parts.length; depth++) {
+            const above = join(root, ...parts.slice(0, depth));
+            if (existsSync(above) && lstatSync(above).isSymbolicLink()) return;
+          }
+          mkdirSync(join(target, ".."), { recursive: true });
+          if (each.kind === "directory") mkdirSync(target);
+          else if (each.kind === "link") symlinkSync(each.to, target);
+          else if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink()) return;
+          else writeFileSync(target, each.kind === "large" ? Buffer.alloc(80_000, each.byte) : each.text);
+        } catch {
+          // An edit that does not fit what is there.
+        }
+      };
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(edit, { maxLength: 12 }),
+          fc.array(edit, { maxLength: 12 }),
+          fc.array(edit, { maxLength: 12 }),
+          fc.boolean(),
+          async (common, hosts, guests, hostFirst) => {
+            for (const root of [host, inside]) {
+              for (const each of readdirSync(root)) rmSync(join(root, each), { recursive: true });
+            }
+            const sync = new WorkspaceSync(workspace, new RunnerWorkspace(guest), { limits: LIMITS });
+            for (const each of common) apply(host, each);
+            await sync.toContainer();
+            for (const each of hosts) apply(host, each);
+            for (const each of guests) apply(inside, each);
+            const [first, second] = hostFirst
+              ? [() => sync.toContainer(), () => sync.toHost()]
+              : [() => sync.toHost(), () => sync.toContainer()];
+            await first();
+            await second();
+            // Where both sides changed what is above and what is below, a second time settles it.
+            await first();
+            await second();
+            expect(contents(host)).toEqual(contents(inside));
+          },
+        ),
+        { numRuns: RUNS },
+      );
+    },
+    120_000 + RUNS * 1000,
+  );
 });
 
 describe("a sandbox that is against it", () => {
@@ -332,6 +337,18 @@ describe("a sandbox that is against it", () => {
     writeFileSync(join(inside, kept!), Buffer.alloc(400_000, 3));
     rmSync(join(inside, kept === "a" ? "b" : "a"));
     expect(await sync.toHost()).toMatchObject({ copied: 1, complete: true });
+  });
+
+  it("cannot hide files here under the name of an unfinished one", async () => {
+    const sync = await open({ limits: { maxBytes: 1_000_000, maxEntries: 100 } });
+    const name = (count: number) => `.skerry-${String(count).padStart(18, "0")}.tmp`;
+    for (let count = 0; count < 4; count++) {
+      rmSync(join(inside, name(count - 1)), { force: true });
+      writeFileSync(join(inside, name(count)), Buffer.alloc(900_000));
+      const report = await sync.toHost();
+      expect(report.skipped).toMatchObject([{ path: name(count), code: "FILE_DENIED" }]);
+    }
+    expect(readdirSync(host)).toEqual([]);
   });
 
   it("cannot pass a sparse file of a terabyte, or one that it calls small", async () => {

@@ -18,7 +18,7 @@ import {
 } from "../scripts.js";
 import { receiveFile, sendFile } from "../transfer.js";
 import type { WritesUnderWay } from "../writes-under-way.js";
-import { special, unaddressable } from "./host-tree.js";
+import { isReserved, reserved, special, unaddressable } from "./host-tree.js";
 import type { Node, SyncProblem, Tree } from "./tree.js";
 
 const MAX_DEPTH = 64;
@@ -50,6 +50,7 @@ export class GuestTree {
       if (isHalf(each.path)) continue;
       const node = nodeOf(each);
       if (!isAddressable(node.path, each.path)) skipped.push(unaddressable(node.path));
+      else if (isReserved(node.path)) skipped.push(reserved(node.path));
       else if (each.type === "other") skipped.push(special(node.path));
       else if (node.type !== "symlink") nodes.set(node.path, node);
       else {

@@ -234,6 +234,11 @@ export class IncomingFile {
   }
 }
 
+/** A name that only this host gives, to files that it has not written whole: nothing of a sandbox may come under it. */
+export function isReserved(path: string): boolean {
+  return UNFINISHED.test(path.slice(path.lastIndexOf("/") + 1));
+}
+
 function describe(
   handle: string | Buffer,
   name: string,
@@ -243,7 +248,8 @@ function describe(
   const stat = lstatSync(handle, { bigint: true, throwIfNoEntry: false });
   if (stat === undefined) return undefined;
   if (UNFINISHED.test(name) && stat.isFile()) {
-    if (Date.now() - Number(stat.mtimeMs) > STALE_MS) unlinkSync(handle);
+    // Nobody but the kernel sets this time.
+    if (Date.now() - Number(stat.ctimeMs) > STALE_MS) unlinkSync(handle);
     return undefined;
   }
   const text = textOf(name);
@@ -273,6 +279,10 @@ function describe(
 
 export function unaddressable(path: string): SyncProblem {
   return { path, code: "INVALID_ARGUMENT", message: "Its name is not UTF-8, or too long" };
+}
+
+export function reserved(path: string): SyncProblem {
+  return { path, code: "FILE_DENIED", message: "Skerry gives such names to its own unfinished files" };
 }
 
 export function special(path: string): SyncProblem {
