@@ -12,13 +12,29 @@ import { readConfig } from "./open-sandbox.js";
 import type { ExecuteOptions } from "./options.js";
 import { stderr, stdout } from "./output.js";
 import { outputsOf, reportOutputs } from "./output-files.js";
+import { reportError } from "./report-error.js";
 import { closingLines, resultJson } from "./result-text.js";
 
+type What = Pick<ToolCall, "code" | "language" | "filename" | "args" | "argv">;
+
 /** What `run` and `exec` share: decides, puts files in, runs, shows, fetches files, remembers, cleans up. */
-export async function execute(
+export async function execute(options: ExecuteOptions, readsStdin: boolean, what: What): Promise<number> {
+  const shown: { status?: number } = {};
+  try {
+    return await runAndShow(options, readsStdin, what, shown);
+  } catch (error) {
+    if (shown.status === undefined) throw error;
+    // The result is out, and is the one object of --json: what failed after it is told beside it.
+    const failed = await reportError(error, false);
+    return shown.status === 0 ? failed : shown.status;
+  }
+}
+
+async function runAndShow(
   options: ExecuteOptions,
   readsStdin: boolean,
-  what: Pick<ToolCall, "code" | "language" | "filename" | "args" | "argv">,
+  what: What,
+  shown: { status?: number },
 ): Promise<number> {
   const { json = false, input = [], output = [] } = options;
   await Promise.all(input.map(requireFile));
@@ -48,7 +64,8 @@ export async function execute(
   else await showEnd(result);
   const status = interrupt.status ?? exitStatusOf(result);
   // The program's own failure says more than that its output is missing.
-  return status === 0 ? fetched : status;
+  shown.status = status === 0 ? fetched : status;
+  return shown.status;
 }
 
 /** Passes the output on as it happens. */

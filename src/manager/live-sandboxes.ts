@@ -1,10 +1,12 @@
+import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
 import type { Config } from "../config/index.js";
-import { SandboxError } from "../errors.js";
+import { SandboxError, toSandboxError } from "../errors.js";
 import type { PoolManager } from "../pool/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
-import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
 import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
@@ -12,6 +14,7 @@ import type { SessionStore } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { unlessAborted } from "./unless-aborted.js";
+import { UnsavedChanges } from "./unsaved-changes.js";
 import type { WaysOut } from "./ways-out.js";
 
 export interface LiveSandboxesOptions {
@@ -28,6 +31,7 @@ export interface LiveSandboxesOptions {
   /** Left out: every sandbox starts when it is wanted. */
   readonly pool?: PoolManager | undefined;
   readonly handleSignals?: boolean | undefined;
+  readonly audit?: AuditLogger | undefined;
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
   /** Throws when no sandbox may start any more. */
@@ -43,8 +47,10 @@ export interface StartOptions {
   /** Left out: the manager's. */
   readonly backend?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A tool call's own: it is never idle, until it is retired. */
+  /** A tool call's own: it is never idle, until it is discarded. */
   readonly leased?: boolean | undefined;
+  /** Nobody hears what comes of it. */
+  readonly isUnasked?: boolean | undefined;
 }
 
 interface Entry {
@@ -62,7 +68,7 @@ interface Entry {
   leaving?: Promise<void>;
 }
 
-const MAX_RETIRING = 4;
+const MAX_DISCARDING = 4;
 
 /** The sandboxes that run now: one per session, and those that are thrown away. */
 export class LiveSandboxes {
@@ -76,12 +82,11 @@ export class LiveSandboxes {
   readonly #ephemeral = new Set<Entry>();
   /** Session by sandbox, of those that run. */
   readonly #started = new Map<string, string>();
-  readonly #retiring = new Set<Promise<void>>();
+  readonly #discarding = new Set<Promise<void>>();
   /** Sandboxes whose empty directory the next one may have. */
-  readonly #recycled = new WeakSet<Sandbox>();
-  readonly #chosen = new Map<string, Promise<ChosenBackend>>();
-  /** What "auto" and other names turned out to be. */
-  readonly #names = new Map<string, string>();
+  readonly #leavesSpare = new WeakSet<Sandbox>();
+  readonly #unsaved: UnsavedChanges;
+  readonly #backends: KnownBackends;
   #reaping: Promise<void> | undefined;
   #forgetSignals: (() => void) | undefined;
 
@@ -89,6 +94,8 @@ export class LiveSandboxes {
     this.#options = options;
     this.#config = options.config;
     this.#store = options.store;
+    this.#unsaved = new UnsavedChanges(options.audit);
+    this.#backends = new KnownBackends(options.stateDir, options.config);
     const { config, store, warm, accessWatcher, waysOut } = options;
     this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut });
     this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
@@ -108,6 +115,7 @@ export class LiveSandboxes {
   async get(name: string, options: StartOptions): Promise<Sandbox> {
     for (;;) {
       this.#options.assertUsable();
+      if (options.isUnasked !== true) this.#unsaved.tell(name);
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
       if (entry.leaving !== undefined) {
         await entry.leaving;
@@ -131,6 +139,7 @@ export class LiveSandboxes {
   async lease(name: string, options: StartOptions): Promise<{ sandbox: Sandbox; release: () => void }> {
     for (;;) {
       this.#options.assertUsable();
+      this.#unsaved.tell(name);
       const known = this.#entries.get(name);
       if (known?.leaving !== undefined) await known.leaving;
       else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
@@ -157,8 +166,7 @@ export class LiveSandboxes {
   }
 
   #fits(entry: Entry, { limits, backend = this.#options.backend }: StartOptions): boolean {
-    const nameOf = (each: string) => this.#names.get(each) ?? each;
-    return nameOf(entry.backend) === nameOf(backend) && sameLimits(entry.limits, limits);
+    return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
   }
 
   /** Stops an idle sandbox. Those who ask for the session meanwhile wait for that. */
@@ -188,17 +196,17 @@ export class LiveSandboxes {
   }
 
   /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
-  async retire(sandbox: Sandbox): Promise<void> {
+  async discard(sandbox: Sandbox): Promise<void> {
     if (this.#pooled?.giveBack(sandbox) === true) return;
-    this.#recycled.add(sandbox);
-    const retired = sandbox.stop();
-    this.#retiring.add(retired);
+    this.#leavesSpare.add(sandbox);
+    const discarded = sandbox.stop();
+    this.#discarding.add(discarded);
     // One that fails stays, for the next `cleanupAll` to report.
-    retired.then(
-      () => this.#retiring.delete(retired),
+    discarded.then(
+      () => this.#discarding.delete(discarded),
       () => undefined,
     );
-    if (this.#retiring.size > MAX_RETIRING) await Promise.allSettled([Promise.race(this.#retiring)]);
+    if (this.#discarding.size > MAX_DISCARDING) await Promise.allSettled([Promise.race(this.#discarding)]);
   }
 
   /** The session of a sandbox that was started here and runs. */
@@ -224,7 +232,7 @@ export class LiveSandboxes {
   /** Stops a session's sandbox; its files stay. */
   async stop(name: string): Promise<void> {
     const entry = this.#entries.get(name);
-    if (entry === undefined) return;
+    if (entry === undefined) return this.#unsaved.tell(name);
     const sandbox = await entry.sandbox.catch(() => undefined);
     await sandbox?.stop();
     this.#forget(entry);
@@ -238,11 +246,11 @@ export class LiveSandboxes {
     const drained = this.#pooled?.clear();
     const stopped = await Promise.allSettled([
       ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
-      ...this.#retiring,
+      ...this.#discarding,
       this.#reaping,
       drained,
     ]);
-    this.#retiring.clear();
+    this.#discarding.clear();
     const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
     for (const entry of entries) {
       this.#forget(entry);
@@ -251,10 +259,15 @@ export class LiveSandboxes {
     this.#forgetSignals?.();
     this.#forgetSignals = undefined;
     const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
+    failures.push(...this.#unsaved.takeAll());
     if (failures.length === 0) return;
-    throw new SandboxError("INTERNAL", `${failures.length} sandboxes could not be cleaned up`, {
-      cause: new AggregateError(failures),
-    });
+    if (failures.length === 1) throw toSandboxError(failures[0]);
+    const reasons = new Set(failures.map((failure) => toSandboxError(failure).message));
+    throw new SandboxError(
+      "INTERNAL",
+      `${failures.length} sandboxes could not be cleaned up: ${[...reasons].slice(0, 3).join("; ")}`,
+      { cause: new AggregateError(failures) },
+    );
   }
 
   /** Afterwards the pool prepares nothing any more. */
@@ -269,17 +282,9 @@ export class LiveSandboxes {
     return more + (await backend.reap()) + (await this.#store.reap());
   }
 
-  /** The backend of that name, probed; a host that lacks something may get it, so a failure is not remembered. */
+  /** The backend of that name, probed. */
   backend(name: string = this.#options.backend): Promise<ChosenBackend> {
-    const known = this.#chosen.get(name);
-    if (known !== undefined) return known;
-    const chosen = chooseBackend(name, this.#options.stateDir, this.#config);
-    this.#chosen.set(name, chosen);
-    chosen.then(
-      ({ backend }) => this.#names.set(name, backend.name),
-      () => this.#chosen.delete(name),
-    );
-    return chosen;
+    return this.#backends.get(name);
   }
 
   /** What was asked for by the configuration and the manager's caller together. */
@@ -340,8 +345,9 @@ export class LiveSandboxes {
       onStopped: (stopped) => {
         forget();
         ended?.();
+        if (!place.isEphemeral) this.#unsaved.note(place.key, stopped);
         this.#started.delete(stopped.id);
-        return this.#recycled.has(stopped) ? "spare" : "removed";
+        return this.#leavesSpare.has(stopped) ? "spare" : "removed";
       },
     };
     const sandbox = await (this.#pooled?.take(chosen, order) ?? this.#starter.start(chosen, order));
