@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
   existsSync,
@@ -108,6 +108,19 @@ describe("the guest, built with sanitizers", () => {
       }
     });
   }, 60_000);
+
+  it("does not take root's place for gVisor's where the kernel is another", () => {
+    const filter = Buffer.from([8, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0xff, 0x7f]);
+    const options = { env: ENV, input: filter, encoding: "utf8" } as const;
+    for (const ids of [
+      ["1000", "1000"],
+      ["0", "0"],
+    ]) {
+      const { status, stdout, stderr } = spawnSync(SANITIZED, ["--gvisor", ...ids], options);
+      expect([status, stdout]).toEqual([70, ""]);
+      expect(stderr).toContain("this runtime is not gVisor");
+    }
+  });
 
   it("reads and writes files, and refuses what is no regular file", async () => {
     await withGuest(async (connection) => {
