@@ -58,8 +58,8 @@ describe("what can go wrong with Docker", () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });
     await expect(manager.getSandbox("a")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
-      message: expect.stringContaining("there is no Docker daemon here"),
-      hint: expect.stringContaining("DOCKER_HOST"),
+      message: expect.stringContaining("there is no Docker daemon at unix://"),
+      hint: expect.stringContaining("backends.docker.host"),
     });
   });
 

@@ -1,16 +1,22 @@
 import { SandboxError } from "../../errors.js";
-import { explainDockerFailure } from "./connect.js";
+import { type DockerAddress, placeOf } from "./address.js";
+import { explainDockerFailure, notThereHint } from "./explain-failure.js";
 
 /** A daemon's answer, or an error that says what to do. One that hangs must not hang its callers. */
-export async function ask<T>(ms: number, answer: Promise<T>): Promise<T> {
+export async function ask<T>(ms: number, answer: Promise<T>, address?: DockerAddress): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () =>
         reject(
-          new SandboxError("BACKEND_UNAVAILABLE", `the Docker daemon did not answer within ${ms} ms`, {
-            hint: "Is it overloaded or stuck? systemctl status docker",
-          }),
+          new SandboxError(
+            "BACKEND_UNAVAILABLE",
+            `the Docker daemon${placeOf(address)} did not answer within ${ms} ms`,
+            {
+              hint:
+                address === undefined || address.local ? "Is it overloaded or stuck?" : notThereHint(address),
+            },
+          ),
         ),
       ms,
     );

@@ -39,12 +39,18 @@ async function ping(options: Parameters<typeof connectDocker>[0]): Promise<strin
 
 describe("findDocker", () => {
   it.each([
-    ["the configured host", { host: "unix:///a", env: { DOCKER_HOST: "unix:///b" } }, "unix:///a", true],
-    ["DOCKER_HOST", { env: { DOCKER_HOST: "tcp://b:1" } }, "tcp://b:1", false],
-    ["a DOCKER_HOST without a scheme", { env: { DOCKER_HOST: "b:1" } }, "tcp://b:1", false],
-    ["a host over ssh", { host: "ssh://me@b", env: {} }, "ssh://me@b", false],
-  ])("takes %s", (_, options, host, local) => {
-    expect(findDocker(options)).toEqual({ host, local });
+    [
+      "the configured host",
+      { host: "unix:///a", env: { DOCKER_HOST: "unix:///b" } },
+      "unix:///a",
+      true,
+      "backends.docker.host",
+    ],
+    ["DOCKER_HOST", { env: { DOCKER_HOST: "tcp://b:1" } }, "tcp://b:1", false, "DOCKER_HOST"],
+    ["a DOCKER_HOST without a scheme", { env: { DOCKER_HOST: "b:1" } }, "tcp://b:1", false, "DOCKER_HOST"],
+    ["a host over ssh", { host: "ssh://me@b", env: {} }, "ssh://me@b", false, "backends.docker.host"],
+  ])("takes %s", (_, options, host, local, from) => {
+    expect(findDocker(options)).toEqual({ host, local, from });
   });
 
   it("ignores an empty DOCKER_HOST", () => {
@@ -177,7 +183,8 @@ describe("a daemon behind ssh", () => {
     installSsh("echo 'Host key verification failed.' >&2; exit 255");
     await expect(ping({ host: "ssh://far", env: {} })).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
-      message: "the Docker daemon cannot be reached over ssh: Host key verification failed.",
+      message:
+        "the Docker daemon cannot be reached over ssh at ssh://far (backends.docker.host): Host key verification failed.",
     });
   });
 });

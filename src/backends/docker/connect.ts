@@ -3,6 +3,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { SandboxError, systemCode } from "../../errors.js";
+import { visible } from "../../visible.js";
+import { type DockerAddress, rememberAddress } from "./address.js";
 import { createSshAgent } from "./ssh-agent.js";
 
 export { explainDockerFailure, missingImage } from "./explain-failure.js";
@@ -15,14 +17,6 @@ export interface ConnectOptions {
   readonly env?: Environment;
 }
 
-/** Where the daemon is. */
-export interface DockerAddress {
-  /** As in DOCKER_HOST: "unix:///run/docker.sock". */
-  readonly host: string;
-  /** A socket of this machine: the daemon may see our files. */
-  readonly local: boolean;
-}
-
 const USUAL_SOCKET = "/var/run/docker.sock";
 
 /** Finds the daemon: the configured host, DOCKER_HOST, Docker's socket, then the user's own and Podman's. */
@@ -31,7 +25,8 @@ export function findDocker({ host, env = process.env }: ConnectOptions = {}): Do
   if (given !== undefined && given !== "") {
     // "host:2375" is a tcp address to Docker's own client.
     const address = given.includes("://") ? given : `tcp://${given}`;
-    return { host: address, local: address.startsWith("unix://") };
+    const from = host === undefined ? "DOCKER_HOST" : "backends.docker.host";
+    return { host: address, local: address.startsWith("unix://"), from };
   }
   const own = env.XDG_RUNTIME_DIR;
   const path = chooseSocket([
@@ -51,9 +46,12 @@ export function chooseSocket(paths: readonly string[]): string {
 
 /** A client of the daemon that `findDocker` finds. Sends nothing yet. */
 export async function connectDocker(options: ConnectOptions = {}): Promise<Docker> {
-  const settings = connectionOf(findDocker(options).host, options.env ?? process.env);
+  const address = findDocker(options);
+  const settings = connectionOf(address, options.env ?? process.env);
   const Client = await loadDockerode();
-  return new Client(settings);
+  const docker = new Client(settings);
+  rememberAddress(docker, address);
+  return docker;
 }
 
 async function loadDockerode(): Promise<typeof Docker> {
@@ -68,14 +66,15 @@ async function loadDockerode(): Promise<typeof Docker> {
 }
 
 /** What dockerode is told. Every key: it would take what we leave out from DOCKER_HOST. */
-function connectionOf(host: string, env: Environment): Docker.DockerOptions {
+function connectionOf(address: DockerAddress, env: Environment): Docker.DockerOptions {
+  const { host } = address;
   const nothing = { host: undefined, port: undefined, socketPath: undefined, username: undefined };
   const tls = { ca: undefined, cert: undefined, key: undefined };
   const settings = (() => {
     if (host.startsWith("unix://")) {
       return { ...nothing, ...tls, protocol: "http", socketPath: host.slice("unix://".length) };
     }
-    const { protocol, hostname, port, username } = parseAddress(host);
+    const { protocol, hostname, port, username } = parseAddress(address);
     if (protocol === "ssh:") {
       const agent = createSshAgent({ hostname, port, username });
       return { ...nothing, ...tls, protocol: "http", host: "docker", port: 80, agent };
@@ -90,7 +89,7 @@ function connectionOf(host: string, env: Environment): Docker.DockerOptions {
   return settings as unknown as Docker.DockerOptions;
 }
 
-function parseAddress(host: string): URL {
+function parseAddress({ host, from }: DockerAddress): URL {
   const url = URL.canParse(host) ? new URL(host) : undefined;
   if (
     url !== undefined &&
@@ -99,9 +98,11 @@ function parseAddress(host: string): URL {
   ) {
     return url;
   }
-  throw new SandboxError("CONFIG_INVALID", "the address of the Docker daemon cannot be read", {
-    hint: 'Expected "unix:///run/docker.sock", "tcp://host:2376" or "ssh://user@host" (DOCKER_HOST, backends.docker.host).',
-  });
+  throw new SandboxError(
+    "CONFIG_INVALID",
+    `${from} is no address of a Docker daemon: ${visible(JSON.stringify(host)).slice(0, 200)}`,
+    { hint: 'Expected "unix:///run/docker.sock", "tcp://host:2376" or "ssh://user@host".' },
+  );
 }
 
 function readCertificates(env: Environment): { ca: Buffer; cert: Buffer; key: Buffer } {

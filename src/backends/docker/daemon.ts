@@ -1,5 +1,7 @@
 import type Docker from "dockerode";
+import { addressOf } from "./address.js";
 import { ask } from "./ask.js";
+import { noDaemon } from "./explain-failure.js";
 
 /** What a daemon says about itself, as far as it decides what we can promise. */
 export interface DaemonFacts {
@@ -20,8 +22,6 @@ export interface DaemonFacts {
     readonly swap: boolean;
     readonly cpu: boolean;
     readonly pids: boolean;
-    /** Version 1 counts the buffers of sockets apart. */
-    readonly socketMemory: boolean;
   };
 }
 
@@ -29,10 +29,14 @@ const DEADLINE_MS = 2000;
 
 /** Asks the daemon, which has two seconds: one that hangs is as good as none. */
 export async function readDaemonFacts(docker: Docker, isLocal: boolean): Promise<DaemonFacts> {
+  const address = addressOf(docker);
   const [version, info] = await ask(
     DEADLINE_MS,
     Promise.all([docker.version() as Promise<VersionAnswer>, docker.info() as Promise<InfoAnswer>]),
+    address,
   );
+  // A server of something else may say yes to everything.
+  if (typeof version?.Version !== "string") throw noDaemon(address);
   return describeDaemon(version, info, isLocal);
 }
 
@@ -53,7 +57,6 @@ export interface InfoAnswer {
   readonly SwapLimit?: boolean;
   readonly CpuCfsQuota?: boolean;
   readonly PidsLimit?: boolean;
-  readonly KernelMemoryTCP?: boolean;
 }
 
 export function describeDaemon(version: VersionAnswer, info: InfoAnswer, isLocal: boolean): DaemonFacts {
@@ -74,9 +77,17 @@ export function describeDaemon(version: VersionAnswer, info: InfoAnswer, isLocal
       swap: info.SwapLimit === true,
       cpu: info.CpuCfsQuota === true,
       pids: info.PidsLimit === true,
-      socketMemory: cgroupVersion === 1 && info.KernelMemoryTCP === true,
     },
   };
+}
+
+/**
+ * Who limits the buffers of sockets: they count as memory, or we do it in the container's cgroup, or nobody does. That a
+ * daemon says it can (KernelMemoryTCP) means nothing: runc has ignored it since version 1.0.
+ */
+export function socketMemory(facts: DaemonFacts, isRoot: boolean): "counted" | "ours" | "unlimited" {
+  if (facts.cgroupVersion === 2) return "counted";
+  return isRoot && facts.isLocal && !facts.isRootless && !facts.isDesktop ? "ours" : "unlimited";
 }
 
 /** "amd64" → "x64": the guest is built under Node's names. */

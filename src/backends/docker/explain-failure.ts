@@ -1,31 +1,41 @@
 import { SandboxError, systemCode } from "../../errors.js";
 import { visible } from "../../visible.js";
+import { addressOf, type DockerAddress, isSystemDaemon, placeOf } from "./address.js";
+import { DEFAULT_TAG } from "./images-order.js";
 
-const START =
-  "Start it (systemctl start docker), or say where it is: DOCKER_HOST. `skerry doctor` says what is found.";
-
-/** System errors on the way to the daemon: what they mean to a person, and what to do. */
-const ON_THE_WAY: Readonly<Record<string, readonly [message: string, hint: string]>> = {
-  ENOENT: ["there is no Docker daemon here: its socket is missing", START],
-  ECONNREFUSED: ["no Docker daemon answers", START],
-  EACCES: [
-    "this user may not talk to the Docker daemon",
-    "Run as root, or add the user to the group docker (that is as good as root), or use rootless Docker.",
-  ],
-  ECONNRESET: ["the Docker daemon went away", "Try again when it is back: systemctl status docker"],
-  EPIPE: ["the Docker daemon went away", "Try again when it is back: systemctl status docker"],
-  ETIMEDOUT: [
-    "the Docker daemon does not answer",
-    "Is its address right, and is the network there? DOCKER_HOST",
-  ],
-  EHOSTUNREACH: ["the Docker daemon's host cannot be reached", "Is its address right? DOCKER_HOST"],
-  ENOTFOUND: ["the Docker daemon's host has no address", "Is its name right? DOCKER_HOST"],
-  EAI_AGAIN: [
-    "the Docker daemon's host has no address",
-    "Is its name right, and is the network there? DOCKER_HOST",
-  ],
-  ESSH: ["the Docker daemon cannot be reached over ssh", "Try: ssh <host> docker version"],
+/** System errors on the way to the daemon: what they mean to a person; {at} is where. */
+const ON_THE_WAY: Readonly<Record<string, string>> = {
+  ENOENT: "there is no Docker daemon{at}: its socket is missing",
+  ECONNREFUSED: "no Docker daemon answers{at}",
+  EACCES: "this user may not talk to the Docker daemon{at}",
+  ECONNRESET: "the Docker daemon{at} went away",
+  EPIPE: "the Docker daemon{at} went away",
+  ETIMEDOUT: "the Docker daemon{at} does not answer",
+  EHOSTUNREACH: "the Docker daemon's host cannot be reached{at}",
+  ENETUNREACH: "the Docker daemon's host cannot be reached{at}",
+  ENOTFOUND: "the Docker daemon's host has no address{at}",
+  EAI_AGAIN: "the Docker daemon's host has no address{at}",
+  ESSH: "the Docker daemon cannot be reached over ssh{at}",
 };
+
+/** What to do when the daemon does not answer. */
+export function notThereHint(address: DockerAddress | undefined, code?: string): string {
+  if (code === "EACCES") {
+    return "Run as root, or add the user to the group docker (that is as good as root), or use rootless Docker.";
+  }
+  if (code === "ESSH") return "Try: ssh <host> docker version";
+  const setting = address?.from;
+  if (address === undefined || isSystemDaemon(address)) {
+    const start = "Start it: systemctl start docker";
+    return setting === undefined
+      ? `${start} — or say where it is: DOCKER_HOST or backends.docker.host.`
+      : `${start}. The address is from ${setting}.`;
+  }
+  const whose = setting === undefined ? "its address" : setting;
+  return address.local
+    ? `Is ${whose} right, and does that daemon run?`
+    : `Is ${whose} right, does that daemon run, and can it be reached from here?`;
+}
 
 /** Turns what dockerode throws into a SandboxError that says what to do. Keeps one that already is. */
 export function explainDockerFailure(error: unknown): SandboxError {
@@ -39,17 +49,26 @@ export function explainDockerFailure(error: unknown): SandboxError {
       cause: error,
     });
   }
-  const known = code === undefined ? undefined : ON_THE_WAY[code];
+  const address = addressOf(error);
+  const known = code !== undefined && Object.hasOwn(ON_THE_WAY, code) ? ON_THE_WAY[code] : undefined;
   if (known !== undefined) {
-    const [message, hint] = known;
+    const message = known.replace("{at}", () => placeOf(address));
     const detail = code === "ESSH" && said !== "" ? `${message}: ${said}` : message;
-    return new SandboxError("BACKEND_UNAVAILABLE", detail, { hint, cause: error });
-  }
-  if (code !== undefined && /CERT|TLS|SSL|EPROTO/.test(code)) {
-    return new SandboxError("BACKEND_UNAVAILABLE", `the Docker daemon cannot be trusted: ${said}`, {
-      hint: "DOCKER_CERT_PATH must hold the daemon's ca.pem and a certificate that it accepts.",
+    return new SandboxError("BACKEND_UNAVAILABLE", detail, {
+      hint: notThereHint(address, code),
       cause: error,
     });
+  }
+  if (code?.startsWith("HPE_") || isNoDaemonsAnswer(error)) return noDaemon(address, said, error);
+  if (code !== undefined && /CERT|TLS|SSL|EPROTO/.test(code)) {
+    return new SandboxError(
+      "BACKEND_UNAVAILABLE",
+      `the Docker daemon${placeOf(address)} cannot be trusted: ${said}`,
+      {
+        hint: "DOCKER_CERT_PATH must hold the daemon's ca.pem and a certificate that it accepts.",
+        cause: error,
+      },
+    );
   }
   const image = /no such image: ([^\s]+)|(?:manifest|pull access denied) for ([^\s,]+)/i.exec(said);
   if (image !== null) return missingImage((image[1] ?? image[2])!, error);
@@ -69,11 +88,32 @@ export function explainDockerFailure(error: unknown): SandboxError {
 
 /** The error of an image that the daemon does not have. */
 export function missingImage(name: string, cause?: unknown): SandboxError {
-  const ours = /^skerry-sandbox(?::|$)/.test(name);
   return new SandboxError("IMAGE_MISSING", `the Docker daemon has no image ${visible(name)}`, {
-    hint: ours ? "Build it: skerry image build" : `Get it: docker pull ${visible(name)}`,
+    hint: howToGet(name),
     cause,
   });
+}
+
+function howToGet(name: string): string {
+  if (!/^skerry-sandbox(?::[\w.-]+)?$/.test(name)) return `Get it: docker pull ${visible(name)}`;
+  const tag = name === "skerry-sandbox" || name === DEFAULT_TAG ? "" : ` --tag ${name}`;
+  return `Build it: skerry image build${tag}`;
+}
+
+/** What answers there speaks another language. */
+export function noDaemon(address: DockerAddress | undefined, said = "", cause?: unknown): SandboxError {
+  const hint = /HTTP request to an HTTPS server/i.test(said)
+    ? "It wants TLS: set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the certificates."
+    : `Is ${address?.from ?? "its address"} right?`;
+  const message = `what answers${placeOf(address)} is no Docker daemon`;
+  return new SandboxError("BACKEND_UNAVAILABLE", message, { hint, cause });
+}
+
+/** Every refusal of a daemon is an object with a message. */
+function isNoDaemonsAnswer(error: unknown): boolean {
+  const { statusCode, json } = (error ?? {}) as { statusCode?: unknown; json?: unknown };
+  if (typeof statusCode !== "number" || json === undefined || json === null) return false;
+  return typeof (json as { message?: unknown }).message !== "string";
 }
 
 /** What the daemon said, without dockerode's frame, on one line that can do nothing to a terminal. */
