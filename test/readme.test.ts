@@ -29,6 +29,7 @@ import { SETTING_KINDS } from "../src/policy/setting-kinds.js";
 import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../src/risk/index.js";
 import { LANGUAGES, REASONS } from "../src/sandbox/index.js";
 import { FromGuest, ToGuest } from "../src/wire/frames.js";
+import { DOCKER_START_MS, startDocker } from "./setup/docker.js";
 import { requires } from "./setup/requires.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -44,8 +45,11 @@ const DOCUMENTS = [
   "docs/audit.md",
   "docs/network.md",
   "docs/secrets.md",
+  "docs/docker.md",
+  "docs/files.md",
   "docs/images.md",
   "docs/pool.md",
+  "docs/srt.md",
   "examples/README.md",
 ] as const;
 const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
@@ -232,7 +236,9 @@ const quote = (text: string) => `\`${text}\``;
 const list = (texts: readonly string[]) => texts.map(quote).join(", ");
 
 function optionsOf(command: Command): string[] {
-  const own = (command.options as readonly Option[]).flatMap(({ long }) => long ?? []);
+  const own = (command.options as readonly Option[])
+    .filter(({ hidden }) => !hidden)
+    .flatMap(({ long }) => long ?? []);
   return [...own, "--help"];
 }
 
@@ -387,7 +393,7 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^\.\/skerry port/, "ends with Ctrl-C"],
   [/^\.\/skerry egress (allow|deny)/, "needs a session that runs"],
   [/(pip install|examples\/fetch\.py|api\.github\.com)/, "needs the Internet"],
-  [/^\.\/skerry image/, "needs a Docker daemon"],
+  [/^\.\/skerry image build/, "takes minutes; test/docker does it"],
   [/^\.\/skerry bench/, "takes minutes"],
   [/^\.\/skerry doctor --fix/, "changes the host"],
 ];
@@ -422,8 +428,16 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const sandboxed = requires("linux", "bubblewrap", "python3");
+const containers = requires("linux", "root", "docker", "debootstrap", "gvisor");
+/** What takes a daemon: lines of shell, and programs. */
+const IN_CONTAINERS = /--backend (docker|gvisor)|\.\/skerry image|^docker |backend: "(docker|gvisor)"/m;
 /** A limit on memory takes a cgroup of our own. */
 const limited = requires("cgroups");
+
+/** The reader's daemon from now on, with the image in it. */
+async function useDocker(): Promise<void> {
+  environment = { ...environment, DOCKER_HOST: (await startDocker()).host };
+}
 
 /** Runs one line as a reader would, and compares what is shown. */
 function check({ line, output }: CommandLine): void {
@@ -439,7 +453,13 @@ function check({ line, output }: CommandLine): void {
 }
 
 sandboxed.describe("the commands of the documents do what they say", { timeout: 60_000 }, () => {
-  const runnable = commandLines.filter(({ line }) => !NOT_RUN.some(([pattern]) => pattern.test(line)));
+  const tried = commandLines.filter(({ line }) => !NOT_RUN.some(([pattern]) => pattern.test(line)));
+  const runnable = tried.filter(({ line }) => !IN_CONTAINERS.test(line));
+
+  containers.describe("with a daemon", () => {
+    beforeAll(useDocker, DOCKER_START_MS);
+    it.each(tried.filter(({ line }) => IN_CONTAINERS.test(line)))("$where $line", check);
+  });
 
   const succeedsWithMemory = ({ line, output }: CommandLine) =>
     output === undefined && line.includes("--memory");
@@ -502,8 +522,17 @@ describe("the TypeScript of the documents", { timeout: 60_000 }, () => {
     expect(snippets.length).toBeGreaterThan(5);
   });
 
-  const runnable = snippets.filter(({ text }) => !text.includes('from "vitest"'));
-  sandboxed.it.each(runnable)("$where prints what it says", ({ text, where }) => {
+  const whole = snippets.filter(({ text }) => !text.includes('from "vitest"'));
+  sandboxed.it.each(whole.filter(({ text }) => !IN_CONTAINERS.test(text)))(
+    "$where prints what it says",
+    runSnippet,
+  );
+  containers.describe("with a daemon", () => {
+    beforeAll(useDocker, DOCKER_START_MS);
+    it.each(whole.filter(({ text }) => IN_CONTAINERS.test(text)))("$where prints what it says", runSnippet);
+  });
+
+  function runSnippet({ text, where }: Block): void {
     const expected = [...text.matchAll(/\/\/ → (.*)$/gm)].map(({ 1: line }) => `${line}\n`).join("");
     const { outputText } = ts.transpileModule(text, {
       compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
@@ -517,5 +546,5 @@ describe("the TypeScript of the documents", { timeout: 60_000 }, () => {
       encoding: "utf8",
     });
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: expected, stderr: "" });
-  });
+  }
 });
