@@ -57,7 +57,7 @@ export async function acquireSandbox(
       hasInputs: Object.keys(call.files ?? {}).length > 0,
       leased: true,
     });
-    return lease(sandbox, (isWhole) => (isWhole ? sandboxes.retire(sandbox) : sandbox.stop()));
+    return lease(sandbox, (isWhole) => (isWhole ? sandboxes.discard(sandbox) : sandbox.stop()));
   } catch (error) {
     throw asPolicyError(error, plan);
   }

@@ -9,10 +9,17 @@ export interface Expiring {
   readonly leases: number;
 }
 
-/** Stops sandboxes that nobody has used for a while, and those that are too old. */
+const LONGEST_RETRY_MS = 60_000;
+
+/**
+ * Stops sandboxes that nobody has used for a while, and those that are too old. An idle one whose files cannot all be
+ * copied to this host keeps running until they can, or until it is too old.
+ */
 export class SandboxExpiry {
   readonly #runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">;
   readonly #running: () => readonly Expiring[];
+  /** Idle sandboxes that are being copied, or could not be: when to try again. */
+  readonly #nextTry = new WeakMap<Sandbox, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -41,18 +48,31 @@ export class SandboxExpiry {
   }
 
   #expire(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#runtime;
-    const now = Date.now();
     for (const entry of this.#running()) {
-      entry.sandbox
-        .then((sandbox) => {
-          const mayBeIdle = entry.leases === 0 && idleTimeoutMs !== null;
-          const idle = mayBeIdle && now - sandbox.lastUsedAt >= idleTimeoutMs;
-          const old = maxAgeMs !== null && now - entry.startedAt >= maxAgeMs;
-          return idle || old ? sandbox.stop() : undefined;
-        })
-        // A failed start is its caller's to hear of, a failed stop the next caller's.
-        .catch(() => undefined);
+      // A failed start is its caller's to hear of.
+      entry.sandbox.then((sandbox) => this.#expireOne(entry, sandbox)).catch(() => undefined);
     }
+  }
+
+  async #expireOne(entry: Expiring, sandbox: Sandbox): Promise<void> {
+    const { idleTimeoutMs, maxAgeMs } = this.#runtime;
+    if (!sandbox.isRunning) return;
+    if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopUnasked();
+    if (!this.#isIdle(entry, sandbox) || Date.now() < (this.#nextTry.get(sandbox) ?? 0)) return;
+    const isFirst = !this.#nextTry.has(sandbox);
+    this.#nextTry.set(sandbox, Number.POSITIVE_INFINITY);
+    const isSaved = await sandbox.save().catch(() => false);
+    this.#nextTry.set(sandbox, Date.now() + Math.min(idleTimeoutMs ?? 0, LONGEST_RETRY_MS));
+    // Somebody may have used it meanwhile.
+    if (isSaved && this.#isIdle(entry, sandbox)) return sandbox.stopUnasked();
+    if (isSaved || !isFirst || !sandbox.isRunning) return;
+    process.emitWarning(
+      `Session ${JSON.stringify(sandbox.sessionId)} is idle and keeps running: not all that changed in its sandbox can be copied to this host`,
+    );
+  }
+
+  #isIdle({ leases }: Expiring, { lastUsedAt }: Sandbox): boolean {
+    const { idleTimeoutMs } = this.#runtime;
+    return leases === 0 && idleTimeoutMs !== null && Date.now() - lastUsedAt >= idleTimeoutMs;
   }
 }

@@ -1,18 +1,11 @@
-import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
-import type { ConfirmationService } from "../confirmation/index.js";
 import { ConfirmationQueue } from "../confirmation/queue.js";
 import type { EgressChange } from "../egress/change.js";
-import type { EgressRules } from "../egress/rules.js";
-import type { Secret, SecretOptions } from "../egress/secret.js";
-import { SandboxError } from "../errors.js";
-import type { Metrics, SandboxMonitor } from "../metrics/index.js";
-import type { Policy } from "../policy/index.js";
+import { SandboxError, toSandboxError } from "../errors.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
-import type { PoolManager } from "../pool/index.js";
-import { SECURITY_MODES, type SecurityMode } from "../risk/required-sandbox.js";
+import { SECURITY_MODES } from "../risk/required-sandbox.js";
 import { Execution } from "../sandbox/execution.js";
 import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
@@ -28,11 +21,12 @@ import {
   checkPoolOption,
   secretsOf,
 } from "./check-options.js";
-import { ChangeRecorder, type ContextGraph } from "./context-graph.js";
+import { ChangeRecorder } from "./context-graph.js";
 import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
 import type { Guards } from "./guards.js";
 import { checkLimits } from "./limits.js";
 import { LiveSandboxes } from "./live-sandboxes.js";
+import type { GetSandboxOptions, SandboxManagerOptions } from "./manager-options.js";
 import {
   type GuardedTerminal,
   type OpeningTerminal,
@@ -45,55 +39,7 @@ import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
 import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
 import { WaysOut } from "./ways-out.js";
 
-export interface SandboxManagerOptions {
-  /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */
-  readonly config?: Config;
-  /** "auto", or a backend's name. Wins over the configuration's. */
-  readonly backend?: string;
-  readonly mode?: SandboxMode;
-  /** Where sessions are kept. */
-  readonly stateDir?: string;
-  /** Win over the configuration's. */
-  readonly limits?: Limits;
-  /** False: never keep interpreters started. */
-  readonly warm?: boolean;
-  /**
-   * Keeps sandboxes started ahead, for calls without a session and for new sessions, and bounds how many there are. It is
-   * the manager's from now on, and stops with it. Its limits are the manager's where that has none of its own.
-   */
-  readonly pool?: PoolManager;
-  /** False: leave SIGINT and SIGTERM to the caller. Left out: `runtime.cleanupOnExit`. */
-  readonly handleSignals?: boolean;
-  /** The session of a tool call that names none. Left out: such a call has a sandbox of its own. */
-  readonly sessionId?: string;
-  /** What agents may do, from `loadPolicy`. Left out: everything. */
-  readonly policy?: Policy;
-  /** Left out: strict where there is a policy or a confirmation service; otherwise code is not looked at. */
-  readonly securityMode?: SecurityMode;
-  /** Who is asked about what is dangerous. Left out: nobody, and what needs an answer is rejected. */
-  readonly confirmation?: ConfirmationService;
-  /** Remembers every tool call. The caller closes it. */
-  readonly audit?: AuditLogger;
-  /** Counts them. */
-  readonly metrics?: Metrics;
-  /** Told which files every execution created, modified and deleted. */
-  readonly contextGraph?: ContextGraph;
-  /** Watches what the sandboxes use; its alerts are audited. */
-  readonly monitor?: SandboxMonitor;
-  /** Hosts that sandboxes may reach besides the configuration's, from `allowDomains`. */
-  readonly egress?: EgressRules;
-  /** Put in at the edge besides the configuration's: programs inside have a placeholder. */
-  readonly secrets?: readonly (SecretOptions | Secret)[];
-  /** Other processes of this user may open ports of the sessions that run here, and change what they reach. */
-  readonly doors?: boolean;
-}
-
-export interface GetSandboxOptions {
-  /** A sandbox of its own whose files go with it. */
-  readonly ephemeral?: boolean;
-  readonly limits?: Limits;
-  readonly signal?: AbortSignal;
-}
+export type { GetSandboxOptions, SandboxManagerOptions } from "./manager-options.js";
 
 /** On a busy machine the answer may take a while; a record without it is worth less. */
 const READS_TIMEOUT_MS = 2000;
@@ -155,6 +101,7 @@ export class SandboxManager {
       pool: options.pool,
       warm: options.warm,
       handleSignals: options.handleSignals,
+      audit,
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
       waysOut: this.#waysOut,
@@ -228,17 +175,12 @@ export class SandboxManager {
    * goes through `execute`. The first call starts it, calls at the same time get the same one.
    */
   async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<Sandbox> {
-    this.#assertUsable();
-    validateSessionKey(key);
-    if (options.limits !== undefined) checkLimits(options.limits);
-    return options.ephemeral
-      ? this.#sandboxes.start(key, options)
-      : this.#sandboxes.get(this.#nameFor(key), options);
+    return this.#getSandbox(key, options);
   }
 
   /** Starts a session's sandbox in the background; a failure shows when it is asked for. */
   openSession(key: string, options: GetSandboxOptions = {}): void {
-    this.getSandbox(key, options).catch(() => undefined);
+    this.#getSandbox(key, { ...options, isUnasked: true }).catch(() => undefined);
   }
 
   /** What waits for somebody's decision: to list, to decide and to be told about. */
@@ -298,7 +240,10 @@ export class SandboxManager {
   /** Stops a session and removes its files. False when there was no such session. */
   async deleteSession(key: string): Promise<boolean> {
     validateSessionKey(key);
-    await this.cleanupSession(key);
+    await this.cleanupSession(key).catch((error: unknown) => {
+      // What could not be copied would be removed now.
+      if (toSandboxError(error).code !== "FILE_FAILED") throw error;
+    });
     this.#waysOut.forget(key);
     return this.#store.delete(this.#nameFor(key));
   }
@@ -338,6 +283,15 @@ export class SandboxManager {
   /** Removes what killed processes left behind; resolves to how many things. */
   reap(): Promise<number> {
     return this.#sandboxes.reap();
+  }
+
+  async #getSandbox(key: string, options: GetSandboxOptions & { isUnasked?: boolean }): Promise<Sandbox> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    if (options.limits !== undefined) checkLimits(options.limits);
+    return options.ephemeral
+      ? this.#sandboxes.start(key, options)
+      : this.#sandboxes.get(this.#nameFor(key), options);
   }
 
   #watcher(): AccessWatcher {

@@ -20,6 +20,7 @@ import {
   type TerminalOptions,
   type TerminalSeat,
 } from "./terminal.js";
+import { UnsavedFiles } from "./unsaved-files.js";
 import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
 
 export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
@@ -66,6 +67,8 @@ export class Sandbox {
   readonly type: string;
   readonly files: SandboxFiles;
   readonly network: SandboxNetwork;
+  /** What its end could not copy to this host. */
+  readonly unsaved = new UnsavedFiles();
   readonly #instance: Instance;
   readonly #settings: SandboxSettings;
   readonly #changes: ChangeLog;
@@ -113,7 +116,7 @@ export class Sandbox {
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => {
       this.#sync?.lost();
-      this.#stopInBackground();
+      void this.stopUnasked();
     });
     this.#sync?.leaveOut(() => this.#changes.programs);
   }
@@ -301,15 +304,29 @@ export class Sandbox {
     await this.#warm.prepare(found);
   }
 
-  /** Kills everything inside and removes every trace but the workspace. Idempotent. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
-    return this.#stopping;
+  /**
+   * Copies what has changed inside to this host as its stop will. False: not all of it got here, and would be lost with
+   * the sandbox.
+   */
+  async save(): Promise<boolean> {
+    this.#assertRunning();
+    return (await this.#sync?.save()) ?? true;
   }
 
-  /** Stops it, and tries once more to destroy what a stop could not. */
+  /** Kills everything inside and removes every trace but the workspace. Idempotent. */
+  stop(): Promise<void> {
+    this.unsaved.isTold = true;
+    return this.#end();
+  }
+
+  /** The same where nobody waits for the outcome: it never rejects, and what was not copied is in `unsaved`. */
+  async stopUnasked(): Promise<void> {
+    await this.#end().catch(() => undefined);
+  }
+
+  /** Stops it unasked, and tries once more to destroy what a stop could not. */
   async ensureStopped(): Promise<void> {
-    await this.stop().catch(() => this.#instance.destroy());
+    await this.#end().catch(() => this.#instance.destroy());
   }
 
   /**
@@ -335,9 +352,9 @@ export class Sandbox {
     return this.stop();
   }
 
-  /** A failure is told to whoever asks for the stop; nobody has here. */
-  #stopInBackground(): void {
-    this.stop().catch(() => undefined);
+  #end(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
   }
 
   async #stop(): Promise<void> {
@@ -358,6 +375,9 @@ export class Sandbox {
     await this.network.close();
     try {
       await this.#sync?.finish();
+    } catch (error) {
+      this.unsaved.failure = toSandboxError(error);
+      throw error;
     } finally {
       // First: the last one to let go of a mounted workspace waits for it to be unmounted.
       this.#workspace.close();
@@ -445,7 +465,7 @@ export class Sandbox {
     network: NetworkUse | undefined,
     timeoutMs = this.#settings.timeoutMs,
   ): ExecutionResult {
-    if (!outcome.clean) this.#stopInBackground();
+    if (!outcome.clean) void this.stopUnasked();
     return createResult(outcome, {
       sandboxType: this.type,
       sandboxId: this.id,

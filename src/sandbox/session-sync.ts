@@ -98,6 +98,13 @@ export class SessionSync {
     return report;
   }
 
+  /** Copies as the end will; false: not all that changed is on this host. */
+  async save(): Promise<boolean> {
+    if (!this.#isKept()) return true;
+    const { complete } = await this.toHost({ last: true });
+    return complete;
+  }
+
   toContainer(): Promise<SyncReport> {
     return this.#sync.toContainer();
   }
