@@ -1,4 +1,5 @@
 import type { LimitsConfig } from "../config/index.js";
+import type { ErrorCode } from "../errors.js";
 import type { Isolation } from "../risk/required-sandbox.js";
 import type { Runner } from "../wire/runner.js";
 
@@ -119,6 +120,8 @@ export interface ProbeOptions {
 
 export interface Probe {
   readonly available: boolean;
+  /** Of the error when this very backend is asked for and cannot run; left out: BACKEND_UNAVAILABLE. */
+  readonly code?: ErrorCode;
   readonly version?: string;
   /** Why not, or what is weaker than it could be. */
   readonly problems: readonly { readonly what: string; readonly remedy: string }[];

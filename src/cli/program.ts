@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import { PACKAGE_ROOT } from "../config/package-root.js";
 import { SandboxError } from "../errors.js";
 import { defineAudit } from "./define-audit.js";
@@ -60,8 +60,7 @@ export function createProgram(): Command {
       .command("doctor")
       .description("say what this host can enforce, what is missing and how to get it")
       .option("--json", "print one JSON object")
-      .option("--fix", "install what is missing (needs root or sudo)")
-      .addOption(new Option("--register-runsc", "have Docker know gVisor, as --fix does").hideHelp()),
+      .option("--fix", "install what is missing (needs root or sudo)"),
     async (command) => (await import("./commands/doctor.js")).doctor(command.opts()),
   );
   examples(program.commands.at(-1)!, EXAMPLES.doctor);

@@ -37,10 +37,10 @@ export function backendOptions(name: string, { backends }: SandboxConfig): unkno
   return name === "gvisor" ? { ...backends.docker, ...backends.gvisor } : backends[name];
 }
 
-function notHere(name: string, { problems }: Probe): SandboxError {
+function notHere(name: string, { problems, code }: Probe): SandboxError {
   const [first] = problems;
   return new SandboxError(
-    "BACKEND_UNAVAILABLE",
+    code ?? "BACKEND_UNAVAILABLE",
     `The backend ${name} cannot run here: ${first?.what ?? "no reason given"}`,
     {
       hint: first?.remedy ?? "skerry doctor says what this host lacks.",

@@ -30,6 +30,7 @@ import {
   type DockerOptions,
   gvisorGaps,
   hindrances,
+  missingImages,
   sharesFiles,
   weaknesses,
 } from "./probe.js";
@@ -84,24 +85,27 @@ class DockerBackend implements SandboxBackend {
       this.#facts = undefined;
       const facts = await this.#daemon();
       const problems = hindrances(this.#options, facts);
+      const runsc = thorough && this.name === "gvisor" && facts.isLocal ? await runscVersion() : undefined;
       return {
         available: problems.length === 0,
-        version: `${facts.name} ${facts.version}`,
+        version: [runsc?.name, `${facts.name} ${facts.version}`].filter(Boolean).join(", "),
         problems: [
           ...problems,
           ...weaknesses(this.#options, facts, host),
-          ...(thorough && this.name === "gvisor" && facts.isLocal ? gvisorGaps(await runscVersion()) : []),
+          ...gvisorGaps(runsc?.text),
+          ...(thorough ? await missingImages(await this.#docker(), this.#options, facts) : []),
         ],
         capabilities: capabilitiesOf(this.#options, facts, host),
       };
     } catch (error) {
-      const { message, hint } = explainDockerFailure(error);
+      const { code, message, hint } = explainDockerFailure(error);
       const isInstalled = this.#options.host !== undefined || process.env.DOCKER_HOST || isDockerInstalled();
       const problem = isInstalled
         ? { what: message, remedy: hint ?? "systemctl status docker" }
         : { what: "Docker is not installed", remedy: "apt-get install docker.io" };
       return {
         available: false,
+        ...(code === "CONFIG_INVALID" && { code }),
         problems: [problem],
         capabilities: capabilitiesOf(this.#options, undefined, host),
       };

@@ -11,12 +11,13 @@ export function isDockerInstalled(): boolean {
   return [...programs, "/var/run/docker.sock", "/run/podman/podman.sock"].some((path) => existsSync(path));
 }
 
-/** What this host's runsc says of itself; undefined: there is none, or it says nothing. */
-export async function runscVersion(): Promise<string | undefined> {
+/** What this host's runsc says of itself, and "runsc" with its version; undefined: there is none, or it says nothing. */
+export async function runscVersion(): Promise<{ text: string; name: string } | undefined> {
   const path = findRunsc();
   if (path === undefined) return undefined;
   try {
-    return (await run(path, ["--version"], { timeout: 5000, env: {} })).stdout;
+    const { stdout: text } = await run(path, ["--version"], { timeout: 5000, env: {} });
+    return { text, name: `runsc ${/version (\S+)/.exec(text)?.[1] ?? "of unknown version"}` };
   } catch {
     return undefined;
   }

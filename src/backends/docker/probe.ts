@@ -1,8 +1,13 @@
+import type Docker from "dockerode";
 import type { DockerConfig } from "../../config/index.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../bubblewrap/probe.js";
+import { isSystemDaemon } from "./address.js";
+import { findDocker } from "./connect.js";
 import type { DaemonFacts } from "./daemon.js";
-import { findRunsc } from "./register-runsc.js";
+import { explainDockerFailure } from "./explain-failure.js";
+import { findRunsc, REGISTER_RUNSC, runscLines } from "./register-runsc.js";
+import { findImage } from "./sandbox-image.js";
 
 /** What a backend of containers is built from; gvisor is docker with a runtime of its own. */
 export interface DockerOptions extends DockerConfig {
@@ -50,7 +55,7 @@ export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[
   if (runtime !== undefined && facts.name === "Docker" && !facts.runtimes.includes(runtime)) {
     found.push({
       what: `the Docker daemon has no runtime ${runtime}`,
-      remedy: runtimeRemedy(runtime, facts),
+      remedy: runtimeRemedy(runtime, options, facts),
     });
   }
   if (options.shareFiles === "always" && facts.isRootless) {
@@ -109,12 +114,33 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
   return found;
 }
 
-/** For `doctor --fix`: what it can do itself. */
-export const REGISTER_RUNSC = "skerry doctor --register-runsc";
-
-function runtimeRemedy(runtime: string, { isLocal }: DaemonFacts): string {
+function runtimeRemedy(runtime: string, { host }: DockerOptions, { isLocal }: DaemonFacts): string {
   if (runtime !== "runsc" || !isLocal) return "Register it in the daemon's configuration (runtimes).";
-  return findRunsc() === undefined ? "apt-get install runsc" : REGISTER_RUNSC;
+  const path = findRunsc();
+  if (path === undefined) return "apt-get install runsc";
+  return isSystemDaemon(findDocker({ host }))
+    ? REGISTER_RUNSC
+    : `Add to that daemon's configuration: ${runscLines(path)}`;
+}
+
+/** The configured images that the daemon does not have, or not for its machine. */
+export async function missingImages(
+  docker: Docker,
+  { image, images }: DockerOptions,
+  facts: DaemonFacts,
+): Promise<Problem[]> {
+  const names = [...new Set([image, ...Object.values(images)])];
+  const found = await Promise.all(
+    names.map((name) =>
+      findImage(docker, name, facts).then(
+        () => undefined,
+        (error: unknown) => explainDockerFailure(error),
+      ),
+    ),
+  );
+  return found.flatMap((failure) =>
+    failure === undefined ? [] : [{ what: failure.message, remedy: failure.hint ?? "skerry image ls" }],
+  );
 }
 
 /** gVisor of that age refuses what `ls` and `stat` of today's systems ask for. */
@@ -122,11 +148,11 @@ const OLDEST_RUNSC = "20230501";
 
 /** What its users would otherwise find out by themselves. */
 export function gvisorGaps(version: string | undefined): Problem[] {
-  const release = /release-(\d{8})/.exec(version ?? "")?.[1];
+  const release = /(?:release-|~)(\d{8})/.exec(version ?? "")?.[1];
   if (release === undefined || release >= OLDEST_RUNSC) return [];
   return [
     {
-      what: `this runsc is of ${release}: ls and stat of recent systems fail in it with "Invalid argument"`,
+      what: `ls and stat of coreutils 9 (Debian 12) fail with EINVAL, "Invalid argument", under runsc ${release}`,
       remedy: "Install a newer one from gVisor's own packages.",
     },
   ];

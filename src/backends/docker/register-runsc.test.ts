@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { registerRunsc } from "./register-runsc.js";
+import { offerRunsc, registerRunsc } from "./register-runsc.js";
 
 let directory: string;
 let file: string;
@@ -51,4 +51,26 @@ it("takes no other process for the daemon", () => {
   const pidFile = join(directory, "pid");
   writeFileSync(pidFile, String(process.pid));
   expect(registerRunsc("/usr/bin/runsc", { file, pidFile })).toMatch(/restart/);
+});
+
+const SYSTEM = { host: "unix:///var/run/docker.sock", local: true } as const;
+
+it("says that the daemon has it only when the daemon says so", async () => {
+  const files = { file, pidFile: join(directory, "none"), patienceMs: 300 };
+  const offer = (runtimes: readonly string[]) =>
+    offerRunsc("/usr/bin/runsc", { address: SYSTEM, runtimes: async () => runtimes }, files);
+  expect(await offer(["runc", "runsc"])).toBe("the Docker daemon has the runtime runsc");
+  expect(await offer(["runc"])).toBe(
+    `runsc stands in ${file}, and the Docker daemon does not have it yet. Restart the Docker daemon: systemctl restart docker`,
+  );
+});
+
+it("never touches the system's configuration for another daemon", async () => {
+  const address = { host: "unix:///srv/own.sock", local: true, from: "DOCKER_HOST" } as const;
+  const offering = offerRunsc("/usr/bin/runsc", { address, runtimes: async () => [] }, { file });
+  await expect(offering).rejects.toMatchObject({
+    code: "UNSUPPORTED",
+    hint: expect.stringContaining('"runtimes":{"runsc":{"path":"/usr/bin/runsc"'),
+  });
+  expect(readdirSync(directory)).toEqual([]);
 });

@@ -1,14 +1,24 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError, systemCode } from "../../errors.js";
+import { type DockerAddress, isSystemDaemon, placeOf } from "./address.js";
+
+/** What has Docker know gVisor. As root, `doctor --fix` does it itself. */
+export const REGISTER_RUNSC = "skerry doctor --fix";
 
 const RUNSC_PATHS = ["/usr/bin/runsc", "/usr/local/bin/runsc"];
+
+const DAEMON_FILE = "/etc/docker/daemon.json";
+const RESTART = "Restart the Docker daemon: systemctl restart docker";
 
 export interface RegisterOptions {
   /** The daemon's configuration. */
   readonly file?: string;
   readonly pidFile?: string;
+  /** How long the daemon has to read it. */
+  readonly patienceMs?: number;
 }
 
 /** Where gVisor's runtime is installed on this host; undefined: nowhere. */
@@ -16,21 +26,61 @@ export function findRunsc(): string | undefined {
   return RUNSC_PATHS.find((path) => existsSync(path));
 }
 
+/** What the configuration of a daemon must have. No network but a loopback: what leaves a sandbox leaves by the wire. */
+function runscEntry(path: string): object {
+  return { path, runtimeArgs: ["--network=none"] };
+}
+
+/** The same for a person to add. */
+export function runscLines(path: string): string {
+  return JSON.stringify({ runtimes: { runsc: runscEntry(path) } }).slice(1, -1);
+}
+
+export interface SystemDaemon {
+  /** Where the daemon is that is to have it. */
+  readonly address: DockerAddress;
+  /** Asks it for its runtimes. */
+  runtimes(): Promise<readonly string[]>;
+}
+
+/** Registers this host's runsc with the system's daemon and asks that whether it has it. Resolves to what to say. */
+export async function offerRunsc(
+  path: string,
+  { address, runtimes }: SystemDaemon,
+  options: RegisterOptions = {},
+): Promise<string> {
+  if (!isSystemDaemon(address)) {
+    throw new SandboxError(
+      "UNSUPPORTED",
+      `the Docker daemon${placeOf(address)} is not the system's: where its configuration is, only its owner knows`,
+      { hint: `Add to it, and have the daemon read it again (SIGHUP): ${runscLines(path)}` },
+    );
+  }
+  const left = registerRunsc(path, options);
+  // It reads its configuration in its own time.
+  for (const until = Date.now() + (options.patienceMs ?? 5000); ; await sleep(100)) {
+    const known = await runtimes().catch((): string[] => []);
+    if (known.includes("runsc")) return "the Docker daemon has the runtime runsc";
+    if (left !== undefined || Date.now() > until) break;
+  }
+  const file = options.file ?? DAEMON_FILE;
+  return `runsc stands in ${file}, and the Docker daemon does not have it yet. ${left ?? RESTART}`;
+}
+
 /**
  * Adds runsc to the runtimes of this host's Docker daemon and has it read its configuration again. Everything else in
  * the file stays; a file that cannot be read is not touched. Resolves to what is left to do, or undefined.
  */
 export function registerRunsc(path: string, options: RegisterOptions = {}): string | undefined {
-  const { file = "/etc/docker/daemon.json", pidFile = "/var/run/docker.pid" } = options;
+  const { file = DAEMON_FILE, pidFile = "/var/run/docker.pid" } = options;
   const config = readConfig(file);
   const runtimes = config.runtimes ?? {};
   if (!isObject(runtimes)) throw unreadable(file, "runtimes is no object");
   if (!Object.hasOwn(runtimes, "runsc")) {
-    // No network but a loopback: what leaves a sandbox leaves by the wire.
-    const runsc = { path, runtimeArgs: ["--network=none"] };
+    const runsc = runscEntry(path);
     replace(file, `${JSON.stringify({ ...config, runtimes: { ...runtimes, runsc } }, null, 2)}\n`);
   }
-  return reload(pidFile) ? undefined : "Restart the Docker daemon: systemctl restart docker";
+  return reload(pidFile) ? undefined : RESTART;
 }
 
 function readConfig(file: string): Record<string, unknown> {

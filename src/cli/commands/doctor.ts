@@ -1,4 +1,6 @@
 import { spawnSync } from "node:child_process";
+import { REGISTER_RUNSC } from "../../backends/docker/register-runsc.js";
+import type { Config } from "../../config/index.js";
 import { SandboxError } from "../../errors.js";
 import { type Diagnosis, diagnose } from "../../manager/doctor.js";
 import { visible } from "../../visible.js";
@@ -7,6 +9,7 @@ import { jsonText } from "../json-text.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stderr, stdout } from "../output.js";
+import { reportError } from "../report-error.js";
 import { formatTable } from "../table.js";
 
 /** The exit status when this host cannot run code in isolation. */
@@ -15,17 +18,14 @@ const UNAVAILABLE = 69;
 export interface DoctorOptions extends GlobalOptions {
   readonly json?: boolean;
   readonly fix?: boolean;
-  /** What --fix runs, as root, where gVisor is installed and Docker does not know it. */
-  readonly registerRunsc?: boolean;
 }
 
 /** `skerry doctor`: what this host can enforce; with --fix also gets what is missing. */
 export async function doctor(options: DoctorOptions): Promise<number> {
-  if (options.registerRunsc) return register();
   const config = await readConfig(options);
   let diagnosis = await diagnose(config);
   if (options.fix && diagnosis.fixes.length > 0) {
-    await applyFixes(diagnosis.fixes);
+    await applyFixes(diagnosis.fixes, config);
     diagnosis = await diagnose(config);
   }
   await stdout.write(
@@ -85,9 +85,9 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
   }
 
   if (diagnosis.fixes.length > 0) {
-    parts.push(title("To get what is missing, run skerry doctor --fix, or:"));
-    for (const { what, command } of diagnosis.fixes)
-      parts.push(`  ${visible(command)}   # ${visible(what)}\n`);
+    const others = diagnosis.fixes.filter(({ command }) => command !== REGISTER_RUNSC);
+    parts.push(title(`To get what is missing, run ${REGISTER_RUNSC}${others.length > 0 ? ", or:" : "."}`));
+    for (const { what, command } of others) parts.push(`  ${visible(command)}   # ${visible(what)}\n`);
   }
   const verdict = diagnosis.ok
     ? "This host can run code in isolation."
@@ -115,19 +115,25 @@ function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
   return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || "");
 }
 
-async function register(): Promise<number> {
-  const { findRunsc, registerRunsc } = await import("../../backends/docker/register-runsc.js");
+/** Has the Docker daemon of the configuration know gVisor. */
+async function register({ sandbox }: Config): Promise<void> {
+  const { findRunsc, offerRunsc } = await import("../../backends/docker/register-runsc.js");
+  const { connectDocker, findDocker } = await import("../../backends/docker/connect.js");
+  const { readDaemonFacts } = await import("../../backends/docker/daemon.js");
   const path = findRunsc();
-  if (path === undefined) {
-    throw new SandboxError("BACKEND_UNAVAILABLE", "gVisor is not installed", {
-      hint: "apt-get install runsc",
-    });
+  const { host } = sandbox.backends.docker;
+  try {
+    if (path === undefined) {
+      throw new SandboxError("BACKEND_UNAVAILABLE", "gVisor is not installed", {
+        hint: "apt-get install runsc",
+      });
+    }
+    const runtimes = async () => (await readDaemonFacts(await connectDocker({ host }), true)).runtimes;
+    const said = await offerRunsc(path, { address: findDocker({ host }), runtimes });
+    await stderr.write(`skerry: ${visible(said)}\n`);
+  } catch (error) {
+    await reportError(error, false);
   }
-  const left = registerRunsc(path);
-  await stderr.write(
-    `skerry: the Docker daemon has the runtime runsc${left === undefined ? "" : `. ${left}`}\n`,
-  );
-  return 0;
 }
 
 /** Our own commands are this program's, under whatever name it was started. */
@@ -139,7 +145,7 @@ function ownCommand(command: string): string {
 }
 
 /** Runs the commands as root, or says that a person must. What they print goes to standard error. */
-async function applyFixes(fixes: Diagnosis["fixes"]): Promise<void> {
+async function applyFixes(fixes: Diagnosis["fixes"], config: Config): Promise<void> {
   const isRoot = process.getuid?.() === 0;
   if (!isRoot && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0) {
     await stderr.write("skerry: installing needs root; run these as root, or with sudo:\n");
@@ -148,6 +154,10 @@ async function applyFixes(fixes: Diagnosis["fixes"]): Promise<void> {
   }
   for (const { what, command } of fixes) {
     await stderr.write(`skerry: ${what}: ${command}\n`);
+    if (isRoot && command === REGISTER_RUNSC) {
+      await register(config);
+      continue;
+    }
     const argv = [...(isRoot ? [] : ["sudo", "-n"]), "sh", "-c", ownCommand(command)];
     const { status } = spawnSync(argv[0]!, argv.slice(1), {
       stdio: ["ignore", 2, 2],
