@@ -103,8 +103,11 @@ export interface Instance {
    * Called before the first program of each language. Left out: all run in the same place.
    */
   prepareLanguage?(language: string): Promise<void>;
-  /** How many processes the kernel has killed here for memory; undefined: this backend cannot tell. */
-  memoryKills(): Promise<number | undefined>;
+  /**
+   * How many processes the kernel has killed here for memory; undefined: this backend cannot tell. `wasKilled`: a
+   * command has just been, so one that hears of it late may wait a moment (200 ms).
+   */
+  memoryKills(wasKilled?: boolean): Promise<number | undefined>;
   /** What it uses now; undefined: nothing can be told, or it has ended. Never throws. */
   usage?(): Promise<ResourceUsage | undefined>;
   /** What was refused since it was last asked; left out: this backend does not see it. Never throws. */

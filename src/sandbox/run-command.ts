@@ -99,13 +99,18 @@ export async function runCommand(
         },
       );
     }
-    const killsAfter = await instance.memoryKills();
+    const killsAfter = await instance.memoryKills(ending.reason === undefined && wasKilled(exit));
     const memoryKilled =
       (killsAfter ?? 0) > (killsBefore ?? 0) && (exit.signal !== null || !options.overlapped());
     return describe(exit, ending, collector, performance.now() - startedAt, memoryKilled);
   } finally {
     ending.stop();
   }
+}
+
+/** By somebody else than us; a shell that waited for what was killed gives it as a status. */
+function wasKilled({ signal, exitCode }: RunExit): boolean {
+  return signal === constants.signals.SIGKILL || exitCode === 128 + constants.signals.SIGKILL;
 }
 
 /** Watches the clock, the caller's signal and the output's size, and kills at most once. */

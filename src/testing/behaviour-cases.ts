@@ -216,8 +216,11 @@ export const behaviourCases: readonly Case[] = [
       const sandbox = await createSandbox();
       const seconds = uniqueSeconds();
       const controller = new AbortController();
-      const running = sandbox.exec(["sh", "-c", escapees(seconds)], { signal: controller.signal });
-      setTimeout(() => controller.abort(), 200);
+      const running = sandbox.exec(["sh", "-c", `echo up; ${escapees(seconds)}`], {
+        signal: controller.signal,
+        stream: true,
+      });
+      for await (const { type } of running) if (type === "stdout") controller.abort();
       equal((await running).reason, "cancelled");
       equal(await survivors(sandbox, seconds), "");
       await rejects(async () => sandbox.exec(["true"], { signal: AbortSignal.abort() }), {

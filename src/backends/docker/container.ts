@@ -9,6 +9,7 @@ import { type AttachedStreams, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
 import { ContainerCgroup } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
+import { type FollowedKills, MemoryEvents } from "./memory-events.js";
 import { findStrangeChange, readOwnLayer } from "./own-layer.js";
 import { statsUsage } from "./stats-usage.js";
 
@@ -17,6 +18,8 @@ const START_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 20_000;
 const KILL_TIMEOUT_MS = 5000;
 const STATS_TIMEOUT_MS = 3000;
+/** What a daemon elsewhere tells of a kill comes a moment after the end of what was killed. */
+const LATE_EVENT_MS = 200;
 const NOT_FOUND = 404;
 const CONFLICT = 409;
 
@@ -25,13 +28,15 @@ export class Container {
   readonly plan: ContainerPlan;
   readonly id: string;
   readonly #container: Docker.Container;
+  readonly #events: MemoryEvents;
   #run: Run;
   #isRemoved = false;
 
-  private constructor(plan: ContainerPlan, container: Docker.Container, run: Run) {
+  private constructor(plan: ContainerPlan, container: Docker.Container, events: MemoryEvents, run: Run) {
     this.plan = plan;
     this.id = container.id;
     this.#container = container;
+    this.#events = events;
     this.#run = run;
   }
 
@@ -40,7 +45,8 @@ export class Container {
     plan.spec.signal?.throwIfAborted();
     const container = await ask(CALL_TIMEOUT_MS, docker.createContainer(containerOptions(plan)));
     try {
-      return new Container(plan, container, await startRun(container, plan, plan.spec.signal));
+      const events = MemoryEvents.of(docker, plan.stateDir);
+      return new Container(plan, container, events, await startRun(container, plan, events));
     } catch (error) {
       await removeContainer(container).catch(() => undefined);
       throw error;
@@ -68,16 +74,33 @@ export class Container {
   async startAgain(plan: ContainerPlan): Promise<Container> {
     const { name } = containerOptions(plan);
     await ask(CALL_TIMEOUT_MS, this.#container.rename({ name }));
-    return new Container(plan, this.#container, await startRun(this.#container, plan, plan.spec.signal));
+    const run = await startRun(this.#container, plan, this.#events);
+    return new Container(plan, this.#container, this.#events, run);
   }
 
-  async memoryKills(): Promise<number | undefined> {
+  /** `wasKilled`: something has just been, and this may be why. */
+  async memoryKills(wasKilled = false): Promise<number | undefined> {
     const run = this.#run;
     if (run.final !== undefined) return run.final;
     const count = (await run.cgroup)?.memoryKills();
     if (count !== undefined) run.memoryKills = count;
-    else if (!this.#isRemoved) run.memoryKills = await killsByDaemon(this.#container, run.memoryKills);
+    else if (!this.#isRemoved) run.memoryKills = await this.#killsByDaemon(run, wasKilled);
     return run.final ?? run.memoryKills;
+  }
+
+  async #killsByDaemon(run: Run, wasKilled: boolean): Promise<number | undefined> {
+    const known = run.memoryKills ?? 0;
+    const followed = await run.followed;
+    if (followed !== undefined && this.#events.isOpen) {
+      if (wasKilled && followed.count <= known) await followed.next(LATE_EVENT_MS);
+      return Math.max(known, followed.count);
+    }
+    try {
+      const { State } = await ask(STATS_TIMEOUT_MS, this.#container.inspect());
+      return Math.max(known, State.OOMKilled ? 1 : 0);
+    } catch {
+      return run.memoryKills;
+    }
   }
 
   /** Never throws. */
@@ -126,6 +149,8 @@ interface Run {
   readonly connection: GuestConnection;
   /** Undefined: the container is not on this machine, or not in our sight. */
   readonly cgroup: Promise<ContainerCgroup | undefined>;
+  /** What the daemon tells, where the groups are not in our sight. */
+  readonly followed: Promise<FollowedKills | undefined>;
   memoryKills: number | undefined;
   /** The count after an end that was not ours. */
   final?: Promise<number | undefined>;
@@ -137,8 +162,9 @@ interface Run {
 async function startRun(
   container: Docker.Container,
   plan: ContainerPlan,
-  signal: AbortSignal | undefined,
+  events: MemoryEvents,
 ): Promise<Run> {
+  const { signal } = plan.spec;
   const connection = (await ask(
     CALL_TIMEOUT_MS,
     container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true }),
@@ -172,9 +198,13 @@ async function startRun(
       // A pid may have been used again: only one that is still in this container's group is meant.
       if (ContainerCgroup.find(container.id, pid) !== undefined) process.kill(pid, "SIGKILL");
     };
-    const run: Run = { connection: runner, cgroup, memoryKills: undefined, cpuTimeMs: 0, kill };
-    runner.closed.then((reason) => {
+    const followed = cgroup.then((found) => (found === undefined ? events.follow(container.id) : undefined));
+    const run: Run = { connection: runner, cgroup, followed, memoryKills: undefined, cpuTimeMs: 0, kill };
+    runner.closed.then(async (reason) => {
       if (reason !== undefined) run.final = killsAtEnd(container, run);
+      await run.final;
+      const ended = await followed;
+      if (ended !== undefined) events.end(container.id, ended);
     });
     return run;
   } catch (error) {
@@ -189,19 +219,6 @@ function withLength(bytes: Buffer): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** The daemon says only whether there ever was one: the first is told. */
-async function killsByDaemon(
-  container: Docker.Container,
-  known: number | undefined,
-): Promise<number | undefined> {
-  try {
-    const { State } = await ask(STATS_TIMEOUT_MS, container.inspect());
-    return Math.max(known ?? 0, State.OOMKilled ? 1 : 0);
-  } catch {
-    return known;
-  }
-}
-
 /** The kernel may have chosen the guest, or gVisor as a whole; the daemon knows when it has taken note of the end. */
 async function killsAtEnd(container: Docker.Container, run: Run): Promise<number | undefined> {
   const before = run.memoryKills;
@@ -211,7 +228,8 @@ async function killsAtEnd(container: Docker.Container, run: Run): Promise<number
   try {
     await ask(STATS_TIMEOUT_MS, container.wait());
     const { State } = await ask(STATS_TIMEOUT_MS, container.inspect());
-    return Math.max(counted ?? 0, State.OOMKilled ? 1 : 0);
+    const told = (await run.followed)?.count ?? 0;
+    return Math.max(counted ?? 0, told, State.OOMKilled ? 1 : 0);
   } catch {
     return counted;
   }

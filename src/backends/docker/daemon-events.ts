@@ -24,19 +24,26 @@ export async function* daemonEvents(
   stream: NodeJS.ReadableStream,
   signal: AbortSignal,
 ): AsyncGenerator<DaemonEvent> {
+  for await (const line of daemonLines(stream, signal)) yield readEvent(line);
+}
+
+/** The objects of a stream that has one in every line. */
+export async function* daemonLines(
+  stream: NodeJS.ReadableStream,
+  signal: AbortSignal,
+): AsyncGenerator<Readonly<Record<string, unknown>>> {
   let rest = "";
   const input = addAbortSignal(signal, stream as Readable).setEncoding("utf8");
   for await (const chunk of input as AsyncIterable<string>) {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop()!;
     if (rest.length > LONGEST) throw new SandboxError("BACKEND_UNAVAILABLE", "this is no Docker daemon");
-    for (const line of lines) if (line.trim() !== "") yield parseEvent(line);
+    for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
   }
-  if (rest.trim() !== "") yield parseEvent(rest);
+  if (rest.trim() !== "") yield JSON.parse(rest);
 }
 
-function parseEvent(line: string): DaemonEvent {
-  const event = JSON.parse(line) as Record<string, unknown>;
+function readEvent(event: Readonly<Record<string, unknown>>): DaemonEvent {
   if (typeof event.error === "string") throw failureOf(event.error);
   const texts = ["status", "id", "progress", "stream"].flatMap((key) => {
     const value = event[key];

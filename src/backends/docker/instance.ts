@@ -76,8 +76,8 @@ export class DockerInstance implements Instance {
     if (this.#ending === undefined) await this.#runner.add(language, companion.connection);
   }
 
-  async memoryKills(): Promise<number | undefined> {
-    const counts = await Promise.all((await this.#containers()).map((each) => each.memoryKills()));
+  async memoryKills(wasKilled = false): Promise<number | undefined> {
+    const counts = await Promise.all((await this.#containers()).map((each) => each.memoryKills(wasKilled)));
     return counts.reduce(
       (sum, count) => (sum === undefined || count === undefined ? undefined : sum + count),
       0,
