@@ -1,4 +1,5 @@
 import type { Limits } from "../backends/backend.js";
+import { nearest } from "../config/nearest.js";
 import { SandboxError } from "../errors.js";
 
 export interface PoolOptions {
@@ -27,6 +28,8 @@ export interface PoolSettings {
   readonly maxUses: number;
   readonly maxAgeMs: number;
   readonly acquireTimeoutMs: number;
+  /** What is idle beyond the minimum is destroyed after this time. */
+  readonly surplusMs: number;
   /** After these, a step that hangs counts as failed. */
   readonly createTimeoutMs: number;
   readonly healthTimeoutMs: number;
@@ -42,6 +45,7 @@ export const DEFAULT_SETTINGS: PoolSettings = {
   maxUses: 100,
   maxAgeMs: 3_600_000,
   acquireTimeoutMs: 30_000,
+  surplusMs: 30_000,
   createTimeoutMs: 120_000,
   healthTimeoutMs: 5000,
   resetTimeoutMs: 30_000,
@@ -49,11 +53,21 @@ export const DEFAULT_SETTINGS: PoolSettings = {
   drainTimeoutMs: 10_000,
 };
 
+/** What the pool goes by, and what its manager makes sandboxes from. */
+const KNOWN_OPTIONS = [...Object.keys(DEFAULT_SETTINGS), "backend", "preload", "limits"];
+
 /** The longest that a timer can wait. */
 const MAX_MS = 2 ** 31 - 1;
 
 /** Refuses what means nothing. */
 export function resolveSettings(given: Partial<PoolSettings> = {}): PoolSettings {
+  for (const key of Object.keys(given)) {
+    if (KNOWN_OPTIONS.includes(key)) continue;
+    const similar = nearest(key, KNOWN_OPTIONS);
+    throw new SandboxError("INVALID_ARGUMENT", `A pool has no option ${JSON.stringify(key)}`, {
+      hint: similar === undefined ? `Known: ${KNOWN_OPTIONS.join(", ")}.` : `Did you mean ${similar}?`,
+    });
+  }
   const settings: { -readonly [Key in keyof PoolSettings]: number } = { ...DEFAULT_SETTINGS };
   for (const key of Object.keys(DEFAULT_SETTINGS) as (keyof PoolSettings)[]) {
     const value = given[key];

@@ -103,7 +103,7 @@ describe("whatever happens in whatever order, a pool", () => {
         await world.heal();
         expect(world.callers, "everybody was served").toEqual([]);
         expect(world.pool.status(), "enough is ready").toMatchObject({ busy: 0, leaving: 0 });
-        expect(world.pool.status().idle).toBeGreaterThanOrEqual(setup.minInstances);
+        expect(world.pool.status().idle, "and no more").toBe(setup.minInstances);
         world.stop();
         await world.heal();
         expect([world.alive, await world.stopped], "nothing is left").toEqual([0, undefined]);

@@ -153,6 +153,54 @@ describe("a pool", () => {
     expect(made.every(({ destroyed }) => destroyed === 1)).toBe(true);
   });
 
+  it("has got over an outage once it has refilled itself, though nobody asked", async () => {
+    let isDown = true;
+    const pool = createPool({ minInstances: 2 }, async () => {
+      if (isDown) throw new SandboxError("BACKEND_UNAVAILABLE", "down");
+      return new Item();
+    });
+    pool.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(pool.status()).toMatchObject({ idle: 2 });
+    isDown = true;
+    made[0]?.end();
+    await turn();
+    const { nextAttemptAt } = pool.status();
+    expect(nextAttemptAt!.getTime() - Date.now()).toBeLessThanOrEqual(500);
+  });
+
+  it("has got over an outage as soon as it can hand something out", async () => {
+    let isDown = true;
+    const pool = createPool({ minInstances: 3 }, async () => {
+      if (isDown) throw new SandboxError("BACKEND_UNAVAILABLE", "down");
+      return new Item();
+    });
+    pool.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    isDown = false;
+    const lease = await pool.acquire();
+    await lease.release();
+    await turn();
+    expect(pool.status()).toMatchObject({ idle: 3 });
+  });
+
+  it("gives up what resets left over, after a while, and keeps its minimum", async () => {
+    const pool = createPool({ minInstances: 1, surplusMs: 1000 }, async () => new ResettableItem());
+    pool.start();
+    await turn();
+    for (const lease of [await pool.acquire(), await pool.acquire()]) await lease.release();
+    await vi.advanceTimersByTimeAsync(999);
+    expect(pool.status().idle).toBeGreaterThan(1);
+    const held = await pool.acquire();
+    await vi.advanceTimersByTimeAsync(1);
+    await held.release();
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(pool.status()).toMatchObject({ idle: 1, instances: [{ state: "idle" }] });
+    expect(made.filter(({ destroyed }) => destroyed === 0)).toHaveLength(1);
+  });
+
   it("makes room for what is made to order by giving up something idle", async () => {
     const pool = createPool({ minInstances: 1, maxInstances: 1 });
     pool.start();
@@ -166,7 +214,7 @@ describe("a pool", () => {
     await pool.acquire();
     const late = expect(pool.acquire()).rejects.toMatchObject({
       code: "POOL_EXHAUSTED",
-      message: "No sandbox was free within 5 s: 1 of 1 are in use",
+      message: "No sandbox was free within 5 s: of 1, 1 in use",
       hint: expect.stringContaining("maxInstances"),
     });
     const abort = new AbortController();

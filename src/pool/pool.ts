@@ -12,6 +12,8 @@ import { withinTime } from "./time-limit.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */
 const MAX_IN_BACKGROUND = 4;
+/** Something that lives so long was made well. */
+const PROVEN_MS = 5000;
 
 export interface PoolWatcher {
   began?(): void;
@@ -176,6 +178,9 @@ export class Pool<Item extends PoolItem> {
         if (evicted !== undefined) this.#leave(evicted);
       }
     }
+    for (const slot of this.#slots.surplus(this.#settings)) {
+      if (slot.idleMs >= this.#settings.surplusMs) this.#leave(slot);
+    }
     this.#prepare(idle.length, onTheirWay.length, free);
     this.#setAlarm();
   }
@@ -193,6 +198,9 @@ export class Pool<Item extends PoolItem> {
   #setAlarm(): void {
     clearTimeout(this.#alarm);
     const times = this.#slots.inState("idle").map((slot) => this.#settings.maxAgeMs - slot.ageMs);
+    for (const { idleMs } of this.#slots.surplus(this.#settings)) {
+      times.push(this.#settings.surplusMs - idleMs);
+    }
     const { remainingMs } = this.#backoff;
     if (remainingMs > 0) times.push(remainingMs);
     if (times.length === 0) return;
@@ -238,11 +246,19 @@ export class Pool<Item extends PoolItem> {
     slot.item = item;
     slot.madeAt = performance.now();
     this.#tally.created += 1;
+    setTimeout(() => this.#endured(slot), PROVEN_MS).unref();
     const ended = () => this.#ended(slot);
     item.ended.then(ended, ended);
     if (slot.state === "leaving") void this.#destroy(slot, item);
     else if (slot.claim !== undefined) this.#grant(slot.claim, slot);
     else this.#ready(slot, true);
+  }
+
+  /** What ends soon after it was made would only be followed by another such. */
+  #endured(slot: Slot<Item>): void {
+    if (slot.hasEnded || !this.#slots.has(slot)) return;
+    this.#backoff.succeeded();
+    this.#advance();
   }
 
   /** Whoever waited for this one hears why; it is still in its slot. */
@@ -264,6 +280,7 @@ export class Pool<Item extends PoolItem> {
     slot.claim = undefined;
     slot.sessionId = undefined;
     slot.readyAt = ++this.#moment;
+    slot.idleSince = performance.now();
     slot.isFresh = isFresh;
     this.#advance();
     slot.isFresh = false;

@@ -14,6 +14,7 @@ export class Slot<Item extends PoolItem> {
   uses = 0;
   /** When it became ready, in the numbers of `Claim.askedAt`. */
   readyAt = 0;
+  idleSince = 0;
   /** It has been made in this very turn: there is nothing to check. */
   isFresh = false;
   hasEnded = false;
@@ -28,6 +29,10 @@ export class Slot<Item extends PoolItem> {
 
   get ageMs(): number {
     return performance.now() - this.madeAt;
+  }
+
+  get idleMs(): number {
+    return performance.now() - this.idleSince;
   }
 
   get isBeingMade(): boolean {
@@ -54,6 +59,12 @@ export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
   /** Those that are being made for nobody in particular. */
   beingPrepared(): Slot<Item>[] {
     return [...this].filter((slot) => slot.isBeingMade && !slot.isMadeToOrder);
+  }
+
+  /** What is idle beyond the minimum, as after resets: those that nobody has had for longest. */
+  surplus({ minInstances }: { readonly minInstances: number }): Slot<Item>[] {
+    const idle = this.inState("idle").sort((a, b) => a.readyAt - b.readyAt);
+    return idle.slice(0, Math.max(0, idle.length - minInstances));
   }
 
   /** The session's last item is on its way out. */
