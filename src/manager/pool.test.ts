@@ -1,50 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { left, open, PRINT, ready, seen, stateDir, usePools } from "../../test/setup/pooled-managers.js";
 import { requires } from "../../test/setup/requires.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../audit/index.js";
-import type { BackendFactory, CreateSpec, Instance } from "../backends/backend.js";
 import { createBubblewrapBackend } from "../backends/bubblewrap/index.js";
 import { registerBackend } from "../backends/registry.js";
 import { parseConfig } from "../config/index.js";
 import { parsePolicy } from "../policy/index.js";
-import { PoolManager, type PoolOptions } from "../pool/index.js";
+import { PoolManager } from "../pool/index.js";
 import { waitUntil } from "../testing/wait-until.js";
-import { SandboxManager, type SandboxManagerOptions } from "./index.js";
+import { SandboxManager } from "./index.js";
 
-/** Real bubblewrap; what it started can be seen, and a start can be made to fail. */
-const seen = { instances: [] as Instance[], specs: [] as CreateSpec[], faults: 0 };
-const createWatched =
-  (name: string, recycles: boolean): BackendFactory =>
-  (context) => {
-    const real = createBubblewrapBackend(context);
-    const create = async (spec: CreateSpec) => {
-      if (seen.faults-- > 0) throw new Error("no luck");
-      const instance = await real.create(spec);
-      seen.instances.push(instance);
-      seen.specs.push(spec);
-      return instance;
-    };
-    return {
-      name,
-      probe: (options) => real.probe(options),
-      reap: () => real.reap(),
-      create,
-      ...(recycles && {
-        async recycle(used: Instance, spec: CreateSpec) {
-          await used.destroy();
-          return create(spec);
-        },
-      }),
-    };
-  };
-registerBackend("watched", createWatched("watched", false));
-registerBackend("recycling", createWatched("recycling", true));
-
-/** The same where no interpreter is found. */
+/** Real bubblewrap where no interpreter is found. */
 registerBackend("bare", (context) => {
   const walls = createBubblewrapBackend(context);
   return {
@@ -64,34 +32,8 @@ registerBackend("bare", (context) => {
   };
 });
 
+usePools();
 const real = requires("root", "bubblewrap", "cgroups", "python3");
-const PRINT = { language: "python", code: "print(1)" };
-let stateDir: string;
-const managers: SandboxManager[] = [];
-
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-pool-"));
-  chmodSync(stateDir, 0o711);
-  Object.assign(seen, { instances: [], specs: [], faults: 0 });
-});
-
-afterEach(async () => {
-  await Promise.allSettled(managers.splice(0).map((manager) => manager.close()));
-  rmSync(stateDir, { recursive: true, force: true });
-});
-
-function open(options: PoolOptions = {}, more: SandboxManagerOptions = {}) {
-  const pool = new PoolManager({ backend: "watched", minInstances: 1, maxInstances: 4, ...options });
-  const manager = new SandboxManager({ stateDir, handleSignals: false, pool, ...more });
-  managers.push(manager);
-  return { pool, manager };
-}
-
-async function ready(pool: PoolManager, idle = 1): Promise<void> {
-  await waitUntil(() => pool.status().idle >= idle, 20_000);
-}
-
-const left = (folder: string) => readdirSync(join(stateDir, folder));
 
 real.describe("a manager with a pool", () => {
   it("hands a prepared sandbox to a call without a session, which is gone afterwards", async () => {
@@ -107,57 +49,6 @@ real.describe("a manager with a pool", () => {
     expect(pool.status()).toMatchObject({ hits: 2, misses: 0, failures: 0 });
     await manager.close();
     expect([left("ephemeral"), left("sessions"), left("owners")]).toEqual([[], [], []]);
-  });
-
-  it("makes a new session of a prepared sandbox, whose files outlive the pool", async () => {
-    const { pool, manager } = open({ preload: ["python"] });
-    await ready(pool);
-    const [prepared] = seen.instances;
-    const result = await manager.execute({
-      ...PRINT,
-      code: "open('kept','w').write('1')",
-      sessionId: "chat:1",
-    });
-    expect(result).toMatchObject({ sandboxId: prepared?.id, sessionId: "chat:1", filesWritten: ["kept"] });
-    expect((await manager.getSandbox("chat:1")).id).toBe(prepared?.id);
-    expect(await manager.listSessions()).toMatchObject([{ key: "chat:1", running: true }]);
-    expect(pool.status()).toMatchObject({ hits: 1, misses: 0 });
-    await manager.cleanupSession("chat:1");
-    await waitUntil(() => pool.status().busy === 0);
-    // An existing session has its own files: made to order.
-    expect(await (await manager.getSandbox("chat:1")).files.readText("kept")).toBe("1");
-    expect(pool.status()).toMatchObject({ hits: 1, misses: 1 });
-    await manager.close();
-
-    const plain = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
-    managers.push(plain);
-    expect(await (await plain.getSandbox("chat:1")).files.readText("kept")).toBe("1");
-    expect(await plain.deleteSession("chat:1")).toBe(true);
-    expect([left("sessions"), left("owners")]).toEqual([[], []]);
-  });
-
-  it("keeps the session's user when the process that adopted it is gone", async () => {
-    const { pool, manager } = open();
-    await ready(pool);
-    await manager.getSandbox("s");
-    const [session] = left("sessions");
-    const { uid } = JSON.parse(readFileSync(join(stateDir, "sessions", session!, "session.json"), "utf8"));
-    expect(readFileSync(join(stateDir, "owners", String(uid)), "utf8").split("\n")[1]).toBe(
-      `sessions/${session}`,
-    );
-  });
-
-  it("gives two managers that make the same session at once the same files", async () => {
-    const [one, two] = [open(), open()];
-    await Promise.all([ready(one.pool), ready(two.pool)]);
-    const [mine, theirs] = await Promise.all([one.manager.getSandbox("s"), two.manager.getSandbox("s")]);
-    await mine.files.write("who", "mine");
-    expect(await theirs.files.readText("who")).toBe("mine");
-    expect(left("sessions").length).toBe(1);
-    // The loser's prepared one was nobody's, and is gone.
-    expect([one, two].map(({ pool }) => pool.status().misses).sort()).toEqual([0, 1]);
-    await Promise.all([one.manager.close(), two.manager.close()]);
-    expect([left("sessions").length, left("owners").length, left("ephemeral").length]).toEqual([1, 1, 0]);
   });
 
   it("never hands out one that died while it waited", async () => {
@@ -250,22 +141,6 @@ policies:
     expect(pool.status().hits).toBe(2);
   });
 
-  it("lets a session reach what was changed for it, also in a sandbox that was open before", async () => {
-    const config = await parseConfig({ sandbox: { network: { allowedDomains: ["reachable.example"] } } });
-    const { pool, manager } = open({ minInstances: 2 }, { config });
-    await ready(pool, 2);
-    const curl = (host: string) => ["curl", "-sS", "-m", "10", `http://${host}/`];
-    const first = await manager.getSandbox("s", { ephemeral: true });
-    await first.network.open();
-    await manager.getSandbox("s");
-    await manager.changeEgress("s", { deny: ["reachable.example"] });
-    const second = await manager.getSandbox("s", { ephemeral: true });
-    expect((await second.exec(curl("reachable.example"))).stdout).toContain(
-      "reachable.example is denied by rule egress deny",
-    );
-    expect((await first.exec(curl("reachable.example"))).stdout).not.toContain("is denied by rule");
-  });
-
   it("refuses who waits when it closes, and leaves nothing", async () => {
     const { pool, manager } = open({ minInstances: 1, maxInstances: 1 });
     await manager.getSandbox("s");
@@ -312,16 +187,6 @@ policies:
     }
   });
 
-  it("stops a session's sandbox that nobody uses, and keeps its files", async () => {
-    const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } });
-    const { pool, manager } = open({ minInstances: 0, maxInstances: 1 }, { config });
-    await (await manager.getSandbox("a")).files.write("kept", "1");
-    // It waits for the only place there is.
-    await (await manager.getSandbox("b")).files.write("other", "1");
-    expect(await (await manager.getSandbox("a")).files.readText("kept")).toBe("1");
-    expect(pool.status().busy).toBe(1);
-  });
-
   it("tells why nothing could be prepared, and recovers", async () => {
     seen.faults = 2;
     const { pool, manager } = open();
@@ -366,16 +231,6 @@ policies:
     expect(pool.status()).toMatchObject({ failures: 1 });
     await manager.close();
     expect([left("ephemeral"), left("owners")]).toEqual([[], []]);
-  });
-
-  it("makes sessions to order where programs see the directory's own name", async () => {
-    const { pool, manager } = open({ backend: "subprocess" });
-    await ready(pool);
-    expect(await manager.execute({ command: "pwd" })).toMatchObject({ success: true });
-    await ready(pool);
-    const sandbox = await manager.getSandbox("s");
-    expect((await sandbox.exec(["pwd"])).stdout).toMatch(/\/sessions\/s-\w+\/workspace\n$/);
-    expect(pool.status()).toMatchObject({ hits: 1, misses: 1 });
   });
 
   it("leaves nothing behind that the next start does not find when its process is killed", async () => {

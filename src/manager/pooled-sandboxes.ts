@@ -22,6 +22,8 @@ export interface PooledSandboxesOptions {
   readonly limits: Limits;
   /** The same. */
   readonly backend: () => Promise<ChosenBackend>;
+  /** As it was asked for. */
+  readonly backendName: string;
   /** Called before the first one starts, and before every other. */
   readonly onPreparing: () => void;
   readonly onPrepared: () => void;
@@ -56,7 +58,7 @@ export class PooledSandboxes {
     this.#languages = (manager.options.preload ?? []).map((each) => findLanguage(each).name);
     this.#pool = manager.bind(
       { create: (signal) => this.#prepare(signal) },
-      { stateDir, backend: () => this.#backendName },
+      { stateDir, backend: () => this.#backendName || options.backendName },
     );
   }
 
@@ -73,7 +75,8 @@ export class PooledSandboxes {
       // A key of throw-away sandboxes is nobody's: each has its own.
       ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
     };
-    while (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
+    // Once: what could not be handed out would not be the next time either.
+    if (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
       const lease = await this.#waiting(this.#pool.acquire(whose));
       this.#handedOutAt = performance.now();
       const sandbox = await this.#handOut(lease, order);

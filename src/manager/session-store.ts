@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { SandboxError, systemCode } from "../errors.js";
 import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
@@ -99,7 +99,8 @@ export class SessionStore {
     } catch (error) {
       await this.#discard(made);
       const winner = this.#read(path);
-      if (winner === undefined || !isTaken(error)) throw whenFull(error);
+      if (!isTaken(error)) throw whenFull(error);
+      if (winner === undefined) throw withoutRecord(name, error);
       return this.#found(winner, path);
     }
   }
@@ -130,12 +131,16 @@ export class SessionStore {
   adopt(prepared: StoredSession, key: string): StoredSession | undefined {
     const holder = join("sessions", directoryName(key));
     const path = join(this.#root, holder);
+    const giveOwner = (to: string) => {
+      if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, labelFor("owner"), to);
+    };
     // First: an id whose holder nobody finds would be given to somebody else.
-    if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, labelFor("owner"), holder);
+    giveOwner(holder);
     try {
       this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
       renameSync(prepared.path, path);
     } catch (error) {
+      giveOwner(relative(this.#root, prepared.path));
       if (isTaken(error)) return undefined;
       throw whenFull(error);
     }
@@ -217,7 +222,7 @@ export class SessionStore {
     if (count > 0) {
       releaseUnheld(
         this.#root,
-        (maker, holder) => !isOrphaned(maker) || existsSync(join(this.#root, holder)),
+        (maker, holder, uid) => !isOrphaned(maker) || isOwnedBy(join(this.#root, holder), uid),
       );
     }
     return count;
@@ -346,6 +351,22 @@ function whenFull(error: unknown): unknown {
   return new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
     hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
     cause: error,
+  });
+}
+
+/** False where it is somebody else's: whoever was to move in was killed before, and another one came. */
+function isOwnedBy(path: string, uid: number): boolean {
+  try {
+    return statSync(join(path, "workspace")).uid === uid;
+  } catch {
+    return existsSync(path);
+  }
+}
+
+function withoutRecord(name: string, cause: unknown): SandboxError {
+  return new SandboxError("SANDBOX_START_FAILED", "The session's directory is there, but its record is not", {
+    hint: `Somebody has removed ${META_FILE} from sessions/${name} in the state directory. Move that directory away, with the files that may be in it, or remove it.`,
+    cause,
   });
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { BackendFactory, CreateSpec, Instance, Probe, SessionDirectory } from "../backends/backend.js";
 import { getBackend } from "../backends/registry.js";
@@ -45,9 +45,15 @@ function elsewhere({ id, directory: { path, owner } }: CreateSpec): {
   chmodSync(join(path, name), 0o711);
   chmodSync(workspace, 0o700);
   if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+  const place = openSync(path, "r");
   return {
     directory: { path: join(path, name), ...(owner !== undefined && { owner }) },
-    remove: async () => void (await removeTree(path, name)),
+    // A session that adopted it has moved it.
+    remove: async () => {
+      const now = readlinkSync(`/proc/self/fd/${place}`);
+      closeSync(place);
+      await removeTree(now, name);
+    },
   };
 }
 

@@ -56,12 +56,16 @@ export function releaseOwner(stateDir: string, owner: Owner): void {
 }
 
 /** Gives back the ids that nobody holds any more. */
-export function releaseUnheld(stateDir: string, isHeld: (maker: string, holder: string) => boolean): void {
+export function releaseUnheld(
+  stateDir: string,
+  isHeld: (maker: string, holder: string, uid: number) => boolean,
+): void {
   const directory = join(stateDir, "owners");
   for (const name of readdirIfThere(directory)) {
     const [maker = "", holder] = readFileSync(join(directory, name), "utf8").split("\n");
     // Another process may be about to write into an empty one.
-    if (holder !== undefined && !isHeld(maker, holder)) rmSync(join(directory, name), { force: true });
+    if (holder !== undefined && !isHeld(maker, holder, Number(name)))
+      rmSync(join(directory, name), { force: true });
   }
 }
 

@@ -1,0 +1,74 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach } from "vitest";
+import type { BackendFactory, CreateSpec, Instance } from "../../src/backends/backend.js";
+import { createBubblewrapBackend } from "../../src/backends/bubblewrap/index.js";
+import { registerBackend } from "../../src/backends/registry.js";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
+import { PoolManager, type PoolOptions } from "../../src/pool/index.js";
+import { waitUntil } from "../../src/testing/wait-until.js";
+
+/** Real bubblewrap; what it started can be seen, and a start can be made to fail. */
+export const seen = { instances: [] as Instance[], specs: [] as CreateSpec[], faults: 0 };
+const createWatched =
+  (name: string, recycles: boolean): BackendFactory =>
+  (context) => {
+    const real = createBubblewrapBackend(context);
+    const create = async (spec: CreateSpec) => {
+      if (seen.faults-- > 0) throw new Error("no luck");
+      const instance = await real.create(spec);
+      seen.instances.push(instance);
+      seen.specs.push(spec);
+      return instance;
+    };
+    return {
+      name,
+      probe: (options) => real.probe(options),
+      reap: () => real.reap(),
+      create,
+      ...(recycles && {
+        async recycle(used: Instance, spec: CreateSpec) {
+          await used.destroy();
+          return create(spec);
+        },
+      }),
+    };
+  };
+registerBackend("watched", createWatched("watched", false));
+registerBackend("recycling", createWatched("recycling", true));
+
+export const PRINT = { language: "python", code: "print(1)" };
+export let stateDir: string;
+const managers: SandboxManager[] = [];
+
+/** Every test of the file has a state directory of its own; its managers are closed at its end. */
+export function usePools(): void {
+  beforeEach(() => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-pool-"));
+    chmodSync(stateDir, 0o711);
+    Object.assign(seen, { instances: [], specs: [], faults: 0 });
+  });
+
+  afterEach(async () => {
+    await Promise.allSettled(managers.splice(0).map((manager) => manager.close()));
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+}
+
+export function open(options: PoolOptions = {}, more: SandboxManagerOptions = {}) {
+  const pool = new PoolManager({ backend: "watched", minInstances: 1, maxInstances: 4, ...options });
+  return { pool, manager: openManager({ pool, ...more }) };
+}
+
+export function openManager(options: SandboxManagerOptions): SandboxManager {
+  const manager = new SandboxManager({ stateDir, handleSignals: false, ...options });
+  managers.push(manager);
+  return manager;
+}
+
+export async function ready(pool: PoolManager, idle = 1): Promise<void> {
+  await waitUntil(() => pool.status().idle >= idle, 20_000);
+}
+
+export const left = (folder: string) => readdirSync(join(stateDir, folder));
