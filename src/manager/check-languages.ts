@@ -1,9 +1,10 @@
 import type { Config } from "../config/index.js";
+import { nearest } from "../config/nearest.js";
 import { SandboxError } from "../errors.js";
-import { findLanguage } from "../sandbox/languages.js";
+import { findLanguage, LANGUAGES, languageNames } from "../sandbox/languages.js";
 
 /** Refuses settings that would be ignored. */
-export function checkLanguages(languages: Config["sandbox"]["languages"]): void {
+export function checkLanguages({ languages, backends }: Config["sandbox"]): void {
   for (const [name, { preload }] of Object.entries(languages)) {
     const { warm } = findLanguage(name);
     if (preload.length === 0 || warm?.kind === "fork") continue;
@@ -14,5 +15,13 @@ export function checkLanguages(languages: Config["sandbox"]["languages"]): void 
         hint: "Only languages whose interpreter forks can: python.",
       },
     );
+  }
+  for (const name of Object.keys(backends.docker.images)) {
+    if (languageNames.includes(name)) continue;
+    const meant =
+      LANGUAGES.find(({ aliases }) => aliases.includes(name))?.name ?? nearest(name, languageNames);
+    throw new SandboxError("CONFIG_INVALID", `sandbox.backends.docker.images.${name}: unknown language`, {
+      hint: meant === undefined ? `Known languages: ${languageNames.join(", ")}.` : `Did you mean ${meant}?`,
+    });
   }
 }

@@ -373,6 +373,7 @@ export class LiveSandboxes {
       starter: this.#starter,
       limits: this.requestedLimits,
       backend: () => this.backend(),
+      backendName: this.#options.backend,
       onPreparing: () => {
         this.#forgetSignals ??= this.#watchSignals();
       },

@@ -68,7 +68,7 @@ export class SandboxManager {
     checkOneOf("security mode", options.securityMode, SECURITY_MODES);
     if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
     checkPolicyOption(options.policy);
-    checkLanguages(this.#config.languages);
+    checkLanguages(this.#config);
     checkPoolOption(options.pool, options);
     const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
     checkStatePath(stateDir);

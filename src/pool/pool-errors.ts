@@ -23,10 +23,19 @@ export function tookTooLong(what: string, ms: number): SandboxError {
   return new SandboxError("SANDBOX_START_FAILED", `${what} took longer than ${ms / 1000} s`);
 }
 
-export function exhausted(waitedMs: number, { busy, maxInstances, lastFailure }: PoolStatus): SandboxError {
+export function exhausted(waitedMs: number, status: PoolStatus): SandboxError {
+  const { busy, acquiring, resetting, leaving, maxInstances, lastFailure } = status;
+  const others = [
+    [acquiring, "being started"],
+    [resetting, "being reset"],
+    [leaving, "being removed"],
+  ].flatMap(([count, what]) => (count === 0 ? [] : [`, ${count} ${what}`]));
   return new SandboxError(
     "POOL_EXHAUSTED",
-    `No sandbox was free within ${waitedMs / 1000} s: ${busy} of ${maxInstances} are in use`,
-    { hint: "Release some, or raise maxInstances or acquireTimeoutMs of the pool.", cause: lastFailure },
+    `No sandbox was free within ${waitedMs / 1000} s: of ${maxInstances}, ${busy} in use${others.join("")}`,
+    {
+      hint: `${busy > 0 ? "Release some, or raise" : "Raise"} maxInstances or acquireTimeoutMs of the pool.`,
+      cause: lastFailure,
+    },
   );
 }

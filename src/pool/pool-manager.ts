@@ -3,7 +3,7 @@ import { BoundPool } from "./bound-pool.js";
 import type { PoolHome } from "./pool-door.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
-import { type PoolOptions, type PoolSettings, resolveSettings } from "./pool-options.js";
+import { checkOptionNames, type PoolOptions, type PoolSettings, resolveSettings } from "./pool-options.js";
 
 /** Keeps sandboxes ready for one `SandboxManager`, which binds it. */
 export class PoolManager {
@@ -13,6 +13,7 @@ export class PoolManager {
   #stopped = false;
 
   constructor(options: PoolOptions = {}) {
+    checkOptionNames(options);
     this.options = options;
     this.#settings = resolveSettings(options);
   }

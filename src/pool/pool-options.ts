@@ -59,8 +59,8 @@ const KNOWN_OPTIONS = [...Object.keys(DEFAULT_SETTINGS), "backend", "preload", "
 /** The longest that a timer can wait. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** Refuses what means nothing. */
-export function resolveSettings(given: Partial<PoolSettings> = {}): PoolSettings {
+/** Refuses a misspelt option: it would be ignored. */
+export function checkOptionNames(given: PoolOptions): void {
   for (const key of Object.keys(given)) {
     if (KNOWN_OPTIONS.includes(key)) continue;
     const similar = nearest(key, KNOWN_OPTIONS);
@@ -68,6 +68,10 @@ export function resolveSettings(given: Partial<PoolSettings> = {}): PoolSettings
       hint: similar === undefined ? `Known: ${KNOWN_OPTIONS.join(", ")}.` : `Did you mean ${similar}?`,
     });
   }
+}
+
+/** Refuses what means nothing. */
+export function resolveSettings(given: Partial<PoolSettings> = {}): PoolSettings {
   const settings: { -readonly [Key in keyof PoolSettings]: number } = { ...DEFAULT_SETTINGS };
   for (const key of Object.keys(DEFAULT_SETTINGS) as (keyof PoolSettings)[]) {
     const value = given[key];
