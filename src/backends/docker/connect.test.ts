@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { chooseSocket, connectDocker, explainDockerFailure, findDocker } from "./connect.js";
+import { chooseSocket, connectDocker, explainDockerFailure, findDocker, usualSockets } from "./connect.js";
 
 const directory = mkdtempSync(join(tmpdir(), "skerry-connect-"));
 const servers: { close(): unknown }[] = [];
@@ -59,6 +59,19 @@ describe("findDocker", () => {
 });
 
 describe("chooseSocket", () => {
+  it("looks for Docker before Podman, and for the system's before the user's own", () => {
+    const system = ["/var/run/docker.sock", "/run/podman/podman.sock"];
+    expect(usualSockets({})).toEqual(system);
+    // Not under the root directory, or wherever the process happens to be.
+    expect(usualSockets({ XDG_RUNTIME_DIR: "" })).toEqual(system);
+    expect(usualSockets({ XDG_RUNTIME_DIR: "/run/user/7" })).toEqual([
+      "/var/run/docker.sock",
+      "/run/user/7/docker.sock",
+      "/run/podman/podman.sock",
+      "/run/user/7/podman/podman.sock",
+    ]);
+  });
+
   it("takes the first that is a socket, and the first of all when none is", async () => {
     const [file, socket] = [join(directory, "file"), join(directory, "choice.sock")];
     writeFileSync(file, "");

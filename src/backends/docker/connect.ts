@@ -28,14 +28,18 @@ export function findDocker({ host, env = process.env }: ConnectOptions = {}): Do
     const from = host === undefined ? "DOCKER_HOST" : "backends.docker.host";
     return { host: address, local: address.startsWith("unix://"), from };
   }
-  const own = env.XDG_RUNTIME_DIR;
-  const path = chooseSocket([
-    USUAL_SOCKET,
-    ...(own === undefined ? [] : [join(own, "docker.sock")]),
-    "/run/podman/podman.sock",
-    ...(own === undefined ? [] : [join(own, "podman/podman.sock")]),
-  ]);
+  const path = chooseSocket(usualSockets(env));
   return { host: `unix://${path}`, local: true };
+}
+
+/** Best first: Docker's before Podman's, and of each the system's before the user's own. */
+export function usualSockets({ XDG_RUNTIME_DIR: own }: Environment): string[] {
+  return [
+    USUAL_SOCKET,
+    ...(own ? [join(own, "docker.sock")] : []),
+    "/run/podman/podman.sock",
+    ...(own ? [join(own, "podman/podman.sock")] : []),
+  ];
 }
 
 /** The first socket that we may use, else the first that is there, else the first. */
