@@ -186,18 +186,16 @@ won(total)`,
     limits: LIMITS,
     needs: "memoryLimit",
     code: `
-def available(): return int([line.split()[1] for line in open("/proc/meminfo") if line.startswith("MemAvailable")][0]) >> 10
-before, held = available(), []
+held, taken = [], 0
 server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(400)
-for _ in range(200):
+for _ in range(${Math.floor(LIMITS.openFiles / 2) - 20}):
     client = socket.socket(); client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
-    client.settimeout(1)
+    client.settimeout(1); held.append(client)
     try:
-        client.connect(server.getsockname()); peer, _ = server.accept(); client.setblocking(False)
-        while client.send(b"x" * 65536): pass
+        client.connect(server.getsockname()); held.append(server.accept()[0]); client.setblocking(False)
+        while True: taken += client.send(b"x" * 65536)
     except OSError: pass
-    held += [client, peer]
-if before - available() > ${LIMITS.memoryMb} * 2: won(before - available())`,
+if taken >> 20 > ${LIMITS.memoryMb} * 2: won(taken >> 20)`,
   },
   {
     name: "fills the kernel's memory with empty files in /tmp",

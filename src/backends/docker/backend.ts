@@ -31,13 +31,14 @@ import {
   gvisorGaps,
   hindrances,
   missingImages,
+  ownsUsers,
   sharesFiles,
   weaknesses,
 } from "./probe.js";
 import { reapContainers } from "./reap.js";
 import { findImage, type SandboxImage } from "./sandbox-image.js";
 
-/** Of a container that shares no files with this host. The image knows it by name. */
+/** Of a container that is elsewhere, or in a user namespace. The image knows it by name. */
 const WIRE_USER = { uid: 1000, gid: 1000 };
 
 /** A container around every sandbox, of a daemon that is here or elsewhere. */
@@ -185,7 +186,7 @@ class DockerBackend implements SandboxBackend {
     const start = async (guest: GuestMount) =>
       Container.start(docker, {
         ...(await this.#commonPlan(spec, facts, image)),
-        user: WIRE_USER,
+        user: this.#userOverWire(spec, facts),
         guest,
         workspace: undefined,
         files: {},
@@ -214,7 +215,7 @@ class DockerBackend implements SandboxBackend {
     const facts = await this.#daemon();
     const image = await findImage(docker, this.#options.image, facts);
     const { plan } = container;
-    const user = place === undefined ? WIRE_USER : this.#userOf(spec);
+    const user = place === undefined ? this.#userOverWire(spec, facts) : this.#userOf(spec);
     const isSame =
       plan.image === image.id &&
       plan.user.uid === user.uid &&
@@ -307,6 +308,11 @@ class DockerBackend implements SandboxBackend {
     const user = directory.owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     if (user.uid === 0) throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
     return user;
+  }
+
+  /** Where containers are processes of this host, uid 1000 may be somebody here, who could look into them. */
+  #userOverWire(spec: CreateSpec, facts: DaemonFacts): { uid: number; gid: number } {
+    return ownsUsers(facts, this.#hostFacts().isRoot) ? (spec.directory.owner ?? WIRE_USER) : WIRE_USER;
   }
 
   #docker(): Promise<Docker> {

@@ -1,8 +1,11 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SandboxError } from "../../errors.js";
 import type { ResourceUsage } from "../backend.js";
 import { type Controller, readGroups, readMounts } from "../bubblewrap/cgroup.js";
 import { readCgroupUsage } from "../bubblewrap/cgroup-usage.js";
+import type { ContainerPlan } from "./container-options.js";
+import { socketMemory } from "./daemon.js";
 
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
 
@@ -48,10 +51,44 @@ export class ContainerCgroup {
     return readCgroupUsage(this.#version, this.#directories);
   }
 
+  /** Version 1 counts the buffers of sockets apart, and not at all unless they have a limit. False: it did not take. */
+  limitSocketMemory(bytes: number): boolean {
+    if (this.#version !== 1) return true;
+    const file = this.fileOf("memory.kmem.tcp.limit_in_bytes");
+    if (file === undefined) return false;
+    try {
+      writeFileSync(file, String(bytes));
+    } catch {
+      return false;
+    }
+    const limit = Number.parseInt(read(file), 10);
+    return limit > 0 && limit <= bytes;
+  }
+
+  /** One of the memory group's files, where it has that. */
+  fileOf(name: string): string | undefined {
+    const file = join(this.#directories.get("memory")!, name);
+    return existsSync(file) ? file : undefined;
+  }
+
   /** True when no process is left in it. */
   get isEmpty(): boolean {
     return read(join(this.#directories.get("memory")!, "cgroup.procs")).trim() === "";
   }
+}
+
+/** Before any program runs. Runtimes of today take Docker's own setting for it, and do nothing. */
+export function limitSocketMemory({ spec, facts }: ContainerPlan, cgroup: ContainerCgroup | undefined): void {
+  const { memoryMb } = spec.limits;
+  if (memoryMb === undefined || socketMemory(facts, process.getuid?.() === 0) !== "ours") return;
+  if (cgroup?.limitSocketMemory(Math.floor((memoryMb * 1024 * 1024) / 4)) === true) return;
+  throw new SandboxError(
+    "SANDBOX_START_FAILED",
+    "The memory that sockets take cannot be limited: the container's cgroup is not in sight, or not to be changed",
+    {
+      hint: "Run where the daemon runs, not in a container; or name it by a tcp address: doctor says what is weaker then.",
+    },
+  );
 }
 
 function read(path: string): string {

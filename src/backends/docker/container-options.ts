@@ -137,7 +137,6 @@ function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {
   return {
     ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
     ...(memory !== undefined && facts.cgroupVersion === 1 && facts.limits.swap && { MemorySwappiness: 0 }),
-    ...(memory !== undefined && facts.limits.socketMemory && { KernelMemoryTCP: Math.round(memory / 4) }),
     ...(limits.cpus !== undefined && { NanoCpus: Math.round(limits.cpus * 1e9) }),
     // gVisor's own threads count there, and it does not survive when it cannot have one more.
     ...(isGvisor ? { PidsLimit: GVISOR_THREADS } : limits.pids !== undefined && { PidsLimit: limits.pids }),

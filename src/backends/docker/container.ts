@@ -7,7 +7,7 @@ import { greetGuest } from "../start-guest.js";
 import { ask } from "./ask.js";
 import { type AttachedStreams, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
-import { ContainerCgroup } from "./container-cgroup.js";
+import { ContainerCgroup, limitSocketMemory } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
 import { type FollowedKills, MemoryEvents } from "./memory-events.js";
 import { findStrangeChange, readOwnLayer } from "./own-layer.js";
@@ -193,6 +193,7 @@ async function startRun(
           () => undefined,
         )
       : Promise.resolve(undefined);
+    limitSocketMemory(plan, await cgroup);
     const kill = async () => {
       await cgroup;
       // A pid may have been used again: only one that is still in this container's group is meant.

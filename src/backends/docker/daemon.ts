@@ -11,6 +11,7 @@ export interface DaemonFacts {
   readonly architecture: string;
   /** Reached by a socket of this machine. */
   readonly isLocal: boolean;
+  /** Or maps users to others of its machine (userns-remap), which comes to the same. */
   readonly isRootless: boolean;
   /** It runs in a virtual machine of its own, behind a local socket. */
   readonly isDesktop: boolean;
@@ -67,7 +68,7 @@ export function describeDaemon(version: VersionAnswer, info: InfoAnswer, isLocal
     version: version.Version ?? "of unknown version",
     architecture: nodeArchitecture(version.Arch ?? ""),
     isLocal,
-    isRootless: info.SecurityOptions?.some((each) => each.startsWith("name=rootless")) ?? false,
+    isRootless: info.SecurityOptions?.some((each) => /^name=(rootless|userns)\b/.test(each)) ?? false,
     isDesktop: /docker desktop/i.test(info.OperatingSystem ?? ""),
     runtimes: Object.keys(info.Runtimes ?? {}),
     cgroupVersion,

@@ -4,7 +4,7 @@ import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../bubblewrap/probe.js";
 import { isSystemDaemon } from "./address.js";
 import { findDocker } from "./connect.js";
-import type { DaemonFacts } from "./daemon.js";
+import { type DaemonFacts, socketMemory } from "./daemon.js";
 import { explainDockerFailure } from "./explain-failure.js";
 import { findRunsc, REGISTER_RUNSC, runscLines } from "./register-runsc.js";
 import { findImage } from "./sandbox-image.js";
@@ -20,6 +20,15 @@ type Problem = Probe["problems"][number];
 export function sharesFiles(options: DockerOptions, facts: DaemonFacts, isRoot: boolean): boolean {
   if (options.shareFiles !== "auto") return options.shareFiles === "always";
   return isRoot && facts.isLocal && !facts.isRootless && !facts.isDesktop;
+}
+
+/** A container's user is this host's user of that number, and root may take any. */
+export function ownsUsers(facts: DaemonFacts, isRoot: boolean): boolean {
+  return isRoot && isOnThisHost(facts);
+}
+
+function isOnThisHost({ isLocal, isRootless, isDesktop }: DaemonFacts): boolean {
+  return isLocal && !isRootless && !isDesktop;
 }
 
 /** What holds with this daemon: claims, and nothing that is not enforced. */
@@ -87,6 +96,19 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
     found.push({
       what: "swap is not counted: a sandbox may use more than its memory limit where the host swaps",
       remedy: "Switch swap off, or boot with swapaccount=1.",
+    });
+  }
+  if (limits.memory && options.name !== "gvisor" && socketMemory(facts, host.isRoot) === "unlimited") {
+    found.push({
+      what: "the buffers of sockets are not counted: a sandbox may take gigabytes of the kernel's memory beyond its limit",
+      remedy:
+        "The daemon's machine has cgroup version 1: use version 2, or root and a daemon of this machine.",
+    });
+  }
+  if (options.name !== "gvisor" && !host.isRoot && isOnThisHost(facts) && process.getuid?.() !== 1000) {
+    found.push({
+      what: "sandboxes run as uid 1000 of this host: whoever has it here can read and change them through /proc",
+      remedy: "Run as root, which gives every session a uid of its own, or use a rootless daemon.",
     });
   }
   if (!shares) {

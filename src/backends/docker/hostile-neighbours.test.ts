@@ -1,0 +1,107 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmod, chown, mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { DOCKER_START_MS, startDocker, type TestDocker } from "../../../test/setup/docker.js";
+import { requires } from "../../../test/setup/requires.js";
+import type { CreateSpec, Instance, SandboxBackend } from "../backend.js";
+import { connectDocker } from "./connect.js";
+import { ContainerCgroup } from "./container-cgroup.js";
+import { createDockerBackend } from "./index.js";
+import type { DockerInstance } from "./instance.js";
+
+const { describe, it } = requires("docker", "root");
+const OWNER = { uid: 1_900_000_321, gid: 1_900_000_321 };
+const MB = 1024 * 1024;
+
+describe("a container among others", () => {
+  let docker: TestDocker;
+  let stateDir: string;
+  let count = 0;
+  const instances: Instance[] = [];
+
+  beforeAll(async () => {
+    docker = await startDocker();
+  }, DOCKER_START_MS);
+  beforeEach(() => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-docker-"));
+  });
+  afterEach(async () => {
+    for (const instance of instances.splice(0)) await instance.destroy();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  const open = (options: object = {}): SandboxBackend =>
+    createDockerBackend({ stateDir, options: { host: docker.host, image: docker.image, ...options } });
+
+  async function order(): Promise<CreateSpec> {
+    const path = join(stateDir, `session-${++count}`);
+    await mkdir(join(path, "workspace"), { recursive: true });
+    await chmod(path, 0o711);
+    await chown(join(path, "workspace"), OWNER.uid, OWNER.gid);
+    return {
+      id: `sbx-near-${process.pid}-${count}`,
+      sessionKey: `near${count}`,
+      ephemeral: false,
+      directory: { path, owner: OWNER },
+      limits: { memoryMb: 256, pids: 64, workspaceMb: 16, workspaceInodes: 512, tmpMb: 8 },
+      requestedLimits: {},
+      filesystem: { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] },
+    };
+  }
+
+  async function create(backend: SandboxBackend): Promise<Instance> {
+    const instance = await backend.create(await order());
+    instances.push(instance);
+    return instance;
+  }
+
+  async function sh(instance: Instance, script: string): Promise<string> {
+    const { stdout, exit } = instance.runner.run({
+      argv: ["sh", "-c", `{ ${script}; } 2>&1`],
+      env: instance.baseEnv,
+      cwd: "/workspace",
+    });
+    const [output] = await Promise.all([text(stdout), exit]);
+    return output.trim();
+  }
+
+  async function inspect(instance: Instance) {
+    const client = await connectDocker({ host: docker.host });
+    return client.getContainer((instance as DockerInstance).parts.container.id).inspect();
+  }
+
+  /** Undefined where the kernel counts them as memory. */
+  async function socketLimit(instance: Instance): Promise<number | undefined> {
+    const { Id, State } = await inspect(instance);
+    const file = ContainerCgroup.find(Id, State.Pid)?.fileOf("memory.kmem.tcp.limit_in_bytes");
+    return file === undefined ? undefined : Number(readFileSync(file, "utf8"));
+  }
+
+  for (const shareFiles of ["always", "never"]) {
+    it(`has a limit for the buffers of its sockets, also when it is used again (shareFiles ${shareFiles})`, async ({
+      skip,
+    }) => {
+      const backend = open({ shareFiles });
+      const used = await create(backend);
+      const limit = await socketLimit(used);
+      skip(limit === undefined, "cgroup version 2 counts them as memory");
+      expect(limit).toBe(64 * MB);
+      const again = await backend.recycle!(used, await order());
+      instances.push(again);
+      expect(await socketLimit(again)).toBe(64 * MB);
+    }, 60_000);
+
+    it(`is no process of a user whom this host may have (shareFiles ${shareFiles})`, async () => {
+      const instance = await create(open({ shareFiles }));
+      const { State } = await inspect(instance);
+      const status = readFileSync(`/proc/${State.Pid}/status`, "utf8");
+      expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe(Array(4).fill(OWNER.uid).join("\t"));
+      expect(await sh(instance, "echo $USER; echo x > file && stat -c %u file . ; cat ~/file")).toBe(
+        `agent\n${OWNER.uid}\n${OWNER.uid}\nx`,
+      );
+    }, 60_000);
+  }
+});
