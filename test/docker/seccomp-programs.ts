@@ -1,3 +1,5 @@
+import { PARALLEL_FUNCTIONS } from "../setup/parallel-python.js";
+
 /**
  * Programs that people run, each with what it prints: under the filter as without. In the image with data and tools.
  * No `ls FILE` and no `stat`: Debian's runsc knows a flag of theirs not.
@@ -22,19 +24,7 @@ export const PROGRAMS: readonly {
     script: `cat > p.py <<'PY'
 import asyncio, multiprocessing, os, socket, subprocess, threading
 from multiprocessing import shared_memory
-
-def square(x):
-    return x * x
-
-async def echo():
-    async def serve(reader, writer):
-        writer.write(await reader.readline())
-        writer.close()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    writer.write(b"echo\\n")
-    return await reader.readline()
-
+${PARALLEL_FUNCTIONS}
 if __name__ == "__main__":
     threads = [threading.Thread(target=square, args=(i,)) for i in range(8)]
     [t.start() for t in threads], [t.join() for t in threads]

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PARALLEL_FUNCTIONS } from "../../../../test/setup/parallel-python.js";
 import {
   type Attempt,
   ENOSYS,
@@ -197,22 +198,10 @@ describe.skipIf(unavailable !== undefined)("the filter, loaded by bubblewrap", {
 import asyncio, multiprocessing, os, socket, subprocess, tempfile, threading
 from multiprocessing import shared_memory
 
-def square(x):
-    return x * x
-
 async def child():
     process = await asyncio.create_subprocess_exec("true")
     return await process.wait()
-
-async def echo():
-    async def serve(reader, writer):
-        writer.write(await reader.readline())
-        writer.close()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-    writer.write(b"echo\\n")
-    return await reader.readline()
-
+${PARALLEL_FUNCTIONS}
 if __name__ == "__main__":
     threads = [threading.Thread(target=square, args=(i,)) for i in range(8)]
     [t.start() for t in threads], [t.join() for t in threads]
