@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { listBackends } from "../backends/registry.js";
 import { SECURITY_MODES } from "../risk/required-sandbox.js";
 import {
   parseCpus,
@@ -77,7 +78,10 @@ export function defineExecution(program: Command): void {
 export function sandbox(command: Command): Command {
   return command
     .option("-s, --session <name>", "keep the files under this name; default: thrown away afterwards")
-    .option("--backend <name>", "what isolates; default: the best this host has")
+    .option(
+      "--backend <name>",
+      `what isolates: ${listBackends().join(", ")}; default: the best this host has`,
+    )
     .option("--memory <size>", "512mb, 1gb", parseMemoryMb)
     .option("--cpus <number>", "0.5, 2", parseCpus)
     .option("--pids <number>", "how many processes", parsePids)

@@ -182,6 +182,11 @@ describe("an invalid configuration", () => {
       "c.json: sandbox.backends.zebra: unknown key, expected one of bubblewrap, srt, docker, gvisor, opensandbox",
     ],
     [
+      "a setting of containers for gvisor alone",
+      { sandbox: { backends: { gvisor: { image: "a:1" } } } },
+      'c.json: sandbox.backends.gvisor.image: unknown key, gvisor takes it from "sandbox.backends.docker.image"',
+    ],
+    [
       "a misspelt key in a language",
       { sandbox: { languages: { python: { preloda: [] } } } },
       'c.json: sandbox.languages.python.preloda: unknown key, did you mean "preload"?',

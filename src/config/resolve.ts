@@ -92,6 +92,10 @@ function unknownKey(parent: Path, key: string): string {
   const inside = shapeAt(configSchema, ["sandbox", key]);
   if (parent.length === 0 && inside !== undefined)
     return `unknown key, did you mean ${JSON.stringify(`sandbox.${key}`)}?`;
+  // Docker with another runtime: the rest is set once, for both.
+  const docker = [...parent.slice(0, -1), "docker", key];
+  if (parent.at(-1) === "gvisor" && shapeAt(configSchema, docker) !== undefined)
+    return `unknown key, gvisor takes it from ${JSON.stringify(docker.join("."))}`;
   return `unknown key, expected one of ${known.join(", ")}`;
 }
 

@@ -122,6 +122,14 @@ describe("explainDockerFailure", () => {
     expect(explainDockerFailure(error)).toMatchObject({ code: "BACKEND_UNAVAILABLE", message, cause: error });
   });
 
+  it("names the setting of a network that is not there", () => {
+    const error = new Error("(HTTP code 404) no such container - network nosuchnet not found");
+    expect(explainDockerFailure(error)).toMatchObject({
+      message: "the Docker daemon has no network nosuchnet",
+      hint: expect.stringContaining("backends.docker.networkMode"),
+    });
+  });
+
   it("keeps an error of ours, and takes an abort for a cancellation", () => {
     const ours = new SandboxError("DISK_FULL", "x");
     expect(explainDockerFailure(ours)).toBe(ours);

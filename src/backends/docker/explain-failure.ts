@@ -72,6 +72,13 @@ export function explainDockerFailure(error: unknown): SandboxError {
   }
   const image = /no such image: ([^\s]+)|(?:manifest|pull access denied) for ([^\s,]+)/i.exec(said);
   if (image !== null) return missingImage((image[1] ?? image[2])!, error);
+  const network = /network ([\w.-]+) not found/i.exec(said);
+  if (network !== null) {
+    return new SandboxError("SANDBOX_START_FAILED", `the Docker daemon has no network ${network[1]}`, {
+      hint: 'backends.docker.networkMode is "none", "bridge" or a network of the daemon: docker network ls',
+      cause: error,
+    });
+  }
   const runtime = /(?:unknown or invalid runtime name|unknown runtime specified):? ?([\w.-]*)/i.exec(said);
   if (runtime !== null) {
     return new SandboxError(

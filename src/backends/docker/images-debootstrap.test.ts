@@ -3,17 +3,15 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, vi } from "vitest";
+import { afterAll, afterEach, expect, vi } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { connectDocker } from "./connect.js";
 import { buildImage } from "./images.js";
 
 const { it } = requires("root");
 const directory = mkdtempSync(join(tmpdir(), "skerry-debootstrap-"));
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 it("ends with the reason when it is cancelled while the archive is sent", async () => {
   // A root that never ends, for a daemon that takes only a part of it.
@@ -41,3 +39,20 @@ it("ends with the reason when it is cancelled while the archive is sent", async 
   await expect(building).rejects.toBe(reason);
   server.close();
 }, 20_000);
+
+it("says how to build without a registry where there is none", async () => {
+  const path = join(directory, "registry");
+  const server = createServer((request, response) => {
+    const status = request.method === "POST" ? 500 : 200;
+    const answer = status === 500 ? { message: "Get https://example.test/v2/: dial tcp: refused" } : [];
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answer));
+  }).listen(path);
+  await once(server, "listening");
+  const docker = await connectDocker({ host: `unix://${path}` });
+  await expect(buildImage(docker, { from: "registry" })).rejects.toMatchObject({
+    code: "IMAGE_MISSING",
+    message: expect.stringContaining("there is no base image: "),
+    hint: expect.stringContaining("skerry image build --from debootstrap"),
+  });
+  server.close();
+});

@@ -12,21 +12,28 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "
 const SAID_LINES = 12;
 
 /** Makes the root with debootstrap and streams it into the daemon. Nothing of it is on this host's disk. */
-export async function buildFromDebian(order: BuildOrder): Promise<void> {
+export async function buildFromDebian(
+  order: BuildOrder,
+  { isLastResort = false }: { readonly isLastResort?: boolean } = {},
+): Promise<void> {
   const { docker, tag, sets, labels, signal, onStep } = order;
+  // What has just failed is no advice.
+  const registry = isLastResort
+    ? "have the daemon reach a registry with the base image"
+    : "build from a registry: skerry image build --from registry";
   const { Arch } = await docker.version();
   if (Arch !== ARCHITECTURES[process.arch]) {
     throw new SandboxError(
       "UNSUPPORTED",
       `this host makes images for ${process.arch}, the daemon runs ${Arch}`,
       {
-        hint: "Run it on the daemon's host, or build from a registry: skerry image build --from registry",
+        hint: `Run it on the daemon's host, or ${registry}.`,
       },
     );
   }
   if (process.getuid?.() !== 0) {
     throw new SandboxError("BACKEND_UNAVAILABLE", "making an image from Debian's packages needs root", {
-      hint: "Run it as root, or where a registry can be reached: skerry image build --from registry",
+      hint: `Run it as root, or ${registry}.`,
     });
   }
   signal.throwIfAborted();

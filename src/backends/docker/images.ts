@@ -62,7 +62,7 @@ export async function buildImage(docker: Docker, options: BuildImageOptions = {}
   try {
     const previous = await findImage(docker, tag);
     const origin = from === "debootstrap" ? from : await buildWhereBaseIs(order, from === "auto");
-    if (origin === "debootstrap") await buildFromDebian(order);
+    if (origin === "debootstrap") await buildFromDebian(order, { isLastResort: from === "auto" });
     const image = await findImage(docker, tag);
     if (image === undefined) throw new SandboxError("INTERNAL", `the daemon lost the image ${tag}`);
     if (previous !== undefined && previous.id !== image.id && previous.tags.length <= 1) {
@@ -86,12 +86,20 @@ async function buildWhereBaseIs(order: BuildOrder, mayGoOn: boolean): Promise<Im
   } catch (error) {
     order.signal.throwIfAborted();
     const failure = explainDockerFailure(error);
-    if (!mayGoOn || failure.code === "BACKEND_UNAVAILABLE") throw failure;
+    if (failure.code === "BACKEND_UNAVAILABLE" || failure.code === "DISK_FULL") throw failure;
+    if (!mayGoOn) throw noBase(failure);
     order.onStep(`there is no base image (${failure.message}): making one from Debian's packages`);
     return "debootstrap";
   }
   await buildFromRegistry(order);
   return "registry";
+}
+
+function noBase(cause: SandboxError): SandboxError {
+  return new SandboxError("IMAGE_MISSING", `there is no base image: ${cause.message}`, {
+    hint: "Can the daemon reach the registry? Without one, as root: skerry image build --from debootstrap",
+    cause,
+  });
 }
 
 /** The images of a daemon that `buildImage` made, the newest first. */
