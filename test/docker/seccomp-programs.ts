@@ -75,7 +75,8 @@ with zipfile.ZipFile("greet-1.0-py3-none-any.whl", "w") as wheel:
     wheel.writestr(info + "RECORD", "greet.py,,\\n")
 PY
       pip install -q --no-index --disable-pip-version-check ./greet-1.0-py3-none-any.whl; python3 -c 'import greet'
-      python3 -m venv v; v/bin/pip install -q --no-index ./greet-1.0-py3-none-any.whl; v/bin/python -c 'import greet'`,
+      python3 -m venv --without-pip --system-site-packages v
+      v/bin/python -m pip install -q --no-index --force-reinstall ./greet-1.0-py3-none-any.whl; v/bin/python -c 'import greet'`,
     output: "greetings\ngreetings\n",
   },
   {
