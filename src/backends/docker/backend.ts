@@ -24,6 +24,7 @@ import { type DaemonFacts, readDaemonFacts } from "./daemon.js";
 import { GuestVolumes } from "./guest-volume.js";
 import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
+import { Leftovers } from "./leftovers.js";
 import { SandboxPlace } from "./place.js";
 import {
   capabilitiesOf,
@@ -71,8 +72,7 @@ class DockerBackend implements SandboxBackend {
   #volumes: GuestVolumes | undefined;
   /** The daemon was seen to have the same files under our paths. */
   #isShareChecked = false;
-  /** Containers of ours that could not be removed when their sandboxes ended. */
-  readonly #left = new Set<Container>();
+  readonly #leftovers = new Leftovers();
 
   constructor({ stateDir }: BackendContext, options: DockerOptions) {
     this.name = options.name;
@@ -114,7 +114,8 @@ class DockerBackend implements SandboxBackend {
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
-    if (this.#left.size > 0) await this.#removeLeft();
+    // A daemon that was away may be back.
+    void this.#leftovers.removeAll();
     const docker = await this.#docker();
     const facts = await this.#daemon();
     const image = await findImage(docker, this.#options.image, facts);
@@ -128,18 +129,22 @@ class DockerBackend implements SandboxBackend {
     try {
       const isMounted = await this.#mountWorkspace(place, spec);
       const workspace = isMounted ? place.workspace : workspacePath(spec);
-      container = await Container.start(docker, {
-        ...(await this.#commonPlan(spec, facts, image)),
-        user,
-        guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
-        workspace,
-        files: place.writeFiles(user),
-      });
+      container = await Container.start(
+        docker,
+        {
+          ...(await this.#commonPlan(spec, facts, image)),
+          user,
+          guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
+          workspace,
+          files: place.writeFiles(user),
+        },
+        this.#leftovers,
+      );
       this.#isShareChecked ||= await checkShare(container.connection, workspace);
       return this.#instance({ docker, spec, container, place, image, workspace, isMounted });
     } catch (error) {
-      await container?.remove().catch(() => undefined);
-      await place.remove().catch(() => undefined);
+      if (container !== undefined) await this.#leftovers.remove(container).catch(() => undefined);
+      await this.#leftovers.remove(place).catch(() => undefined);
       throw error;
     }
   }
@@ -163,17 +168,8 @@ class DockerBackend implements SandboxBackend {
 
   async reap(): Promise<number> {
     const docker = await this.#docker().catch(() => undefined);
-    const own = await this.#removeLeft();
+    const own = await this.#leftovers.removeAll();
     return own + (await reapContainers(docker, this.#stateDir, () => this.#guestRuntime().guest));
-  }
-
-  /** A daemon that was away is back: what it still has of ours goes now. */
-  async #removeLeft(): Promise<number> {
-    const left = [...this.#left];
-    this.#left.clear();
-    const removals = left.map((each) => each.remove().catch(() => this.#left.add(each)));
-    await Promise.all(removals);
-    return left.length - this.#left.size;
   }
 
   async #createOverWire(
@@ -184,13 +180,17 @@ class DockerBackend implements SandboxBackend {
   ): Promise<Instance> {
     this.#volumes ??= new GuestVolumes(docker, this.#stateDir);
     const start = async (guest: GuestMount) =>
-      Container.start(docker, {
-        ...(await this.#commonPlan(spec, facts, image)),
-        user: this.#userOverWire(spec, facts),
-        guest,
-        workspace: undefined,
-        files: {},
-      });
+      Container.start(
+        docker,
+        {
+          ...(await this.#commonPlan(spec, facts, image)),
+          user: this.#userOverWire(spec, facts),
+          guest,
+          workspace: undefined,
+          files: {},
+        },
+        this.#leftovers,
+      );
     const guest = await this.#volumes.find(image.architecture, image.id);
     const container = await start(guest).catch(async (error: unknown) => {
       // A volume whose maker was killed before it was full, or that somebody has removed, has no guest.
@@ -276,13 +276,14 @@ class DockerBackend implements SandboxBackend {
       hostWorkspace: made.workspace,
       directoryUntouched: made.isMounted,
       path: made.image.path,
+      image: this.#options.image,
       companionImage: (language) => {
         const own = Object.hasOwn(this.#options.images, language)
           ? this.#options.images[language]
           : undefined;
         return own === this.#options.image ? undefined : own;
       },
-      leave: (container) => this.#left.add(container),
+      leftovers: this.#leftovers,
       startCompanion: (image) => this.#startCompanion(made.docker, plan, image),
     });
   }
@@ -295,13 +296,17 @@ class DockerBackend implements SandboxBackend {
     }
     const { signal: _, ...spec } = plan.spec;
     const image = await findImage(docker, name, plan.facts);
-    return Container.start(docker, {
-      ...plan,
-      spec,
-      image: image.id,
-      imageVolumes: image.volumes,
-      part: name,
-    });
+    return Container.start(
+      docker,
+      {
+        ...plan,
+        spec,
+        image: image.id,
+        imageVolumes: image.volumes,
+        part: name,
+      },
+      this.#leftovers,
+    );
   }
 
   #userOf({ directory }: CreateSpec): { uid: number; gid: number } {

@@ -9,6 +9,7 @@ import { type AttachedStreams, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
 import { ContainerCgroup, limitSocketMemory } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
+import type { Leftovers } from "./leftovers.js";
 import { type FollowedKills, MemoryEvents } from "./memory-events.js";
 import { findStrangeChange, readOwnLayer } from "./own-layer.js";
 import { statsUsage } from "./stats-usage.js";
@@ -18,6 +19,9 @@ const START_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 20_000;
 const KILL_TIMEOUT_MS = 5000;
 const STATS_TIMEOUT_MS = 3000;
+/** Together ten seconds, which whoever closes everything has to wait for a daemon that is stuck. */
+const LAST_WORDS_TIMEOUT_MS = 2000;
+const REMOVE_TIMEOUT_MS = 8000;
 /** What a daemon elsewhere tells of a kill comes a moment after the end of what was killed. */
 const LATE_EVENT_MS = 200;
 const NOT_FOUND = 404;
@@ -40,15 +44,15 @@ export class Container {
     this.#run = run;
   }
 
-  /** Makes it and starts it; leaves nothing behind when it throws. */
-  static async start(docker: Docker, plan: ContainerPlan): Promise<Container> {
+  /** Makes it and starts it. When it throws nothing is left, or the leftovers have it. */
+  static async start(docker: Docker, plan: ContainerPlan, leftovers: Leftovers): Promise<Container> {
     plan.spec.signal?.throwIfAborted();
-    const container = await ask(CALL_TIMEOUT_MS, docker.createContainer(containerOptions(plan)));
+    const container = await makeContainer(docker, containerOptions(plan), leftovers);
     try {
       const events = MemoryEvents.of(docker, plan.stateDir);
       return new Container(plan, container, events, await startRun(container, plan, events));
     } catch (error) {
-      await removeContainer(container).catch(() => undefined);
+      await leftovers.remove({ remove: () => removeContainer(container) }).catch(() => undefined);
       throw error;
     }
   }
@@ -132,7 +136,7 @@ export class Container {
   /** Ends and removes it. Where the daemon cannot, the processes are ended here, if they are here, and it throws. */
   async remove(): Promise<void> {
     // Whoever asks why it ended asks after it has.
-    await this.memoryKills();
+    await ask(LAST_WORDS_TIMEOUT_MS, this.memoryKills()).catch(() => undefined);
     this.#isRemoved = true;
     this.#run.connection.close();
     try {
@@ -157,6 +161,29 @@ interface Run {
   cpuTimeMs: number;
   /** Ends it without the daemon, where it is in our sight. */
   kill(): Promise<void>;
+}
+
+async function makeContainer(
+  docker: Docker,
+  options: Docker.ContainerCreateOptions,
+  leftovers: Leftovers,
+): Promise<Docker.Container> {
+  const making = docker.createContainer(options);
+  try {
+    return await ask(CALL_TIMEOUT_MS, making);
+  } catch (error) {
+    // It did not say no: it may have made it, or be about to.
+    const { name } = options;
+    if (statusOf((error as SandboxError).cause) === undefined && name !== undefined) {
+      const remains = { remove: () => removeContainer(docker.getContainer(name)) };
+      leftovers.add(remains);
+      making.then(
+        () => leftovers.remove(remains).catch(() => undefined),
+        () => undefined,
+      );
+    }
+    throw error;
+  }
 }
 
 async function startRun(
@@ -185,7 +212,7 @@ async function startRun(
     starting.is = false;
     let pid = 0;
     const cgroup = plan.facts.isLocal
-      ? container.inspect().then(
+      ? ask(KILL_TIMEOUT_MS, container.inspect()).then(
           ({ State }) => {
             pid = State.Pid;
             return ContainerCgroup.find(container.id, State.Pid);
@@ -266,26 +293,20 @@ async function killContainer(container: Docker.Container): Promise<void> {
   const ended = container.wait();
   ended.catch(() => undefined);
   // It may have ended by itself, since its input has.
-  await container.kill().catch(ignore(CONFLICT));
+  await ask(KILL_TIMEOUT_MS, container.kill().catch(ignore(CONFLICT)));
   await ask(KILL_TIMEOUT_MS, ended);
 }
 
 /** Idempotent: one that is gone is fine, and one that somebody else is removing is waited for. */
-async function removeContainer(container: Docker.Container): Promise<void> {
-  await ask(CALL_TIMEOUT_MS, container.remove({ force: true, v: true }).catch(ignore(NOT_FOUND, CONFLICT)));
-  const until = Date.now() + KILL_TIMEOUT_MS;
-  for (;;) {
-    const answer = await ask(
-      CALL_TIMEOUT_MS,
-      container.inspect().catch((error: unknown) => {
-        if (statusOf(error) !== NOT_FOUND) throw error;
-        return undefined;
-      }),
-    );
-    if (answer === undefined) return;
-    if (Date.now() > until) throw new SandboxError("INTERNAL", "The container cannot be removed");
+export async function removeContainer(container: Docker.Container): Promise<void> {
+  const until = Date.now() + REMOVE_TIMEOUT_MS;
+  await ask(REMOVE_TIMEOUT_MS, container.remove({ force: true, v: true }).catch(ignore(NOT_FOUND, CONFLICT)));
+  while (Date.now() < until) {
+    const inspected = container.inspect().then(() => true, ignore(NOT_FOUND));
+    if ((await ask(until - Date.now(), inspected)) !== true) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon does not get to remove a container");
 }
 
 function ignore(...statuses: number[]): (error: unknown) => void {

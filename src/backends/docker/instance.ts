@@ -1,8 +1,10 @@
+import { SandboxError, toSandboxError } from "../../errors.js";
 import type { Runner } from "../../wire/index.js";
 import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
 import { BASE_ENV } from "../bubblewrap/backend.js";
 import type { Container } from "./container.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "./container-options.js";
+import type { Leftovers } from "./leftovers.js";
 import type { SandboxPlace } from "./place.js";
 import { RoutedRunner } from "./routed-runner.js";
 
@@ -16,11 +18,13 @@ export interface DockerInstanceParts {
   readonly directoryUntouched: boolean;
   /** As the image has it. */
   readonly path: string | undefined;
+  /** The name of the sandbox's own image. */
+  readonly image: string;
   /** The image of a language, where that is not the sandbox's own. */
   companionImage(language: string): string | undefined;
   startCompanion(image: string): Promise<Container>;
-  /** It could not be removed, since the daemon is gone or stuck. */
-  leave(container: Container): void;
+  /** What cannot be removed is tried again from there. */
+  readonly leftovers: Leftovers;
 }
 
 /** A sandbox in a container, and in one more for each language that has an image of its own. */
@@ -37,6 +41,7 @@ export class DockerInstance implements Instance {
   readonly #companions = new Map<string, Promise<Container>>();
   /** By language. */
   readonly #prepared = new Map<string, Promise<void>>();
+  #hasEnded = false;
   #ending: Promise<void> | undefined;
 
   constructor(parts: DockerInstanceParts) {
@@ -64,6 +69,11 @@ export class DockerInstance implements Instance {
     return preparing;
   }
 
+  imageOf(language?: string): string {
+    const own = language === undefined ? undefined : this.parts.companionImage(language);
+    return own ?? this.parts.image;
+  }
+
   async #addCompanion(language: string, image: string): Promise<void> {
     let starting = this.#companions.get(image);
     if (starting === undefined) {
@@ -73,7 +83,7 @@ export class DockerInstance implements Instance {
     }
     const companion = await starting;
     // Stopped in the meantime: whoever stops it waits for this one and removes it.
-    if (this.#ending === undefined) await this.#runner.add(language, companion.connection);
+    if (!this.#hasEnded) await this.#runner.add(language, companion.connection);
   }
 
   async memoryKills(wasKilled = false): Promise<number | undefined> {
@@ -92,29 +102,35 @@ export class DockerInstance implements Instance {
     );
   }
 
+  /** Rejects when something is left; the next call tries again. */
   destroy(): Promise<void> {
-    this.#ending ??= this.#destroy();
+    this.#ending ??= this.#destroy().catch((error: unknown) => {
+      this.#ending = undefined;
+      throw error;
+    });
     return this.#ending;
   }
 
   /** Its container is another sandbox's from now on. */
   giveAway(): void {
+    this.#hasEnded = true;
     this.#ending ??= Promise.resolve();
   }
 
   async #destroy(): Promise<void> {
+    this.#hasEnded = true;
     this.#runner.close();
-    await Promise.all([this.#remove(this.parts.container), this.removeCompanions()]);
-    await this.parts.place?.remove().catch(() => undefined);
+    const { leftovers, place } = this.parts;
+    const containers = (await this.#containers()).map((each) => leftovers.remove(each));
+    const outcomes = await Promise.allSettled(containers);
+    if (place !== undefined) outcomes.push(...(await Promise.allSettled([leftovers.remove(place)])));
+    const failures = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+    if (failures.length > 0) throw left(failures);
   }
 
   async removeCompanions(): Promise<void> {
     const [, ...companions] = await this.#containers();
-    await Promise.all(companions.map((each) => this.#remove(each)));
-  }
-
-  async #remove(container: Container): Promise<void> {
-    await container.remove().catch(() => this.parts.leave(container));
+    await Promise.all(companions.map((each) => this.parts.leftovers.remove(each)));
   }
 
   async #containers(): Promise<Container[]> {
@@ -123,6 +139,14 @@ export class DockerInstance implements Instance {
     const running = companions.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
     return [this.parts.container, ...running];
   }
+}
+
+function left(failures: readonly unknown[]): SandboxError {
+  const { message } = toSandboxError(failures[0]);
+  return new SandboxError("BACKEND_UNAVAILABLE", `Something of the sandbox is left: ${message}`, {
+    hint: "It is tried again with the next sandbox, and by the next process with the same state directory.",
+    cause: failures.length === 1 ? failures[0] : new AggregateError(failures),
+  });
 }
 
 /** Containers have limits of their own, so of several the sum counts. */

@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type Docker from "dockerode";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { connectDocker } from "../../src/backends/docker/connect.js";
+import { ownPlace } from "../../src/backends/docker/labels.js";
+import { parseConfig } from "../../src/config/index.js";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
+import { PoolManager } from "../../src/pool/index.js";
+import { waitUntil } from "../../src/testing/wait-until.js";
+import { DOCKER_START_MS, startDocker, type TestDocker } from "../setup/docker.js";
+import { DockerProxy } from "../setup/docker-proxy.js";
+import { requires } from "../setup/requires.js";
+
+const { describe, it } = requires("docker", "root");
+
+describe("what a container leaves when it cannot be removed", () => {
+  let docker: TestDocker;
+  let client: Docker;
+  let proxy: DockerProxy;
+  let stateDir: string;
+  const managers: SandboxManager[] = [];
+
+  beforeAll(async () => {
+    docker = await startDocker();
+    client = await connectDocker({ host: docker.host });
+  }, DOCKER_START_MS);
+  beforeEach(async () => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-removal-"));
+    chmodSync(stateDir, 0o711);
+    proxy = await DockerProxy.open(docker.host);
+  });
+  afterEach(async () => {
+    proxy.fate = () => "pass";
+    for (const manager of managers.splice(0)) {
+      await manager.reap();
+      await manager.close().catch(() => undefined);
+    }
+    expect([await containers(), mounts()]).toEqual([[], []]);
+    proxy.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  }, 60_000);
+
+  async function open(options: Partial<SandboxManagerOptions> = {}, settings: object = {}) {
+    const config = await parseConfig({
+      sandbox: { backends: { docker: { host: proxy.host, image: docker.image, ...settings } } },
+    });
+    const manager = new SandboxManager({
+      config,
+      backend: "docker",
+      stateDir,
+      handleSignals: false,
+      ...options,
+    });
+    managers.push(manager);
+    return manager;
+  }
+
+  const containers = async () => {
+    const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
+    return (await client.listContainers({ all: true, filters: { label } })).map(({ Id }) => Id);
+  };
+  const mounts = () =>
+    readFileSync("/proc/mounts", "utf8")
+      .split("\n")
+      .filter((line) => line.includes(stateDir));
+  const refuseRemovals = () => {
+    proxy.fate = (request) => (request.startsWith("DELETE ") ? "refuse" : "pass");
+  };
+
+  it("tells whoever stops the sandbox, and tries again with the next one", async () => {
+    const manager = await open();
+    const sandbox = await manager.getSandbox("a");
+    refuseRemovals();
+    await expect(manager.cleanupAll()).rejects.toSatisfy((error) =>
+      /Something of the sandbox is left: the Docker daemon refused/.test(inspect(error)),
+    );
+    expect((await containers()).length).toBe(1);
+    // Its processes have ended all the same, and nothing is mounted any more.
+    expect(await client.listContainers({ filters: { id: await containers() } })).toEqual([]);
+    expect(mounts()).toEqual([]);
+    proxy.fate = () => "pass";
+    const next = await manager.getSandbox("b");
+    expect(next.id).not.toBe(sandbox.id);
+    await waitUntil(async () => (await containers()).length === 1);
+    await manager.close();
+  }, 60_000);
+
+  for (const shareFiles of ["always", "never"]) {
+    it(`counts in the pool's maximum (shareFiles ${shareFiles})`, async () => {
+      const pool = new PoolManager({ minInstances: 0, maxInstances: 1, acquireTimeoutMs: 4000 });
+      const manager = await open({ pool }, { shareFiles });
+      await (await manager.getSandbox("a")).exec(["true"]);
+      refuseRemovals();
+      await manager.cleanupSession("a").catch(() => undefined);
+      for (const key of ["b", "c"]) {
+        await expect(manager.getSandbox(key)).rejects.toMatchObject({ code: "POOL_EXHAUSTED" });
+      }
+      expect((await containers()).length).toBe(1);
+      expect(pool.status().lastFailure).toBeDefined();
+      proxy.fate = () => "pass";
+      await waitUntil(async () => (await containers()).length === 0);
+      expect((await (await manager.getSandbox("d")).exec(["echo", "room"])).stdout).toBe("room\n");
+    }, 60_000);
+  }
+
+  it("does not keep anybody who closes for long where the daemon is stuck", async () => {
+    const manager = await open();
+    await manager.getSandbox("a");
+    proxy.fate = () => "stall";
+    const begun = performance.now();
+    await expect(manager.close()).rejects.toSatisfy((error) =>
+      /the Docker daemon did not answer within/.test(inspect(error)),
+    );
+    expect(performance.now() - begun).toBeLessThan(12_000);
+    expect(await client.listContainers({ filters: { id: await containers() } })).toEqual([]);
+    await manager.close();
+  }, 60_000);
+
+  it("starts another one where a used one cannot be killed", async () => {
+    const pool = new PoolManager({ minInstances: 1, maxInstances: 1 });
+    const manager = await open({ pool });
+    await manager.runCodeOnce({ language: "bash", code: "true" });
+    proxy.fate = (request) => (/\/kill|\/rename/.test(request) ? "stall" : "pass");
+    await manager.runCodeOnce({ language: "bash", code: "true" });
+    const result = await manager.runCodeOnce({ language: "bash", code: "echo next" });
+    expect(result.stdout).toBe("next\n");
+    await manager.close();
+  }, 60_000);
+
+  /** A process that starts a sandbox and then waits. */
+  function startHost(): ChildProcess {
+    const settings = { host: proxy.host, image: docker.image };
+    const script =
+      `const { SandboxManager, parseConfig } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
+      `const config = await parseConfig(${JSON.stringify({ sandbox: { backends: { docker: settings } } })});\n` +
+      `const manager = new SandboxManager({ config, backend: "docker", stateDir: ${JSON.stringify(stateDir)} });\n` +
+      `await manager.getSandbox("doomed");\n` +
+      `console.log("up");\nsetInterval(() => undefined, 1000);\n`;
+    return spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+  }
+
+  async function kill(host: ChildProcess): Promise<void> {
+    const ended = once(host, "exit");
+    host.kill("SIGKILL");
+    await ended;
+  }
+
+  it("is removed by a process that uses another backend, when its maker was killed", async () => {
+    const host = startHost();
+    await once(host.stdout!, "data");
+    expect([(await containers()).length, mounts().length]).toEqual([1, 1]);
+    await kill(host);
+    await (await open({ backend: "subprocess" })).reap();
+    expect([await containers(), mounts()]).toEqual([[], []]);
+  }, 60_000);
+
+  it("is a mount where the maker was killed before there was a container, and goes without the daemon", async () => {
+    proxy.fate = (request) => (request.startsWith("POST /containers/create") ? "stall" : "pass");
+    const host = startHost();
+    await waitUntil(() => mounts().length === 1);
+    await kill(host);
+    proxy.fate = () => "refuse";
+    await (await open({ backend: "subprocess" })).reap();
+    expect([await containers(), mounts()]).toEqual([[], []]);
+  }, 60_000);
+
+  it("does not have a process with another backend ask the daemon where there is none", async () => {
+    const manager = await open({ backend: "subprocess" });
+    await manager.reap();
+    mkdirSync(join(stateDir, "mounts"), { mode: 0o700 });
+    await manager.reap();
+    expect(proxy.requests).toEqual([]);
+  });
+});
+
+function inspect(error: unknown): string {
+  const { message, cause } = error as Error;
+  const causes = cause instanceof AggregateError ? cause.errors : cause === undefined ? [] : [cause];
+  return [message, ...causes.map(inspect)].join("; ");
+}
