@@ -1,14 +1,16 @@
 import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
+import { reapUnusedContainers } from "../backends/docker/reap-unused.js";
 import type { Config } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { PoolManager } from "../pool/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
-import type { ChosenBackend } from "./choose-backend.js";
+import { backendOptions, type ChosenBackend } from "./choose-backend.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
 import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
+import { reapAll } from "./reap-all.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
 import type { SessionStore } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
@@ -275,11 +277,15 @@ export class LiveSandboxes {
     await this.#pooled?.stop();
   }
 
-  /** Removes what killed processes left behind; resolves to how many things. */
+  /** Removes what killed processes left behind, past failures; resolves to how many things. */
   async reap(): Promise<number> {
-    const more = this.#options.reapMore?.() ?? 0;
-    const { backend } = await this.backend();
-    return more + (await backend.reap()) + (await this.#store.reap());
+    const { stateDir, reapMore } = this.#options;
+    return reapAll([
+      () => reapMore?.() ?? 0,
+      async () => (await this.backend()).backend.reap(),
+      () => reapUnusedContainers({ stateDir, options: backendOptions("docker", this.#config) }),
+      () => this.#store.reap(),
+    ]);
   }
 
   /** The backend of that name, probed. */

@@ -3,10 +3,13 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { isOrphaned, labelFor } from "../process-label.js";
+import { placeId } from "./place-id.js";
 
 const PREFIX = "dev.skerry.";
 /** A container that has ended and is this old, of a process that we cannot see, is nobody's any more. */
 const UNSEEN_AGE_S = 600;
+/** A volume has no state. */
+const ENDED = ["created", "exited", "dead", ""];
 
 export const LABEL = {
   /** Which machine made it: several may use one daemon. */
@@ -17,6 +20,7 @@ export const LABEL = {
   boot: `${PREFIX}boot`,
   /** The maker, as process-label.ts writes it. */
   maker: `${PREFIX}maker`,
+  /** For whom it was made: labels stay, and a pool makes it before anybody wants it and uses it for several. */
   sandbox: `${PREFIX}sandbox`,
   session: `${PREFIX}session`,
   /** On volumes: which build of the guest is inside. */
@@ -30,14 +34,27 @@ export function makerLabels(stateDir: string, id: string): Record<string, string
 
 /** What is made in this state directory, by any process of this machine. */
 export function ownPlace(stateDir: string): Record<string, string> {
-  return { [LABEL.host]: hostLabel(), [LABEL.state]: digest(resolve(stateDir)) };
+  return { ...ownHost(), [LABEL.state]: digest(`${placeId(stateDir)}\n${resolve(stateDir)}`) };
 }
 
-/** A name for a container: unique, and sandboxes of one session are found together. */
+/** What is made by any process of this machine. */
+export function ownHost(): { readonly [LABEL.host]: string } {
+  return { [LABEL.host]: hostLabel() };
+}
+
+/**
+ * A name for a container: unique, and sandboxes of one session are found together. It follows when a container is used
+ * again; one that a pool made ahead has the sandbox's id in it, and of the session nothing.
+ */
 export function containerName(id: string, sessionKey: string, part?: string): string {
   return ["skerry", digest(sessionKey), id, ...(part === undefined ? [] : [digest(part).slice(0, 8)])].join(
     "-",
   );
+}
+
+/** As the daemon lists it. Those that fill a volume have one of their own. */
+export function isContainerName(name: string): boolean {
+  return /^\/skerry-(fill|[0-9a-f]{16})-/.test(name);
 }
 
 export function sessionLabel(sessionKey: string): string {
@@ -57,11 +74,10 @@ export function isAbandoned({ Labels = {}, State = "", Created = 0 }: Found, now
   const [ownBoot, ownNamespace] = bootLabel().split(":");
   const maker = Labels[LABEL.maker] ?? "";
   if (boot === undefined || namespace === undefined || maker === "") return false;
-  // Nothing of an earlier boot is alive.
-  if (boot !== ownBoot) return true;
-  if (namespace === ownNamespace) return isOrphaned(maker);
-  // Its pid means nothing here. The guest ends with its host, so one that runs has one.
-  return State !== "running" && now / 1000 - Created > UNSEEN_AGE_S;
+  if (boot === ownBoot && namespace === ownNamespace) return isOrphaned(maker);
+  // Its pid means nothing here: it is of an earlier boot, of a container, or of a copy of this machine. The guest ends
+  // with its host, so one that runs has one.
+  return ENDED.includes(State) && now / 1000 - Created > UNSEEN_AGE_S;
 }
 
 let host: string | undefined;

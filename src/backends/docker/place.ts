@@ -4,6 +4,7 @@ import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError } from "../../errors.js";
+import { checkStateDirectory } from "../../workspace/state-directory.js";
 import type { WorkspaceMount } from "../bubblewrap/workspace-mount.js";
 import { isOrphaned, labelFor } from "../process-label.js";
 
@@ -71,15 +72,33 @@ export class SandboxPlace {
   }
 }
 
-/** Removes the places of processes that are gone; resolves to how many. */
+/** The places of processes that are gone. */
+export function orphanedPlaces(stateDir: string): string[] {
+  // Never in a directory that somebody else could have put there.
+  if (![stateDir, placesOf(stateDir)].every(checkStateDirectory)) return [];
+  return readdirSync(placesOf(stateDir))
+    .filter(isOrphaned)
+    .map((name) => join(placesOf(stateDir), name));
+}
+
+/** Removes them, and goes on past those that cannot be, which it reports together; resolves to how many. */
 export async function reapPlaces(stateDir: string, guest: () => string): Promise<number> {
-  const left = readNames(placesOf(stateDir)).filter(isOrphaned);
-  for (const name of left) {
-    const directory = join(placesOf(stateDir), name);
-    await run(guest(), ["--unmount", join(directory, "workspace")], { env: {} });
-    await removePlace(directory);
+  const left = orphanedPlaces(stateDir);
+  const failures: unknown[] = [];
+  for (const directory of left) {
+    try {
+      await run(guest(), ["--unmount", join(directory, "workspace")], { env: {} });
+      await removePlace(directory);
+    } catch (error) {
+      failures.push(error);
+    }
   }
-  return left.length;
+  if (failures.length === 0) return left.length;
+  const message = `${failures.length} workspaces of ended processes cannot be removed: ${said(failures[0])}`;
+  throw new SandboxError("INTERNAL", message, {
+    hint: `What they left is in ${placesOf(stateDir)}.`,
+    cause: new AggregateError(failures),
+  });
 }
 
 /** Never through a mount: what is still mounted there is somebody's files. */
@@ -114,12 +133,4 @@ function said(error: unknown): string {
     .replace(/^skerry-guest: /, "")
     .trim()
     .slice(0, 300);
-}
-
-function readNames(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch {
-    return [];
-  }
 }

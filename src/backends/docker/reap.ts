@@ -1,9 +1,13 @@
 import type Docker from "dockerode";
+import { findAbandoned } from "./abandoned.js";
 import { ask } from "./ask.js";
-import { type Found, isAbandoned, ownPlace } from "./labels.js";
+import { removeContainer } from "./container.js";
+import { reapGuestVolumes } from "./guest-volume.js";
+import { type Found, isAbandoned, LABEL, ownPlace } from "./labels.js";
 import { reapPlaces } from "./place.js";
 
-const CALL_TIMEOUT_MS = 20_000;
+/** Whoever closes meanwhile waits for it. */
+const CALL_TIMEOUT_MS = 5000;
 
 /**
  * Removes the containers whose makers are gone, then what those had on this host. Other machines' and other state
@@ -14,16 +18,28 @@ export async function reapContainers(
   stateDir: string,
   guest: () => string,
 ): Promise<number> {
-  const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
-  const listed =
-    docker === undefined
-      ? []
-      : await ask(CALL_TIMEOUT_MS, docker.listContainers({ all: true, filters: { label } })).catch(() => []);
-  const left = listed.filter((each) => isAbandoned(each as Found));
-  const removed = await Promise.allSettled(
-    left.map(({ Id }) => ask(CALL_TIMEOUT_MS, docker!.getContainer(Id).remove({ force: true, v: true }))),
-  );
-  const places = await reapPlaces(stateDir, guest);
+  const inDaemon = docker === undefined ? Promise.resolve(0) : reapInDaemon(docker, stateDir);
+  const [daemons, places] = [
+    ...(await Promise.allSettled([inDaemon])),
+    ...(await Promise.allSettled([reapPlaces(stateDir, guest)])),
+  ];
+  if (daemons!.status === "rejected") throw daemons!.reason;
+  if (places!.status === "rejected") throw places!.reason;
   // A sandbox has both, or only one of them: it is the same one.
-  return Math.max(places, removed.filter(({ status }) => status === "fulfilled").length);
+  return Math.max(places!.value, daemons!.value);
+}
+
+async function reapInDaemon(docker: Docker, stateDir: string): Promise<number> {
+  const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
+  const listed = await ask(CALL_TIMEOUT_MS, docker.listContainers({ all: true, filters: { label } })).catch(
+    () => undefined,
+  );
+  if (listed === undefined) return 0;
+  const left = await findAbandoned(docker!, listed);
+  const removed = await Promise.allSettled(left.map(({ Id }) => removeContainer(docker.getContainer(Id))));
+  const makers = left.map(({ Labels }) => Labels[LABEL.maker] ?? "");
+  await reapGuestVolumes(docker, makers).catch(() => undefined);
+  const failed = removed.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return left.length;
 }
