@@ -1,7 +1,10 @@
 import { SandboxError } from "../errors.js";
 import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.js";
 
-/** How strongly a backend isolates: `auto` takes the first available of the isolating ones, in this order. */
+/**
+ * `auto` takes the first of these that isolates here. Not by strength alone: gVisor stands behind Docker, since it costs
+ * more and lacks things; who wants it asks for it, or for the isolation `kernel`.
+ */
 const BUILT_IN: Readonly<Record<string, () => Promise<BackendFactory>>> = {
   bubblewrap: async () => (await import("./bubblewrap/index.js")).createBubblewrapBackend,
   srt: async () => (await import("./srt/index.js")).createSrtBackend,

@@ -35,7 +35,7 @@ export interface BuildImageOptions {
 }
 
 /** One of our images in a daemon. */
-export interface SandboxImage {
+export interface OwnImage {
   readonly tags: readonly string[];
   readonly id: string;
   readonly sizeBytes: number;
@@ -46,7 +46,7 @@ export interface SandboxImage {
   readonly sets: readonly string[];
 }
 
-export interface BuiltImage extends SandboxImage {
+export interface BuiltImage extends OwnImage {
   readonly tag: string;
   readonly from: ImageOrigin;
 }
@@ -60,10 +60,10 @@ export async function buildImage(docker: Docker, options: BuildImageOptions = {}
   const signal = options.signal ?? new AbortController().signal;
   const order = { docker, tag, sets, labels, network: options.network, signal, onStep, onDetail };
   try {
-    const previous = await findImage(docker, tag);
+    const previous = await findOwnImage(docker, tag);
     const origin = from === "debootstrap" ? from : await buildWhereBaseIs(order, from === "auto");
     if (origin === "debootstrap") await buildFromDebian(order, { isLastResort: from === "auto" });
-    const image = await findImage(docker, tag);
+    const image = await findOwnImage(docker, tag);
     if (image === undefined) throw new SandboxError("INTERNAL", `the daemon lost the image ${tag}`);
     if (previous !== undefined && previous.id !== image.id && previous.tags.length <= 1) {
       // In use, or the parent of another: then it stays.
@@ -103,7 +103,7 @@ function noBase(cause: SandboxError): SandboxError {
 }
 
 /** The images of a daemon that `buildImage` made, the newest first. */
-export async function listImages(docker: Docker): Promise<SandboxImage[]> {
+export async function listImages(docker: Docker): Promise<OwnImage[]> {
   try {
     const images = await docker.listImages({ filters: { label: [IMAGE_LABEL] } });
     return images.map(describeImage).sort((a, b) => Number(b.createdAt) - Number(a.createdAt));
@@ -112,12 +112,12 @@ export async function listImages(docker: Docker): Promise<SandboxImage[]> {
   }
 }
 
-async function findImage(docker: Docker, tag: string): Promise<SandboxImage | undefined> {
+async function findOwnImage(docker: Docker, tag: string): Promise<OwnImage | undefined> {
   const filters = { label: [IMAGE_LABEL], reference: [tag] };
   return (await docker.listImages({ filters })).map(describeImage)[0];
 }
 
-function describeImage({ Id, RepoTags, Size, Created, Labels }: Docker.ImageInfo): SandboxImage {
+function describeImage({ Id, RepoTags, Size, Created, Labels }: Docker.ImageInfo): OwnImage {
   const words = (label: string) => (Labels?.[label] ?? "").split(",").filter((word) => word !== "");
   return {
     tags: (RepoTags ?? []).filter((tag) => tag !== "<none>:<none>"),

@@ -1,5 +1,5 @@
 import { connectDocker } from "../../backends/docker/connect.js";
-import { buildImage, listImages, type SandboxImage } from "../../backends/docker/images.js";
+import { buildImage, listImages, type OwnImage } from "../../backends/docker/images.js";
 import type { ImageOrigin, PackageSet } from "../../backends/docker/images-order.js";
 import { visible } from "../../visible.js";
 import { paintFor } from "../colour.js";
@@ -79,7 +79,7 @@ async function connect(options: GlobalOptions): ReturnType<typeof connectDocker>
 }
 
 /** An image as JSON has it. */
-function plain({ tags, id, sizeBytes, createdAt, version, languages, sets }: SandboxImage): object {
+function plain({ tags, id, sizeBytes, createdAt, version, languages, sets }: OwnImage): object {
   return { tags, id, sizeBytes, createdAt, version, languages, with: sets };
 }
 
