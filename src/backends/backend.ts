@@ -103,6 +103,8 @@ export interface Instance {
    * Called before the first program of each language. Left out: all run in the same place.
    */
   prepareLanguage?(language: string): Promise<void>;
+  /** The image that programs come from, or those of a language; left out: they are this host's. */
+  imageOf?(language?: string): string;
   /**
    * How many processes the kernel has killed here for memory; undefined: this backend cannot tell. `wasKilled`: a
    * command has just been, so one that hears of it late may wait a moment (200 ms).

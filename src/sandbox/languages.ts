@@ -1,5 +1,6 @@
 import { extname } from "node:path";
 import { SandboxError } from "../errors.js";
+import { visible } from "../visible.js";
 import { needsModuleSyntax } from "./module-syntax.js";
 
 /** A language the sandbox can run. Adding one is adding an entry to LANGUAGES. */
@@ -106,13 +107,27 @@ export function languageForFile(path: string): Language | undefined {
   return LANGUAGES.find((language) => language.extensions.includes(extension));
 }
 
-export function languageUnavailable(language: Language, cause: unknown): SandboxError {
+/** The error of a language whose interpreter is missing, on this host or in the image. */
+export function languageUnavailable(language: Language, cause: unknown, image?: string): SandboxError {
   return new SandboxError(
     "LANGUAGE_UNAVAILABLE",
     `There is no ${language.interpreter} inside the sandbox to run ${language.name}`,
     {
-      hint: `Install it where the sandbox can see it (below /usr): ${language.install}`,
+      hint:
+        image === undefined
+          ? `Install it where the sandbox can see it (below /usr): ${language.install}`
+          : `The image ${visible(image)} has no ${language.interpreter}: add it, or set backends.docker.images.${language.name} to one that has it.`,
       cause,
     },
   );
+}
+
+/** Names the image that a command is missing in; everything else stays as it is. */
+export function commandUnavailable(error: unknown, image: string | undefined): unknown {
+  if (image === undefined || !(error instanceof SandboxError) || error.code !== "COMMAND_NOT_FOUND")
+    return error;
+  return new SandboxError(error.code, error.message, {
+    hint: `It must be in the image ${visible(image)}, or in the workspace. It is looked up in PATH inside; a script also needs the interpreter that its first line names.`,
+    cause: error,
+  });
 }

@@ -7,7 +7,7 @@ import { checkExecOptions, type ExecOptions, type RunCodeOptions } from "./exec-
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
 import type { SyncReport } from "./inside/sync-workspace.js";
-import { findLanguage, type Language, languageUnavailable } from "./languages.js";
+import { commandUnavailable, findLanguage, type Language, languageUnavailable } from "./languages.js";
 import { type NetworkInit, type NetworkUse, SandboxNetwork } from "./network.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { createResult, type ExecutionResult } from "./result.js";
@@ -407,7 +407,8 @@ export class Sandbox {
     try {
       return await this.#execute(request, options, execution);
     } catch (error) {
-      throw toSandboxError(error).code === "COMMAND_NOT_FOUND" ? languageUnavailable(language, error) : error;
+      if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
+      throw languageUnavailable(language, error, this.#instance.imageOf?.(language.name));
     } finally {
       interpreter?.done();
     }
@@ -450,6 +451,8 @@ export class Sandbox {
       await this.#tellChanges(changes);
       const touched = { ...changes, read, readTruncated: reads?.truncated };
       return this.#result(outcome, touched, used(), options.timeoutMs);
+    } catch (error) {
+      throw commandUnavailable(error, this.#instance.imageOf?.());
     } finally {
       used?.();
       saving?.(hasChanged);

@@ -102,10 +102,14 @@ function noBase(cause: SandboxError): SandboxError {
   });
 }
 
-/** The images of a daemon that `buildImage` made, the newest first. */
-export async function listImages(docker: Docker): Promise<OwnImage[]> {
+/** The images of a daemon that `buildImage` made, and those of the names, the newest first. */
+export async function listImages(docker: Docker, names: readonly string[] = []): Promise<OwnImage[]> {
   try {
-    const images = await docker.listImages({ filters: { label: [IMAGE_LABEL] } });
+    const [ours, others] = await Promise.all([
+      docker.listImages({ filters: { label: [IMAGE_LABEL] } }),
+      names.length === 0 ? [] : docker.listImages({ filters: { reference: [...names] } }),
+    ]);
+    const images = [...ours, ...others.filter(({ Id }) => ours.every((each) => each.Id !== Id))];
     return images.map(describeImage).sort((a, b) => Number(b.createdAt) - Number(a.createdAt));
   } catch (error) {
     throw explainDockerFailure(error);

@@ -52,7 +52,10 @@ export async function build(options: ImageBuildOptions): Promise<number> {
 
 /** `skerry image ls`. */
 export async function list(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {
-  const images = await listImages(await connect(options));
+  const { sandbox } = await readConfig(options);
+  const { host, image: configured, images: ofLanguages } = sandbox.backends.docker;
+  const names = [configured, ...Object.values(ofLanguages)];
+  const images = await listImages(await connectDocker({ host }), names);
   if (options.json) {
     await stdout.write(`${jsonText(images.map(plain))}\n`);
   } else if (images.length === 0) {
@@ -65,7 +68,7 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
       shortId(image.id),
       megabytes(image.sizeBytes),
       image.createdAt.toISOString().slice(0, 16).replace("T", " "),
-      visible(image.languages.join(", ")),
+      visible(image.languages.join(", ") || "–"),
       visible(image.sets.join(", ") || "–"),
     ]);
     await stdout.write(formatTable([header, ...rows]));
