@@ -8,8 +8,8 @@ export interface Benchmark {
   readonly unit: "ms" | "MiB/s" | "programs/s";
   /** Which way is good, for the samples and for the ratio. */
   readonly better: "lower" | "higher";
-  /** Ours divided by the baseline: at most this when lower is better, at least this when higher is. */
-  readonly goal: number;
+  /** Ours divided by the baseline: at most this when lower is better, at least this when higher is. Null: only told. */
+  readonly goal: number | null;
   /** Why this cannot be measured here; undefined: it can. */
   unavailable?(bench: Workbench): Promise<string | undefined>;
   measure(bench: Workbench): Promise<Samples>;

@@ -79,8 +79,8 @@ function parse(argv: string[]): Options | { readonly problem: string } {
 function list(): string {
   const width = Math.max(...ENTRIES.map(({ name }) => name.length));
   return ENTRIES.map(({ name, what, baseline, better, goal }) => {
-    const bound = better === "lower" ? `at most ${goal}` : `at least ${goal}`;
-    return `${name.padEnd(width)}  ${what}; ${bound} × ${baseline}`;
+    const bound = goal === null ? "" : better === "lower" ? `at most ${goal} × ` : `at least ${goal} × `;
+    return `${name.padEnd(width)}  ${what}; ${bound}${baseline}`;
   }).join("\n");
 }
 

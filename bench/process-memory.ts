@@ -66,8 +66,8 @@ export async function watchMemory<T>(growths: number[], action: () => Promise<T>
   }
 }
 
-/** How many processes are below another one, at any depth. */
-export async function countDescendants(parent: number): Promise<number> {
+/** The processes below another one, at any depth. */
+export async function descendantsOf(parent: number): Promise<number[]> {
   const processes = await readProcesses();
   const below = new Set([parent]);
   // Until nothing is added: a child may stand before its parent in the list.
@@ -75,5 +75,6 @@ export async function countDescendants(parent: number): Promise<number> {
     known = below.size;
     for (const each of processes) if (below.has(each.parent)) below.add(each.pid);
   }
-  return below.size - 1;
+  below.delete(parent);
+  return [...below];
 }

@@ -26,6 +26,8 @@ it("says whether the ratio of the medians reaches the goal", () => {
   expect(createResult(entry, { ours: [5], baseline: [2] }).ok).toBe(false);
   expect(createResult({ ...entry, better: "higher" }, { ours: [5], baseline: [2] }).ok).toBe(true);
   expect(createResult({ ...entry, better: "higher" }, { ours: [3], baseline: [2] }).ok).toBe(false);
+  const told = createResult({ ...entry, goal: null }, { ours: [9], baseline: [2] });
+  expect([told.ok, formatTable([told])]).toEqual([true, expect.stringContaining("4.5     -")]);
 });
 
 it("misses the goal when a check fails, whatever the ratio", () => {

@@ -8,7 +8,7 @@ export interface Result {
   readonly ours: (Summary & { readonly unit: string }) | null;
   readonly baseline: (Summary & { readonly what: string }) | null;
   readonly ratio: number | null;
-  readonly goal: number;
+  readonly goal: number | null;
   readonly better: "lower" | "higher";
   /** Null when it was not measured. */
   readonly ok: boolean | null;
@@ -24,7 +24,8 @@ export function createResult(entry: Benchmark, samples: Samples): Result {
   const ours = summarize(samples.ours, entry.better);
   const baseline = summarize(samples.baseline, entry.better);
   const ratio = ours.p50 / baseline.p50;
-  const reached = entry.better === "lower" ? ratio <= entry.goal : ratio >= entry.goal;
+  const reached =
+    entry.goal === null || (entry.better === "lower" ? ratio <= entry.goal : ratio >= entry.goal);
   const checks = (samples.checks ?? []).map((check) => ({
     ...check,
     value: round(check.value),
@@ -85,7 +86,7 @@ export function formatTable(results: readonly Result[]): string {
 }
 
 function cells({ name, ours, baseline, ratio, goal, better, ok }: Result): string[] {
-  const bound = `${better === "lower" ? "≤" : "≥"} ${goal}`;
+  const bound = goal === null ? "-" : `${better === "lower" ? "≤" : "≥"} ${goal}`;
   const verdict = ok === null ? "skipped" : ok ? "ok" : "MISSED";
   if (ours === null || baseline === null || ratio === null) {
     return [name, "-", "-", "-", "-", "-", "-", "-", bound, verdict];

@@ -1,12 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { PoolManager } from "skerry";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
+import { ReadyPool } from "../ready-pool.js";
 import { whyNotHere } from "../starts-here.js";
-import { PYTHON, type Workbench } from "../workbench.js";
+import { PYTHON } from "../workbench.js";
 
 const CODE = "print(1)";
-const READY = 2;
 
 export const poolHit = onBackend("pool-hit", "bubblewrap", 0.5);
 export const poolHitDocker = onBackend("pool-hit-docker", "docker", 1);
@@ -22,42 +20,27 @@ function onBackend(name: string, backend: string, goal: number): Benchmark {
     goal,
     unavailable: (bench) => whyNotHere(bench, backend),
     async measure(bench) {
-      const pool = new PoolManager({
-        backend,
-        minInstances: READY,
-        maxInstances: 2 * READY,
-        preload: ["python"],
-      });
-      const manager = bench.manager({ pool });
+      const pool = new ReadyPool(bench, backend);
       const samples = await interleave(
         bench,
         { rounds: bench.rounds(200), warmUp: 5 },
         async () => {
-          await untilReady(bench, pool);
+          await pool.rest();
           return timeMs(async () => {
-            const { stdout, stderr } = await manager.execute({ language: "python", code: CODE });
+            const { stdout, stderr } = await pool.manager.execute({ language: "python", code: CODE });
             if (stdout !== "1\n") throw new Error(`it printed ${JSON.stringify(stdout)}: ${stderr}`);
           });
         },
         async () => {
-          await untilReady(bench, pool);
+          await pool.rest();
           return timeMs(() => bench.run(PYTHON, ["-c", CODE], { stdout: "1\n" }));
         },
       );
-      const { misses } = pool.status();
+      const { misses } = pool.status;
       return {
         ...samples,
         checks: [{ what: "calls that found none ready", value: misses, unit: "", atMost: 0 }],
       };
     },
   };
-}
-
-async function untilReady({ signal }: Workbench, pool: PoolManager): Promise<void> {
-  for (;;) {
-    // What was reset comes on top of what was started in its place.
-    const { idle, instances } = pool.status();
-    if (idle >= READY && idle === instances.length) return;
-    await sleep(5, undefined, { signal });
-  }
 }

@@ -1,40 +1,37 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import Docker from "dockerode";
-import { PoolManager, type SandboxManager } from "skerry";
+import type { SandboxManager } from "skerry";
 import type { Benchmark, Check } from "../benchmark.js";
-import { median, timeMs } from "../measure.js";
-import { countDescendants } from "../process-memory.js";
+import { timeMs } from "../measure.js";
+import { OwnContainers } from "../own-containers.js";
+import { READY, ReadyPool } from "../ready-pool.js";
 import { whyNotHere } from "../starts-here.js";
+import { lookAround, THINGS, type Thing, type WhatIsThere } from "../what-is-there.js";
 import type { Workbench } from "../workbench.js";
 
 const CYCLES = 500;
 const SESSIONS = 10;
-const READY = 2;
+/** More than there are processors, and as many as the pool may have sandboxes. */
+const AT_ONCE = 2 * READY;
 /** A session that was used so often is deleted: its next use makes it anew. */
 const USES = 5;
-const GOAL = 1.5;
+/** After so many uses by sessions, one by nobody's: only such sandboxes are used again. */
+const BETWEEN = 5;
+const WARM_UP = 30;
 const MAX_GROWTH_PERCENT = 10;
-const BACKENDS = ["bubblewrap", "docker", "gvisor"];
+const BACKENDS = ["bubblewrap", "srt", "docker", "gvisor"];
+const IN_CONTAINERS = ["docker", "gvisor"];
+/** A connection to the daemon that is just being used. */
+const MORE_DESCRIPTORS = 2;
+
+const FOUND = "left-by-";
 
 /** Says what it finds, and leaves something for whoever looks there next. */
 const program = (name: string) => `
 import os
 for root in (".", "/tmp", "/dev/shm"):
     for found in sorted(os.listdir(root)):
-        if found.startswith("left-by-"): print(found)
-    open(os.path.join(root, "left-by-${name}"), "w").close()
+        if found.startswith("${FOUND}"): print(os.path.join(root, found))
+    open(os.path.join(root, "${FOUND}${name}"), "w").close()
 `;
-
-const THINGS = ["descriptors", "processes", "mounts", "containers"] as const;
-/** Sandboxes may be spread over one launcher or over several, each with a descriptor for every slot. */
-const LAUNCHERS_DESCRIPTORS = 32;
-
-interface Left extends Readonly<Record<(typeof THINGS)[number], number>> {
-  readonly memoryBytes: number;
-}
 
 export const poolSoak: Benchmark = {
   name: "pool-soak",
@@ -42,131 +39,166 @@ export const poolSoak: Benchmark = {
   baseline: "the first fifth",
   unit: "ms",
   better: "lower",
-  goal: GOAL,
+  goal: null,
   unavailable: (bench) => whyNotHere(bench, BACKENDS[0]!),
   async measure(bench) {
     const cycles = bench.rounds(CYCLES);
     const samples = { ours: [] as number[], baseline: [] as number[] };
     const checks: Check[] = [];
-    for (const [index, backend] of BACKENDS.entries()) {
-      if (index > 0 && (await whyNotHere(bench, backend)) !== undefined) continue;
-      const soaked = await soak(bench, backend, cycles);
-      const fifth = Math.ceil(cycles / 5);
-      const [first, last] = [soaked.times.slice(0, fifth), soaked.times.slice(-fifth)];
-      samples.baseline.push(...first);
-      samples.ours.push(...last);
-      checks.push(...soaked.checks, {
-        what: `${backend}: last fifth against the first`,
-        value: median(last) / median(first),
-        unit: "",
-        atMost: GOAL,
-      });
+    for (const backend of BACKENDS) {
+      const reason = await whyNotHere(bench, backend);
+      if (reason !== undefined) {
+        checks.push({ what: `${backend}: not measured: ${reason}`, value: 1, unit: "", atMost: 0 });
+        continue;
+      }
+      const containers = IN_CONTAINERS.includes(backend) ? await OwnContainers.watch() : undefined;
+      try {
+        const soak = new Soak(bench, backend, containers, cycles);
+        checks.push(...(await soak.run()));
+        const fifth = Math.ceil(cycles / 5);
+        samples.baseline.push(...soak.times.slice(0, fifth));
+        samples.ours.push(...soak.times.slice(-fifth));
+      } finally {
+        containers?.close();
+      }
     }
     return { ...samples, checks };
   },
 };
 
-async function soak(bench: Workbench, backend: string, cycles: number) {
-  const before = await lookAround(bench);
-  const pool = new PoolManager({
-    backend,
-    minInstances: READY,
-    maxInstances: 2 * READY,
-    preload: ["python"],
-  });
-  const manager = bench.manager({ pool });
-  const times: number[] = [];
-  let strangers = 0;
-  const cycle = async (number: number) => {
-    bench.signal.throwIfAborted();
-    const time = await timeMs(async () => {
-      strangers += await useOnce(manager, number);
+/** One backend's pool, from before it was there until it is gone. */
+class Soak {
+  /** Of the uses by sessions. */
+  readonly times: number[] = [];
+  readonly #bench: Workbench;
+  readonly #backend: string;
+  readonly #containers: OwnContainers | undefined;
+  readonly #cycles: number;
+  /** Which uses of a session are over. */
+  readonly #uses = new Array<number>(SESSIONS).fill(0);
+  #next = 0;
+  #running = 0;
+  #together = 0;
+  #sandboxes = 0;
+  #strangers = 0;
+
+  constructor(bench: Workbench, backend: string, containers: OwnContainers | undefined, cycles: number) {
+    this.#bench = bench;
+    this.#backend = backend;
+    this.#containers = containers;
+    this.#cycles = cycles;
+  }
+
+  async run(): Promise<Check[]> {
+    const look = () => lookAround(this.#bench, this.#containers);
+    const before = await look();
+    const pool = new ReadyPool(this.#bench, this.#backend);
+    await pool.rest();
+    const fresh = { ...(await look()), instances: pool.status.instances.length };
+    // What is made once and kept is no leak, nor is the memory that Node takes at first.
+    await this.#useUntil(Math.max(WARM_UP, Math.ceil(this.#cycles / 5)), pool);
+    await pool.rest();
+    const warm = await look();
+    await this.#useUntil(this.#cycles, pool);
+    await pool.rest();
+    const used = { ...(await look()), instances: pool.status.instances.length };
+    const { timeouts, failures, resets } = pool.status;
+    await pool.manager.close();
+    const after = await look();
+
+    const check = (what: string, value: number, atMost: number, unit = "") => ({
+      what: `${this.#backend}: ${what}`,
+      value,
+      unit,
+      atMost,
     });
-    times.push(time);
-    bench.progress(times.length, cycles);
-  };
-  // What is made once and kept is no leak.
-  const warmUp = Math.ceil(cycles / 5);
-  for (let number = 0; number < warmUp; number++) await cycle(number);
-  await atRest(pool);
-  const warm = await lookAround(bench);
-  for (let number = warmUp; number < cycles; number++) await cycle(number);
-  await atRest(pool);
-  const used = await lookAround(bench);
-  await manager.close();
-  const after = await lookAround(bench);
-  return {
-    times,
-    checks: [
-      { what: `${backend}: files of somebody else that were seen`, value: strangers, unit: "", atMost: 0 },
-      ...THINGS.map((thing) => ({
-        what: `${backend}: ${thing} more than after the warm-up`,
-        value: used[thing] - warm[thing],
-        unit: "",
-        // At rest the pool may have more of them ready than before: those are counted in the end.
-        atMost: thing === "descriptors" ? LAUNCHERS_DESCRIPTORS : thing === "processes" ? 4 * READY : READY,
-      })),
-      ...THINGS.map((thing) => ({
-        what: `${backend}: ${thing} left in the end`,
-        value: after[thing] - before[thing],
-        unit: "",
-        atMost: 0,
-      })),
-      {
-        what: `${backend}: growth of this process's memory`,
-        value: (used.memoryBytes / warm.memoryBytes - 1) * 100,
-        unit: "%",
-        atMost: MAX_GROWTH_PERCENT,
-      },
-    ],
-  };
-}
-
-/** One cycle, in turn with and without a session; resolves to how much it saw that was not its own. */
-async function useOnce(manager: SandboxManager, number: number): Promise<number> {
-  const isThrownAway = number % 2 === 1;
-  const visit = Math.floor(number / 2);
-  const sessionId = `soak-${visit % SESSIONS}`;
-  const name = isThrownAway ? `call-${number}` : sessionId;
-  const result = await manager.execute({
-    language: "python",
-    code: program(name),
-    ...(!isThrownAway && { sessionId }),
-  });
-  if (!result.success) throw new Error(`it ended with ${result.error}: ${result.stderr.slice(-2000)}`);
-  if (!isThrownAway) {
-    const isLast = Math.floor(visit / SESSIONS) % USES === USES - 1;
-    await (isLast ? manager.deleteSession(sessionId) : manager.cleanupSession(sessionId));
+    const things = THINGS.filter((thing) => thing !== "containers" || this.#containers !== undefined);
+    return [
+      check("files of somebody else that were seen, or own ones that were not", this.#strangers, 0),
+      { what: `${this.#backend}: sessions at once`, value: this.#together, unit: "", atLeast: 2 },
+      check("sandboxes at once", this.#sandboxes, 2 * READY),
+      check("failures of the pool, and waits in vain", failures + timeouts, 0),
+      ...(this.#containers === undefined
+        ? []
+        : [{ what: `${this.#backend}: containers used again`, value: resets, unit: "", atLeast: 1 }]),
+      ...things.map((thing) =>
+        check(
+          `${thing} at rest that its sandboxes do not explain`,
+          used[thing] - before[thing] - explained(thing, before, fresh, used),
+          thing === "descriptors" ? MORE_DESCRIPTORS : 0,
+        ),
+      ),
+      ...things.map((thing) => check(`${thing} left in the end`, after[thing] - before[thing], 0)),
+      check(
+        "growth of this process's memory",
+        (used.memoryBytes / warm.memoryBytes - 1) * 100,
+        MAX_GROWTH_PERCENT,
+        "%",
+      ),
+    ];
   }
-  return result.stdout.split("\n").filter((line) => line !== "" && line !== `left-by-${name}`).length;
-}
 
-async function atRest(pool: PoolManager): Promise<void> {
-  for (;;) {
-    const { idle, instances } = pool.status();
-    if (idle >= READY && idle === instances.length) return;
-    await sleep(20);
+  /** Several at once, each of another session. */
+  async #useUntil(end: number, pool: ReadyPool): Promise<void> {
+    const idle = Array.from({ length: SESSIONS }, (_, session) => session);
+    const work = async () => {
+      while (this.#next < end) {
+        const number = this.#next++;
+        const session = idle.shift()!;
+        await this.#useBySession(session, pool);
+        idle.push(session);
+        if (number % BETWEEN === 0) await this.#useByNobody(number, pool);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  async #useBySession(session: number, pool: ReadyPool): Promise<void> {
+    const sessionId = `soak-${session}`;
+    const use = this.#uses[session]!++ % USES;
+    const time = await timeMs(async () => {
+      this.#together = Math.max(this.#together, ++this.#running);
+      // Its own file of last time is there, but nothing in what goes with the sandbox.
+      await this.#lookInside(pool, sessionId, use === 0 ? [] : [`./${FOUND}${sessionId}`], { sessionId });
+      this.#running--;
+      await (use === USES - 1
+        ? pool.manager.deleteSession(sessionId)
+        : pool.manager.cleanupSession(sessionId));
+    });
+    this.times.push(time);
+    this.#bench.progress(this.times.length, this.#cycles);
+  }
+
+  #useByNobody(number: number, pool: ReadyPool): Promise<void> {
+    return this.#lookInside(pool, `call-${number}`, [], {});
+  }
+
+  async #lookInside(
+    pool: ReadyPool,
+    name: string,
+    expected: readonly string[],
+    call: Pick<Parameters<SandboxManager["execute"]>[0], "sessionId">,
+  ): Promise<void> {
+    this.#bench.signal.throwIfAborted();
+    const result = await pool.manager.execute({ language: "python", code: program(name), ...call });
+    if (!result.success) throw new Error(`it ended with ${result.error}: ${result.stderr.slice(-2000)}`);
+    this.#sandboxes = Math.max(this.#sandboxes, pool.status.instances.length);
+    const found = result.stdout.split("\n").filter(Boolean);
+    this.#strangers += found.filter((path) => !expected.includes(path)).length;
+    this.#strangers += expected.filter((path) => !found.includes(path)).length;
   }
 }
 
-/** What there is now. */
-async function lookAround({ directory }: Workbench): Promise<Left> {
-  // Launchers without a sandbox leave after two seconds, connections to a daemon that nobody uses after five.
-  await sleep(6000);
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-  await sleep(100);
-  return {
-    descriptors: readdirSync("/proc/self/fd").length,
-    processes: await countDescendants(process.pid),
-    mounts: readFileSync("/proc/self/mountinfo", "utf8").split(directory).length,
-    containers: await countContainers(),
-    memoryBytes: process.memoryUsage.rss(),
-  };
-}
-
-/** Ours: a daemon may have others. */
-async function countContainers(): Promise<number> {
-  const containers = await new Docker().listContainers({ all: true }).catch(() => []);
-  return containers.filter(({ Labels }) => Labels["dev.skerry.maker"]?.startsWith(`${process.pid}-`)).length;
+/** How much of a thing so many sandboxes have: as those had that nobody had used yet, and what their launchers are. */
+function explained(
+  thing: Thing,
+  before: WhatIsThere,
+  fresh: WhatIsThere & { readonly instances: number },
+  now: WhatIsThere & { readonly instances: number },
+): number {
+  if (thing === "containers") return now.instances;
+  const launchers = (there: WhatIsThere) =>
+    thing === "processes" ? there.launchers : thing === "descriptors" ? there.launchersDescriptors : 0;
+  const each = Math.max(0, fresh[thing] - before[thing] - launchers(fresh)) / fresh.instances;
+  return Math.ceil(each * now.instances) + launchers(now);
 }
