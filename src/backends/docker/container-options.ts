@@ -1,6 +1,7 @@
 import type { ContainerCreateOptions, MountSettings } from "dockerode";
 import type { CreateSpec, Limits } from "../backend.js";
 import type { DaemonFacts } from "./daemon.js";
+import { volumesInMemory } from "./image-volumes.js";
 import { containerName, LABEL, makerLabels, sessionLabel } from "./labels.js";
 import { seccompOption } from "./seccomp-option.js";
 
@@ -192,16 +193,16 @@ function memoryDirectories({ spec, user, workspace, imageVolumes }: ContainerPla
   const common = "rw,exec,nosuid,nodev";
   const own = `mode=700,uid=${user.uid},gid=${user.gid}`;
   const inodes = workspaceInodes === undefined ? "" : `,nr_inodes=${workspaceInodes}`;
-  const taken = [GUEST_RUNTIME, GUEST_WORKSPACE, "/tmp", "/dev/shm"];
   return {
     "/tmp": `${common},mode=1777,size=${bytes(tmpMb)}`,
     ...(workspace === undefined && {
       [GUEST_WORKSPACE]: `${common},${own},size=${bytes(workspaceMb(spec))}${inodes}`,
     }),
     ...Object.fromEntries(
-      imageVolumes
-        .filter((path) => !taken.includes(path))
-        .map((path) => [path, `${common},${own},size=${bytes(Math.min(SHM_MB, tmpMb))}`]),
+      volumesInMemory(imageVolumes).map((path) => [
+        path,
+        `${common},${own},size=${bytes(Math.min(SHM_MB, tmpMb))}`,
+      ]),
     ),
   };
 }

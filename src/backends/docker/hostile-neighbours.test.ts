@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,8 +10,10 @@ import { requires } from "../../../test/setup/requires.js";
 import type { CreateSpec, Instance, SandboxBackend } from "../backend.js";
 import { connectDocker } from "./connect.js";
 import { ContainerCgroup } from "./container-cgroup.js";
+import { GuestVolumes } from "./guest-volume.js";
 import { createDockerBackend } from "./index.js";
 import type { DockerInstance } from "./instance.js";
+import { containerName, LABEL, makerLabels } from "./labels.js";
 
 const { describe, it } = requires("docker", "root");
 const OWNER = { uid: 1_900_000_321, gid: 1_900_000_321 };
@@ -21,6 +24,7 @@ describe("a container among others", () => {
   let stateDir: string;
   let count = 0;
   const instances: Instance[] = [];
+  const images: string[] = [];
 
   beforeAll(async () => {
     docker = await startDocker();
@@ -30,6 +34,8 @@ describe("a container among others", () => {
   });
   afterEach(async () => {
     for (const instance of instances.splice(0)) await instance.destroy();
+    const client = await connectDocker({ host: docker.host });
+    for (const image of images.splice(0)) await client.getImage(image).remove({ force: true });
     rmSync(stateDir, { recursive: true, force: true });
   });
 
@@ -104,4 +110,92 @@ describe("a container among others", () => {
       );
     }, 60_000);
   }
+
+  /** An image of the sandboxes' own with more in its description. */
+  async function derive(name: string, ...changes: string[]): Promise<string> {
+    const client = await connectDocker({ host: docker.host });
+    const container = await client.createContainer({ Image: docker.image, Cmd: ["true"] });
+    try {
+      await container.commit({ repo: name, tag: String(process.pid), changes: changes.join("\n") });
+    } finally {
+      await container.remove({ force: true, v: true });
+    }
+    images.push(`${name}:${process.pid}`);
+    return `${name}:${process.pid}`;
+  }
+
+  it("has memory where its image wants volumes, and once where it is ours", async () => {
+    const image = await derive(
+      "skerry-test-volumes",
+      'VOLUME ["/tmp/","/workspace","/var//data/"]',
+    );
+    for (const shareFiles of ["always", "never"]) {
+      const instance = await create(open({ image, shareFiles }));
+      expect(
+        await sh(instance, "grep -c ' /tmp ' /proc/mounts; grep -o '^tmpfs /var/data' /proc/mounts"),
+      ).toBe("1\ntmpfs /var/data");
+      expect(
+        (await inspect(instance)).Mounts.filter(
+          ({ Type, Name }) => Type === "volume" && /^[0-9a-f]{64}$/.test(Name ?? ""),
+        ),
+      ).toEqual([]);
+    }
+  }, 60_000);
+
+  it.each(["/workspace/output", "/etc", "/opt/skerry/sub", "/dev/shm", "/usr/local/../lib/x"])(
+    "refuses an image with a volume at %s",
+    async (path) => {
+      const image = await derive("skerry-test-volumes", `VOLUME ["${path}"]`);
+      await expect(create(open({ image }))).rejects.toMatchObject({
+        code: "SANDBOX_START_FAILED",
+        message: expect.stringMatching(/declares a volume at \//),
+      });
+    },
+    60_000,
+  );
+
+  it("leaves no volume of an image behind when the guest's own volume is filled from it", async () => {
+    const image = await derive("skerry-test-volumes", 'VOLUME ["/data"]');
+    const client = await connectDocker({ host: docker.host });
+    const anonymous = async () =>
+      (await client.listVolumes()).Volumes.map(({ Name }) => Name).filter((name) =>
+        /^[0-9a-f]{64}$/.test(name),
+      );
+    const before = await anonymous();
+    const empty = Object.create(client, { listVolumes: { value: async () => ({ Volumes: [] }) } });
+    const guest = await new GuestVolumes(empty, stateDir).find(process.arch, image);
+    await client.getVolume((guest as { name: string }).name).remove();
+    expect((await anonymous()).filter((name) => !before.includes(name))).toEqual([]);
+  }, 60_000);
+
+  it("is not taken for left behind when it is somebody's, from an image of a sandbox", async () => {
+    const client = await connectDocker({ host: docker.host });
+    const maker = `${spawnSync("true").pid}-1-sbx-gone`;
+    const labels = { ...makerLabels(stateDir, "sbx-gone"), [LABEL.maker]: maker };
+    const image = await derive(
+      "skerry-test-labels",
+      ...Object.entries(labels).map(([name, value]) => `LABEL ${name}="${value}"`),
+    );
+    const make = (name: string, options: object) =>
+      client.createContainer({ name, Cmd: ["true"], ...options });
+    const made = await Promise.all([
+      make(`bystander-${process.pid}`, { Image: docker.image, Labels: labels }),
+      make(containerName("sbx-copy", `copy-${process.pid}`), { Image: image }),
+      make(containerName("sbx-gone", `gone-${process.pid}`), { Image: docker.image, Labels: labels }),
+    ]);
+    try {
+      expect(await open().reap()).toBe(1);
+      const left = await Promise.all(
+        made.map((each) =>
+          each.inspect().then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
+      expect(left).toEqual([true, true, false]);
+    } finally {
+      for (const each of made) await each.remove({ force: true, v: true }).catch(() => undefined);
+    }
+  }, 60_000);
 });

@@ -1,4 +1,7 @@
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { isAbandoned, LABEL, makerLabels, ownPlace } from "./labels.js";
 
@@ -16,15 +19,15 @@ it("tells a container whose maker is gone from one whose maker lives", () => {
   expect(isAbandoned({ Labels: { ...own, [LABEL.maker]: deadMaker() }, State: "running" })).toBe(true);
 });
 
-it("takes everything of an earlier boot for left behind", () => {
-  expect(isAbandoned({ Labels: { ...own, [LABEL.boot]: `other:${namespace}` }, State: "exited" })).toBe(true);
-});
-
-it("judges one of another process namespace by whether it has ended long ago", () => {
-  const Labels = { ...own, [LABEL.boot]: `${boot}:other`, [LABEL.maker]: deadMaker() };
+it.each([
+  ["of another process namespace", `${boot}:other`],
+  ["of an earlier boot, or of a copy of this machine", `other:${namespace}`],
+])("judges one %s by whether it has ended long ago", (_, where) => {
+  const Labels = { ...own, [LABEL.boot]: where, [LABEL.maker]: deadMaker() };
   const now = Date.now();
   const long = now / 1000 - 3600;
   expect(isAbandoned({ Labels, State: "running", Created: long }, now)).toBe(false);
+  expect(isAbandoned({ Labels, State: "paused", Created: long }, now)).toBe(false);
   expect(isAbandoned({ Labels, State: "exited", Created: now / 1000 }, now)).toBe(false);
   expect(isAbandoned({ Labels, State: "exited", Created: long }, now)).toBe(true);
 });
@@ -37,4 +40,19 @@ it("never takes what has no labels of ours", () => {
 it("keeps state directories apart", () => {
   expect(ownPlace("/a")[LABEL.state]).not.toBe(ownPlace("/b")[LABEL.state]);
   expect(ownPlace("/a/")[LABEL.state]).toBe(ownPlace("/a")[LABEL.state]);
+});
+
+it("keeps apart two machines that are copies of each other, by what each has in its state directory", () => {
+  const directory = mkdtempSync(join(tmpdir(), "skerry-labels-"));
+  try {
+    const label = () => ownPlace(directory)[LABEL.state];
+    const first = label();
+    expect(label()).toBe(first);
+    expect(statSync(join(directory, "place-id")).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory)).toEqual(["place-id"]);
+    rmSync(join(directory, "place-id"));
+    expect(label()).not.toBe(first);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -3,7 +3,7 @@ import { findAbandoned } from "./abandoned.js";
 import { ask } from "./ask.js";
 import { removeContainer } from "./container.js";
 import { reapGuestVolumes } from "./guest-volume.js";
-import { type Found, isAbandoned, LABEL, ownPlace } from "./labels.js";
+import { LABEL, ownPlace } from "./labels.js";
 import { reapPlaces } from "./place.js";
 
 /** Whoever closes meanwhile waits for it. */
@@ -35,7 +35,7 @@ async function reapInDaemon(docker: Docker, stateDir: string): Promise<number> {
     () => undefined,
   );
   if (listed === undefined) return 0;
-  const left = await findAbandoned(docker!, listed);
+  const left = await findAbandoned(docker, listed);
   const removed = await Promise.allSettled(left.map(({ Id }) => removeContainer(docker.getContainer(Id))));
   const makers = left.map(({ Labels }) => Labels[LABEL.maker] ?? "");
   await reapGuestVolumes(docker, makers).catch(() => undefined);
