@@ -20,3 +20,9 @@ export interface PoolSource<Item extends PoolItem> {
   /** One that anybody can have, prepared. Leaves nothing behind when it throws. */
   create(signal: AbortSignal): Promise<Item>;
 }
+
+/** Told once each: when a pool begins, and when it is over. */
+export interface PoolWatcher {
+  began?(): void;
+  over?(): Promise<void>;
+}

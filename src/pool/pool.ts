@@ -2,23 +2,21 @@ import { SandboxError, toSandboxError } from "../errors.js";
 import { createDeferred, type Deferred } from "../wire/deferred.js";
 import { Backoff } from "./backoff.js";
 import { Claim } from "./claim.js";
+import { Disposal } from "./disposal.js";
+import { LeaseBook } from "./lease-book.js";
 import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
-import type { PoolItem, PoolSource } from "./pool-item.js";
+import type { PoolItem, PoolSource, PoolWatcher } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
 import { Slot, Slots } from "./slot.js";
 import { Tally } from "./tally.js";
 import { withinTime } from "./time-limit.js";
+import { WaitingLine } from "./waiting-line.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */
 const MAX_IN_BACKGROUND = 4;
 /** Something that lives so long was made well. */
 const PROVEN_MS = 5000;
-
-export interface PoolWatcher {
-  began?(): void;
-  over?(): Promise<void>;
-}
 
 /**
  * Keeps items ready, hands each to one session at a time, and never has more than its maximum. Every change of a slot or
@@ -29,10 +27,9 @@ export class Pool<Item extends PoolItem> {
   readonly #settings: PoolSettings;
   readonly #watcher: PoolWatcher;
   readonly #slots = new Slots<Item>();
-  /** Who waits, in the order in which they came. */
-  readonly #queue = new Set<Claim<Item>>();
-  readonly #sessions = new Map<string, Claim<Item>>();
-  readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
+  readonly #line = new WaitingLine<Item>();
+  readonly #leases = new LeaseBook<Item>((claim) => this.#released(claim));
+  readonly #disposal: Disposal<Item>;
   readonly #backoff = new Backoff();
   readonly #tally: Tally;
   #moment = 0;
@@ -45,7 +42,6 @@ export class Pool<Item extends PoolItem> {
   constructor(
     source: PoolSource<Item>,
     settings: Partial<PoolSettings> = {},
-    /** Told once each: when the pool begins, and when it is over. */
     watcher: PoolWatcher = {},
     /** Counts on from what was before. */
     tally = new Tally(),
@@ -54,6 +50,15 @@ export class Pool<Item extends PoolItem> {
     this.#source = source;
     this.#watcher = watcher;
     this.#settings = resolveSettings(settings);
+    this.#disposal = new Disposal({
+      tally,
+      timeoutMs: this.#settings.destroyTimeoutMs,
+      overdue: () => {
+        this.#tellIfEmpty();
+        this.#advance();
+      },
+      gone: (slot) => this.#free(slot),
+    });
   }
 
   /** Begins to make items in the background. */
@@ -76,13 +81,10 @@ export class Pool<Item extends PoolItem> {
     if (this.#isStopping) throw stopped();
     if (signal?.aborted) throw cancelled(signal.reason);
     this.#begin();
-    const known = sessionId === undefined ? undefined : this.#sessions.get(sessionId);
+    const known = this.#line.ofSession(sessionId);
     if (known?.slot?.state === "busy") return this.#lease(known, known.slot, true);
     const claim = known ?? new Claim(request, ++this.#moment);
-    if (known === undefined) {
-      this.#queue.add(claim);
-      if (sessionId !== undefined) this.#sessions.set(sessionId, claim);
-    }
+    if (known === undefined) this.#line.join(claim);
     const lease = claim.wait(
       { signal, timeoutMs },
       () => this.#tooLate(timeoutMs),
@@ -94,21 +96,15 @@ export class Pool<Item extends PoolItem> {
 
   /** The same as the lease's own `release`; refuses what this pool did not hand out. */
   async release(lease: PoolLease<Item>, options?: ReleaseOptions): Promise<void> {
-    const release = this.#releases.get(lease);
-    if (release !== undefined) return release(options);
-    throw new SandboxError("INVALID_ARGUMENT", "This was never acquired from this pool", {
-      hint: "Release the lease that acquire() resolved to.",
-    });
+    this.#leases.release(lease, options);
   }
 
   status(): PoolStatus {
     const { minInstances, maxInstances } = this.#settings;
-    const states = { idle: 0, acquiring: 0, busy: 0, resetting: 0, leaving: 0 };
-    for (const { state } of this.#slots) states[state] += 1;
     const { remainingMs } = this.#backoff;
     return {
-      ...states,
-      waiting: [...this.#queue].reduce((sum, claim) => sum + claim.waiting, 0),
+      ...this.#slots.counts(),
+      waiting: this.#line.callers,
       minInstances,
       maxInstances,
       ...this.#tally.describe(),
@@ -130,7 +126,7 @@ export class Pool<Item extends PoolItem> {
     this.#isStopping = true;
     this.#emptied = createDeferred();
     clearTimeout(this.#alarm);
-    for (const claim of [...this.#queue]) this.#fail(claim, stopped());
+    for (const claim of [...this.#line]) this.#fail(claim, stopped());
     for (const slot of [...this.#slots]) {
       if (slot.state !== "busy") this.#leave(slot);
       slot.overdueTimer?.ref();
@@ -142,21 +138,20 @@ export class Pool<Item extends PoolItem> {
     await this.#emptied.promise;
     clearTimeout(deadline);
     if (this.#slots.size === 0) return;
-    throw new SandboxError("INTERNAL", `${this.#slots.size} of the pool's items could not be removed`, {
-      cause: this.#tally.lastFailure,
-    });
+    const message = `${this.#slots.size} of the pool's items could not be removed`;
+    throw new SandboxError("INTERNAL", message, { cause: this.#tally.lastFailure });
   }
 
   /** Gives everybody in line what there is for them, then sees that enough is ready for those who come. */
   #advance(): void {
     if (this.#isStopping || !this.#isStarted) return;
-    this.#replaceOld();
+    for (const slot of this.#slots.tooOld(this.#settings)) this.#leave(slot);
     const { maxInstances } = this.#settings;
     const idle = this.#slots.inState("idle").sort((a, b) => a.readyAt - b.readyAt);
     const onTheirWay = this.#slots.beingPrepared();
     let free = maxInstances - this.#slots.size;
     let soonFree = this.#slots.inState("leaving").filter((slot) => !slot.isOverdue).length;
-    for (const claim of [...this.#queue]) {
+    for (const claim of [...this.#line]) {
       if (claim.slot !== undefined) continue;
       if (claim.create === undefined) {
         const ready = idle.shift();
@@ -178,9 +173,7 @@ export class Pool<Item extends PoolItem> {
         if (evicted !== undefined) this.#leave(evicted);
       }
     }
-    for (const slot of this.#slots.surplus(this.#settings)) {
-      if (slot.idleMs >= this.#settings.surplusMs) this.#leave(slot);
-    }
+    for (const slot of this.#slots.tooMany(this.#settings)) this.#leave(slot);
     this.#prepare(idle.length, onTheirWay.length, free);
     this.#setAlarm();
   }
@@ -197,20 +190,10 @@ export class Pool<Item extends PoolItem> {
   /** Wakes when the next idle item is too old, and when the source may be asked again. */
   #setAlarm(): void {
     clearTimeout(this.#alarm);
-    const times = this.#slots.inState("idle").map((slot) => this.#settings.maxAgeMs - slot.ageMs);
-    for (const { idleMs } of this.#slots.surplus(this.#settings)) {
-      times.push(this.#settings.surplusMs - idleMs);
-    }
     const { remainingMs } = this.#backoff;
-    if (remainingMs > 0) times.push(remainingMs);
+    const times = this.#slots.timesLeft(this.#settings).concat(remainingMs > 0 ? [remainingMs] : []);
     if (times.length === 0) return;
     this.#alarm = setTimeout(() => this.#advance(), Math.max(1, Math.ceil(Math.min(...times)))).unref();
-  }
-
-  #replaceOld(): void {
-    for (const slot of this.#slots.inState("idle")) {
-      if (!slot.isFresh && slot.ageMs >= this.#settings.maxAgeMs) this.#leave(slot);
-    }
   }
 
   #make(claim?: Claim<Item>): void {
@@ -249,7 +232,7 @@ export class Pool<Item extends PoolItem> {
     setTimeout(() => this.#endured(slot), PROVEN_MS).unref();
     const ended = () => this.#ended(slot);
     item.ended.then(ended, ended);
-    if (slot.state === "leaving") void this.#destroy(slot, item);
+    if (slot.state === "leaving") void this.#disposal.destroy(slot, item);
     else if (slot.claim !== undefined) this.#grant(slot.claim, slot);
     else this.#ready(slot, true);
   }
@@ -272,7 +255,7 @@ export class Pool<Item extends PoolItem> {
   /** The first in line waits for what was begun first, and so on. */
   #whoWaitsFor(slot: Slot<Item>): Claim<Item> | undefined {
     const place = this.#slots.beingPrepared().indexOf(slot);
-    return [...this.#queue].filter((claim) => claim.slot === undefined && claim.create === undefined)[place];
+    return this.#line.takers()[place];
   }
 
   #ready(slot: Slot<Item>, isFresh: boolean): void {
@@ -309,7 +292,7 @@ export class Pool<Item extends PoolItem> {
     const { claim } = slot;
     if (claim === undefined) return this.#ready(slot, false);
     // Somebody who came earlier may have lost theirs meanwhile.
-    const first = [...this.#queue].find(
+    const first = [...this.#line].find(
       (each) => each === claim || (each.slot === undefined && each.create === undefined),
     );
     claim.slot = undefined;
@@ -318,7 +301,7 @@ export class Pool<Item extends PoolItem> {
   }
 
   #grant(claim: Claim<Item>, slot: Slot<Item>): void {
-    this.#queue.delete(claim);
+    this.#line.delete(claim);
     claim.slot = slot;
     slot.claim = claim;
     slot.sessionId = claim.sessionId;
@@ -329,36 +312,19 @@ export class Pool<Item extends PoolItem> {
     claim.grant(() => this.#lease(claim, slot, wasReady));
   }
 
-  #lease(claim: Claim<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
-    if (item === undefined) throw new SandboxError("INTERNAL", "The pool has lost an item");
+  #lease(claim: Claim<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+    const lease = this.#leases.issue(claim, slot, wasReady);
     this.#tally[wasReady ? "hits" : "misses"] += 1;
-    claim.leases += 1;
-    let isHeld = true;
-    const release = ({ reusable = true }: ReleaseOptions = {}) => {
-      if (!isHeld) return;
-      isHeld = false;
-      claim.leases -= 1;
-      if (!reusable) claim.reusable = false;
-      if (claim.leases === 0) this.#released(claim);
-    };
-    const lease = { item, wasReady, release: async (options?: ReleaseOptions) => release(options) };
-    this.#releases.set(lease, release);
     return lease;
   }
 
   #released(claim: Claim<Item>): void {
     const { slot } = claim;
     if (slot?.item === undefined || slot.claim !== claim || slot.state !== "busy") return;
-    this.#forget(claim);
-    if (this.#mayReset(slot)) this.#reset(slot, slot.item);
+    this.#line.forget(claim);
+    if (!this.#isStopping && slot.mayBeReset(this.#settings)) this.#reset(slot, slot.item);
     else this.#leave(slot);
     this.#advance();
-  }
-
-  #mayReset({ item, claim, isMadeToOrder, uses, ageMs }: Slot<Item>): boolean {
-    const { maxUses, maxAgeMs } = this.#settings;
-    if (this.#isStopping || isMadeToOrder || claim?.reusable !== true) return false;
-    return item?.reset !== undefined && uses <= maxUses && ageMs < maxAgeMs;
   }
 
   #reset(slot: Slot<Item>, item: Item): void {
@@ -390,35 +356,12 @@ export class Pool<Item extends PoolItem> {
   /** From here on it is nobody's, and counts until it is gone. */
   #leave(slot: Slot<Item>): void {
     if (slot.state === "leaving") return;
-    const { claim, item } = slot;
-    if (claim !== undefined && slot.state === "busy") this.#forget(claim);
+    const { claim } = slot;
+    if (claim !== undefined && slot.state === "busy") this.#line.forget(claim);
     else if (claim !== undefined) claim.slot = undefined;
     slot.claim = undefined;
     slot.state = "leaving";
-    slot.overdueTimer = setTimeout(() => {
-      slot.isOverdue = true;
-      this.#tally.note(tookTooLong("Removing a sandbox", this.#settings.destroyTimeoutMs));
-      this.#tellIfEmpty();
-      this.#advance();
-    }, this.#settings.destroyTimeoutMs);
-    if (!this.#isStopping) slot.overdueTimer.unref();
-    if (item === undefined) slot.abandoned.abort();
-    else void this.#destroy(slot, item);
-  }
-
-  /** Tries until it is gone: a slot that is given up would be lost, or filled beyond the maximum. */
-  async #destroy(slot: Slot<Item>, item: Item): Promise<void> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await Promise.resolve().then(() => item.destroy());
-        this.#tally.destroyed += 1;
-        break;
-      } catch (error) {
-        this.#tally.note(error);
-        await new Promise((resolve) => setTimeout(resolve, Math.min(30_000, 500 * 2 ** attempt)).unref());
-      }
-    }
-    this.#free(slot);
+    this.#disposal.begin(slot, this.#isStopping);
   }
 
   #free(slot: Slot<Item>): void {
@@ -429,26 +372,20 @@ export class Pool<Item extends PoolItem> {
   }
 
   #fail(claim: Claim<Item>, error: SandboxError): void {
-    this.#forget(claim);
+    this.#line.forget(claim);
     claim.fail(error);
   }
 
   /** A caller has given up; the last one takes the claim along. */
   #left(claim: Claim<Item>): void {
     if (claim.waiting > 0) return;
-    this.#forget(claim);
+    this.#line.forget(claim);
     const { slot } = claim;
     if (slot !== undefined) {
       slot.claim = undefined;
       if (slot.isMadeToOrder) this.#leave(slot);
     }
     this.#advance();
-  }
-
-  #forget(claim: Claim<Item>): void {
-    this.#queue.delete(claim);
-    const { sessionId } = claim;
-    if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
   }
 
   #tooLate(timeoutMs: number): SandboxError {

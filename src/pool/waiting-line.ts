@@ -1,0 +1,33 @@
+import type { Claim } from "./claim.js";
+import type { PoolItem } from "./pool-item.js";
+
+/** Who waits, in the order in which they came; and which claim is a session's, while it waits and while it holds. */
+export class WaitingLine<Item extends PoolItem> extends Set<Claim<Item>> {
+  readonly #sessions = new Map<string, Claim<Item>>();
+
+  ofSession(sessionId: string | undefined): Claim<Item> | undefined {
+    return sessionId === undefined ? undefined : this.#sessions.get(sessionId);
+  }
+
+  join(claim: Claim<Item>): void {
+    this.add(claim);
+    if (claim.sessionId !== undefined) this.#sessions.set(claim.sessionId, claim);
+  }
+
+  /** It waits no more, and is no session's. */
+  forget(claim: Claim<Item>): void {
+    this.delete(claim);
+    const { sessionId } = claim;
+    if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
+  }
+
+  /** Those who take anything that is prepared, and have nothing in sight. */
+  takers(): Claim<Item>[] {
+    return [...this].filter((claim) => claim.slot === undefined && claim.create === undefined);
+  }
+
+  /** How many callers that are. */
+  get callers(): number {
+    return [...this].reduce((sum, claim) => sum + claim.waiting, 0);
+  }
+}
