@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "../../errors.js";
 import { daemonEvents } from "./daemon-events.js";
+import { explainDockerFailure } from "./explain-failure.js";
 import { baseImageName } from "./images-dockerfile.js";
 import { type BuildOrder, IMAGE_DIRECTORY } from "./images-order.js";
 
@@ -15,8 +16,10 @@ const WORK = ["FROM", "RUN", "COPY"];
 const PROXIES = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
 /** Makes sure that the daemon has the base image of the Dockerfile; pulls it if not. */
-export async function getBaseImage({ docker, signal, onStep, onDetail }: BuildOrder): Promise<void> {
-  const base = baseImageName();
+export async function getBaseImage(
+  { docker, signal, onStep, onDetail }: Pick<BuildOrder, "docker" | "signal" | "onStep" | "onDetail">,
+  base = baseImageName(),
+): Promise<void> {
   const present = await docker.listImages({ filters: { reference: [base] } });
   if (present.length > 0) return;
   onStep(`pulling ${base}`);
@@ -30,9 +33,13 @@ export async function getBaseImage({ docker, signal, onStep, onDetail }: BuildOr
       onDetail([event.id, event.status, event.progress].filter((word) => word !== undefined).join(" "));
     }
   } catch (error) {
-    if (!silence.signal.aborted || signal.aborted) throw error;
-    throw new SandboxError("IMAGE_MISSING", `the registry of ${base} does not answer`, {
-      hint: "Build without one: skerry image build --from debootstrap",
+    signal.throwIfAborted();
+    const failure = explainDockerFailure(error);
+    const isDaemons = failure.code === "BACKEND_UNAVAILABLE" || failure.code === "DISK_FULL";
+    if (isDaemons && !silence.signal.aborted) throw failure;
+    const why = silence.signal.aborted ? "its registry does not answer" : failure.message;
+    throw new SandboxError("IMAGE_MISSING", `${base} cannot be pulled: ${why}`, {
+      hint: "Build without a registry: skerry image build --from debootstrap",
       cause: error,
     });
   } finally {
