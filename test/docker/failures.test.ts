@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/config/index.js";
 import { SandboxManager } from "../../src/manager/index.js";
+import type { Sandbox } from "../../src/sandbox/index.js";
 import { waitUntil } from "../../src/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { OwnDaemon } from "./own-daemon.js";
@@ -45,6 +45,17 @@ describe("what can go wrong with Docker", () => {
     });
     managers.push(manager);
     return manager;
+  }
+
+  /** Resolves when the program runs; `lost` when it is lost with its sandbox. */
+  async function startSleeping(sandbox: Sandbox): Promise<{ lost: Promise<void> }> {
+    const execution = sandbox.exec(["sh", "-c", "echo up; sleep 60"], { stream: true });
+    const events = execution[Symbol.asyncIterator]();
+    while ((await events.next()).value?.type !== "stdout");
+    const rest = async () => {
+      while (!(await events.next()).done);
+    };
+    return { lost: expect(rest()).rejects.toMatchObject({ code: "SANDBOX_LOST" }) };
   }
 
   const containers = () =>
@@ -116,13 +127,10 @@ describe("what can go wrong with Docker", () => {
     const manager = await open();
     const sandbox = await manager.getSandbox("a");
     await sandbox.exec(["sh", "-c", "echo kept > file"]);
-    const running = expect(Promise.resolve(sandbox.exec(["sleep", "60"]))).rejects.toMatchObject({
-      code: "SANDBOX_LOST",
-    });
-    await sleep(300);
+    const running = await startSleeping(sandbox);
     const killedAt = performance.now();
     daemon.docker("kill", ...containers());
-    await running;
+    await running.lost;
     expect(performance.now() - killedAt).toBeLessThan(5000);
     await waitUntil(() => containers().length === 0);
     const next = await manager.getSandbox("a");
@@ -132,12 +140,9 @@ describe("what can go wrong with Docker", () => {
   it("loses its sandboxes with the daemon, says that it is gone, and works again when it is back", async () => {
     const manager = await open();
     const sandbox = await manager.getSandbox("a");
-    const running = expect(Promise.resolve(sandbox.exec(["sleep", "60"]))).rejects.toMatchObject({
-      code: "SANDBOX_LOST",
-    });
-    await sleep(300);
+    const running = await startSleeping(sandbox);
     await daemon.kill("SIGKILL");
-    await running;
+    await running.lost;
     await expect(manager.getSandbox("b")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
       hint: expect.any(String),
