@@ -125,10 +125,7 @@ describe("a container among others", () => {
   }
 
   it("has memory where its image wants volumes, and once where it is ours", async () => {
-    const image = await derive(
-      "skerry-test-volumes",
-      'VOLUME ["/tmp/","/workspace","/var//data/"]',
-    );
+    const image = await derive("skerry-test-volumes", 'VOLUME ["/tmp/","/workspace","/var//data/"]');
     for (const shareFiles of ["always", "never"]) {
       const instance = await create(open({ image, shareFiles }));
       expect(

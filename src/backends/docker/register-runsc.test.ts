@@ -1,4 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -73,4 +85,33 @@ it("never touches the system's configuration for another daemon", async () => {
     hint: expect.stringContaining('"runtimes":{"runsc":{"path":"/usr/bin/runsc"'),
   });
   expect(readdirSync(directory)).toEqual([]);
+});
+
+it("changes what a link leads to, and leaves the link, the owner and the mode", () => {
+  register();
+  const real = join(directory, "real.json");
+  writeFileSync(real, "{}");
+  chmodSync(real, 0o640);
+  if (process.getuid?.() === 0) chownSync(real, 0, 1234);
+  const { gid } = statSync(real);
+  rmSync(file);
+  symlinkSync("../real.json", file);
+  register();
+  expect(lstatSync(file).isSymbolicLink()).toBe(true);
+  expect(JSON.parse(readFileSync(real, "utf8"))).toHaveProperty("runtimes.runsc");
+  expect([statSync(real).mode & 0o777, statSync(real).gid]).toEqual([0o640, gid]);
+});
+
+it("follows no link that another user could turn elsewhere", () => {
+  register();
+  const open = join(directory, "open");
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  writeFileSync(join(open, "daemon.json"), "{}");
+  for (const target of [join(open, "daemon.json"), join(directory, "nowhere")]) {
+    rmSync(file);
+    symlinkSync(target, file);
+    expect(register).toThrow(expect.objectContaining({ code: "CONFIG_INVALID" }));
+  }
+  expect(readFileSync(join(open, "daemon.json"), "utf8")).toBe("{}");
 });

@@ -1,6 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError, systemCode } from "../../errors.js";
 import { type DockerAddress, isSystemDaemon, placeOf } from "./address.js";
@@ -72,7 +85,8 @@ export async function offerRunsc(
  * the file stays; a file that cannot be read is not touched. Resolves to what is left to do, or undefined.
  */
 export function registerRunsc(path: string, options: RegisterOptions = {}): string | undefined {
-  const { file = DAEMON_FILE, pidFile = "/var/run/docker.pid" } = options;
+  const { pidFile = "/var/run/docker.pid" } = options;
+  const file = followLink(options.file ?? DAEMON_FILE);
   const config = readConfig(file);
   const runtimes = config.runtimes ?? {};
   if (!isObject(runtimes)) throw unreadable(file, "runtimes is no object");
@@ -103,10 +117,34 @@ function readConfig(file: string): Record<string, unknown> {
 
 function replace(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0o644;
+  const before = statSync(file, { throwIfNoEntry: false });
   const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(unfinished, text, { mode: mode & 0o777, flag: "wx" });
-  renameSync(unfinished, file);
+  try {
+    writeFileSync(unfinished, text, { mode: 0o600, flag: "wx" });
+    if (before !== undefined) chownSync(unfinished, before.uid, before.gid);
+    chmodSync(unfinished, (before?.mode ?? 0o644) & 0o777);
+    renameSync(unfinished, file);
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** A link stays one, and what it leads to is changed: unless an ordinary user could have it lead elsewhere. */
+function followLink(file: string): string {
+  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return file;
+  const target = resolve(realpathSync(dirname(file)), readlinkSync(file));
+  if (!existsSync(target) || realpathSync(target) !== target) {
+    throw unreadable(file, "it is a link that leads nowhere, or by way of others");
+  }
+  for (let path = target; ; path = dirname(path)) {
+    const { uid, mode } = statSync(path);
+    const isOurs = uid === 0 || uid === process.getuid?.();
+    if (!isOurs || ((mode & 0o022) !== 0 && (mode & 0o1000) === 0)) {
+      throw unreadable(file, `it is a link, and others may change ${path}`);
+    }
+    if (path === dirname(path)) return target;
+  }
 }
 
 /** The daemon takes new runtimes without a restart; containers go on. */
