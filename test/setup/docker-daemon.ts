@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
   closeSync,
-  createReadStream,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,8 +14,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -114,7 +115,7 @@ async function startDaemon(directory: string, stops: (() => Promise<void>)[]): P
 }
 
 /** Made once per state of its sources, since that takes minutes; importing it takes seconds. */
-async function importImage(host: string): Promise<void> {
+async function importImage(host: string, mayTryAgain = true): Promise<void> {
   const cache = join(ROOT, "build/test-image");
   mkdirSync(cache, { recursive: true });
   const archive = join(cache, `${digestOf(IMAGE_SOURCES)}.tar`);
@@ -139,11 +140,17 @@ async function importImage(host: string): Promise<void> {
     });
     renameSync(unfinished, archive);
   }
+  // Open, it is read to its end even when another run removes it.
+  const file = await open(archive).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" && mayTryAgain) return undefined;
+    throw error;
+  });
+  if (file === undefined) return importImage(host, false);
   const docker = spawn("docker", ["-H", host, "import", "--change", "USER 1000:1000", "-", IMAGE], {
     stdio: ["pipe", "ignore", "inherit"],
   });
-  createReadStream(archive).pipe(docker.stdin);
-  const [status] = (await once(docker, "exit")) as [number | null];
+  const ended = once(docker, "exit") as Promise<[number | null]>;
+  const [[status]] = await Promise.all([ended, pipeline(file.createReadStream(), docker.stdin)]);
   if (status !== 0) throw new Error("The sandbox image cannot be imported");
 }
 
