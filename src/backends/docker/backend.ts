@@ -277,7 +277,6 @@ class DockerBackend implements SandboxBackend {
       directoryUntouched: made.isMounted,
       path: made.image.path,
       image: this.#options.image,
-      image: this.#options.image,
       companionImage: (language) => {
         const own = Object.hasOwn(this.#options.images, language)
           ? this.#options.images[language]

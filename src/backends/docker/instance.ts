@@ -20,8 +20,6 @@ export interface DockerInstanceParts {
   readonly path: string | undefined;
   /** The name of the sandbox's own image. */
   readonly image: string;
-  /** The name of the sandbox's own image. */
-  readonly image: string;
   /** The image of a language, where that is not the sandbox's own. */
   companionImage(language: string): string | undefined;
   startCompanion(image: string): Promise<Container>;
@@ -69,11 +67,6 @@ export class DockerInstance implements Instance {
       preparing.catch(() => this.#prepared.delete(language));
     }
     return preparing;
-  }
-
-  imageOf(language?: string): string {
-    const own = language === undefined ? undefined : this.parts.companionImage(language);
-    return own ?? this.parts.image;
   }
 
   imageOf(language?: string): string {
