@@ -111,6 +111,13 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
       remedy: "Run as root, which gives every session a uid of its own, or use a rootless daemon.",
     });
   }
+  const others = new Set(Object.values(options.images).filter((image) => image !== options.image)).size;
+  if (shares && others > 0) {
+    found.push({
+      what: `a sandbox has a container for each of ${others + 1} images, and its limits hold for each: together it may take ${others + 1} times as much`,
+      remedy: "Use one image with all languages, or give smaller limits.",
+    });
+  }
   if (!shares) {
     const why = !facts.isLocal
       ? "the daemon is on another machine"
