@@ -91,7 +91,8 @@ export class SandboxStarter {
       this.#prewarm(sandbox);
       return sandbox;
     } catch (error) {
-      await instance?.destroy();
+      // What cannot be removed now is the backend's to try again; why the start failed is the caller's to hear.
+      await Promise.allSettled([instance?.destroy()]);
       // A session that never ran leaves no directory behind.
       await this.#store.discardUnready(session);
       throw toSandboxError(error, "SANDBOX_START_FAILED");
@@ -129,8 +130,8 @@ export class SandboxStarter {
         throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
       return { sandbox, place };
     } catch (error) {
-      await sandbox?.stop();
-      await instance?.destroy();
+      await Promise.allSettled([sandbox?.stop()]);
+      await Promise.allSettled([instance?.destroy()]);
       if (session !== undefined) await this.#store.discardUnready(session);
       throw toSandboxError(error, "SANDBOX_START_FAILED");
     } finally {
