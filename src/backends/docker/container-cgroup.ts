@@ -77,7 +77,7 @@ export class ContainerCgroup {
   }
 }
 
-/** Before any program runs. Runtimes of today take Docker's own setting for it, and do nothing. */
+/** Before any program runs. Docker's own setting for it was seen to do nothing. */
 export function limitSocketMemory({ spec, facts }: ContainerPlan, cgroup: ContainerCgroup | undefined): void {
   const { memoryMb } = spec.limits;
   if (memoryMb === undefined || socketMemory(facts, process.getuid?.() === 0) !== "ours") return;

@@ -84,7 +84,7 @@ export function describeDaemon(version: VersionAnswer, info: InfoAnswer, isLocal
 
 /**
  * Who limits the buffers of sockets: they count as memory, or we do it in the container's cgroup, or nobody does. That a
- * daemon says it can (KernelMemoryTCP) means nothing: runc has ignored it since version 1.0.
+ * daemon says it can (KernelMemoryTCP) means nothing: runc 1.1.5 was seen to do nothing with it.
  */
 export function socketMemory(facts: DaemonFacts, isRoot: boolean): "counted" | "ours" | "unlimited" {
   if (facts.cgroupVersion === 2) return "counted";
