@@ -152,6 +152,11 @@ describe("what is weaker", () => {
   it("asks Docker for its runtimes, and not Podman, which finds them by itself", () => {
     const other = { ...options, runtime: "runsc" };
     expect(words(hindrances(other, told("docker")))).toContain("no runtime runsc");
-    expect(hindrances(other, told("podman"))).toEqual([]);
+    expect(words(hindrances(other, told("podman")))).not.toContain("runtime");
+  });
+
+  it("says that Podman cannot be used, since it takes no profile", () => {
+    expect(words(hindrances(options, told("podman")))).toContain("Podman does not take a seccomp profile");
+    expect(hindrances(options, told("docker"))).toEqual([]);
   });
 });

@@ -49,7 +49,8 @@ export function capabilitiesOf(
     pidsLimit: options.name === "gvisor" || (limits?.pids ?? false),
     fileSizeLimit: true,
     openFilesLimit: true,
-    workspaceLimit: !shares || host.canMountImages,
+    // gVisor's memory does not count files.
+    workspaceLimit: shares ? host.canMountImages : options.name !== "gvisor",
     terminal: true,
     sharedWorkspace: shares,
     diesWithHost: true,
@@ -65,6 +66,13 @@ export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[
     found.push({
       what: `the Docker daemon has no runtime ${runtime}`,
       remedy: runtimeRemedy(runtime, options, facts),
+    });
+  }
+  // It wants the name of a file on its machine where Docker takes the profile itself.
+  if (facts.name === "Podman") {
+    found.push({
+      what: "Podman does not take a seccomp profile over its API, and nothing runs without ours",
+      remedy: "Use Docker, or the backend bubblewrap.",
     });
   }
   if (options.shareFiles === "always" && facts.isRootless) {
@@ -132,6 +140,12 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
       what: `files go over the wire, and a workspace is kept in the container's memory: ${why}`,
       remedy: "Nothing needs to be done; a local daemon and root make it quicker.",
     });
+    if (options.name === "gvisor") {
+      found.push({
+        what: "the number of files in a workspace cannot be limited: gVisor's memory does not count them",
+        remedy: "A local daemon and root keep workspaces in limited images; memory limits them anyway.",
+      });
+    }
   } else if (!host.canMountImages) {
     found.push({
       what: "the size of a workspace cannot be limited",
