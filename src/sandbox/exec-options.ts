@@ -46,3 +46,17 @@ export function checkExecOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptio
     });
   }
 }
+
+export function checkCommand(argv: readonly string[]): void {
+  if (Array.isArray(argv) && argv.every((each) => typeof each === "string") && argv[0]) return;
+  throw new SandboxError("INVALID_ARGUMENT", "A command is a list of texts, the program first", {
+    hint: 'Pass the program and its arguments: ["ls", "-la"].',
+  });
+}
+
+export function checkProgram({ language, code }: RunCodeOptions): void {
+  if (typeof language === "string" && typeof code === "string") return;
+  throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
+    hint: 'For example { language: "python", code: "print(1)" }.',
+  });
+}

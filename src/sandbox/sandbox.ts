@@ -2,16 +2,25 @@ import type { Instance, ResourceUsage, Violation } from "../backends/backend.js"
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
-import { ChangeLog, type ChangesSeen, type FileChange } from "./change-log.js";
-import { checkExecOptions, type ExecOptions, type RunCodeOptions } from "./exec-options.js";
+import type { FileChange } from "./change-log.js";
+import { CommandStart } from "./command-start.js";
+import {
+  checkCommand,
+  checkExecOptions,
+  checkProgram,
+  type ExecOptions,
+  type RunCodeOptions,
+} from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./execution.js";
 import { SandboxFiles } from "./files.js";
+import { type FilesTouched, TouchedFiles } from "./files-touched.js";
 import type { SyncReport } from "./inside/sync-workspace.js";
-import { commandUnavailable, findLanguage, type Language, languageUnavailable } from "./languages.js";
-import { type NetworkInit, type NetworkUse, SandboxNetwork } from "./network.js";
-import { type ProgramFile, placeProgram } from "./program-file.js";
+import { commandUnavailable, findLanguage } from "./languages.js";
+import { type NetworkUse, SandboxNetwork } from "./network.js";
+import { ProgramRunner } from "./program-runner.js";
 import { createResult, type ExecutionResult } from "./result.js";
 import { type CommandOutcome, runCommand } from "./run-command.js";
+import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import type { SessionSync } from "./session-sync.js";
 import {
   openTerminal,
@@ -21,44 +30,9 @@ import {
   type TerminalSeat,
 } from "./terminal.js";
 import { UnsavedFiles } from "./unsaved-files.js";
-import { WarmInterpreters, type WarmSettings } from "./warm-interpreters.js";
 
 export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
-
-export interface SandboxSettings {
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
-  readonly warm: (language: Language) => WarmSettings;
-}
-
-/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
-export interface ReadLog {
-  take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
-  /** Called once, before the sandbox ends. */
-  close(): Promise<void>;
-}
-
-export interface SandboxInit {
-  readonly instance: Instance;
-  readonly type: string;
-  readonly sessionId: string;
-  /** Closed with the sandbox. */
-  readonly workspace: WorkspaceFiles;
-  readonly settings: SandboxSettings;
-  /** Copies the files to this host, where it shares no directory with the sandbox. */
-  readonly sync?: SessionSync;
-  /** Left out: results do not say what was read. */
-  readonly reads?: ReadLog;
-  /** Left out: there is no way out, and no port can be opened. */
-  readonly network?: NetworkInit;
-  /** Called once, when the sandbox has stopped for whatever reason. */
-  readonly onStopped?: () => void | Promise<void>;
-}
-
-interface FilesTouched extends ChangesSeen {
-  readonly read?: readonly string[] | undefined;
-  readonly readTruncated?: boolean | undefined;
-}
+export type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 
 /** A running sandbox of one session. */
 export class Sandbox {
@@ -71,21 +45,15 @@ export class Sandbox {
   readonly unsaved = new UnsavedFiles();
   readonly #instance: Instance;
   readonly #settings: SandboxSettings;
-  readonly #changes: ChangeLog;
-  readonly #warm: WarmInterpreters;
+  readonly #touched: TouchedFiles;
+  readonly #start: CommandStart;
+  readonly #programs: ProgramRunner;
   readonly #workspace: WorkspaceFiles;
   readonly #sync: SessionSync | undefined;
   readonly #reads: ReadLog | undefined;
-  /** The host may have read files itself since the log was last asked. */
-  #hostMayHaveRead = true;
-  #onFileChanges: ((changes: readonly FileChange[]) => Promise<void>) | undefined;
-  /** Languages whose programs have a place to run in, where those have places of their own. */
-  readonly #prepared = new Map<string, Promise<void>>();
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   #sessionId: string;
   #stopping: Promise<void> | undefined;
-  /** What commands start from, until the network's part of it changes. */
-  #known: { readonly network: object; readonly all: Readonly<Record<string, string>> } | undefined;
   #active = 0;
   #lastUsedAt = Date.now();
 
@@ -99,26 +67,23 @@ export class Sandbox {
     this.#sync = init.sync;
     this.#reads = init.reads;
     this.#onStopped = init.onStopped;
-    this.#changes = new ChangeLog(init.workspace);
+    this.#touched = new TouchedFiles(init.workspace, init.sync, init.reads);
     this.files = new SandboxFiles(init.workspace, {
       used: () => {
         this.#assertRunning();
-        this.#hostMayHaveRead = true;
+        this.#touched.readByHost();
         this.touch();
       },
-      changed: () => {
-        this.#changes.invalidate();
-        this.#sync?.touched();
-      },
+      changed: () => this.#touched.changedByHost(),
     });
     this.network = new SandboxNetwork(init.instance.runner, init.network);
-    this.#warm = new WarmInterpreters(init.instance, init.settings.warm, () => this.#environment());
+    this.#start = new CommandStart(init.instance, this.network);
+    this.#programs = new ProgramRunner(init, this.#touched.changes, this.#start);
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => {
       this.#sync?.lost();
       void this.stopUnasked();
     });
-    this.#sync?.leaveOut(() => this.#changes.programs);
   }
 
   get sessionId(): string {
@@ -150,7 +115,7 @@ export class Sandbox {
 
   /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
   tellFileChanges(listener: (changes: readonly FileChange[]) => Promise<void>): void {
-    this.#onFileChanges = listener;
+    this.#touched.tell(listener);
   }
 
   /**
@@ -166,11 +131,11 @@ export class Sandbox {
   async syncFromHost(): Promise<SyncReport | undefined> {
     this.#assertRunning();
     if (!this.#sync?.isKept) return undefined;
-    this.#changes.invalidate();
+    this.#touched.changes.invalidate();
     try {
       return await this.#sync.toContainer();
     } finally {
-      this.#changes.invalidate();
+      this.#touched.changes.invalidate();
     }
   }
 
@@ -212,11 +177,7 @@ export class Sandbox {
     argv: readonly string[],
     options: ExecOptions = {},
   ): Promise<ExecutionResult> {
-    if (!Array.isArray(argv) || argv.some((each) => typeof each !== "string") || !argv[0]) {
-      throw new SandboxError("INVALID_ARGUMENT", "A command is a list of texts, the program first", {
-        hint: 'Pass the program and its arguments: ["ls", "-la"].',
-      });
-    }
+    checkCommand(argv);
     return this.#execute({ argv }, options, sink);
   }
 
@@ -232,51 +193,33 @@ export class Sandbox {
 
   /** The same, with the events in an execution that has begun already. */
   async runCodeInto(sink: ExecutionSink, options: RunCodeOptions): Promise<ExecutionResult> {
-    if (typeof options.language !== "string" || typeof options.code !== "string") {
-      throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
-        hint: 'For example { language: "python", code: "print(1)" }.',
-      });
-    }
+    checkProgram(options);
     const language = findLanguage(options.language);
     this.#assertRunning();
     checkExecOptions(options);
     this.touch();
-    const { code, filename } = options;
-    if (this.#instance.prepareLanguage !== undefined) await this.#prepareLanguage(language.name);
-    const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
-    try {
-      return await this.#runProgram(language, program, options, sink);
-    } finally {
-      await program.remove();
-      this.#replenish(language);
-    }
+    return this.#programs.run(language, options, (request) => this.#execute(request, options, sink));
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
   async terminal(options: TerminalOptions): Promise<Terminal> {
     this.#assertRunning();
-    const cwd = this.#directory(options.cwd);
-    const before = this.#changes.begin();
-    const saving = this.#sync?.begin();
+    const cwd = this.#start.directory(options.cwd);
+    const { watch, ready } = this.#touched.begin({ reads: false });
     const used = this.network.measure();
     this.#active++;
-    let hasChanged = true;
     const ended = () => {
       used();
-      saving?.(hasChanged);
+      watch.over();
       this.#active--;
-      this.#changes.abandon(before);
       this.touch();
     };
     try {
-      await before.snapshot;
-      const env = { ...this.#environment(), ...options.env };
-      const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, async (outcome) => {
-        const changes = await this.#changes.end(before);
-        hasChanged = changes.truncated || changes.changes.length > 0;
-        await this.#tellChanges(changes);
-        return this.#result(outcome, changes, used());
-      });
+      await ready;
+      const env = { ...this.#start.environment, ...options.env };
+      const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, async (outcome) =>
+        this.#result(outcome, await watch.seen(), used()),
+      );
       terminal.exit.then(ended, ended);
       return terminal;
     } catch (error) {
@@ -299,9 +242,7 @@ export class Sandbox {
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
   async prewarm(language: string): Promise<void> {
     this.#assertRunning();
-    const found = findLanguage(language);
-    if (this.#instance.prepareLanguage !== undefined) await this.#prepareLanguage(found.name);
-    await this.#warm.prepare(found);
+    await this.#programs.prewarm(findLanguage(language));
   }
 
   /**
@@ -371,7 +312,7 @@ export class Sandbox {
 
   /** Lets go of everything that this host holds of it. */
   async #leave(): Promise<void> {
-    this.#warm.close();
+    this.#programs.close();
     await this.network.close();
     try {
       await this.#sync?.finish();
@@ -385,35 +326,6 @@ export class Sandbox {
     }
   }
 
-  async #runProgram(
-    language: Language,
-    program: ProgramFile,
-    options: RunCodeOptions,
-    execution: ExecutionSink,
-  ): Promise<ExecutionResult> {
-    const { guestWorkspace, guestRuntime } = this.#instance;
-    const path = `${guestWorkspace}/${program.path}`;
-    const args = options.args ?? [];
-    const env = { ...this.#environment(), ...options.env };
-    const cwd = this.#directory(options.cwd);
-    const interpreter = this.#warm.take(language, options.env ?? {});
-    const request: Omit<RunRequest, "env" | "cwd"> = {
-      argv: [...language.command(path, guestRuntime), ...args],
-      language: language.name,
-      ...(interpreter !== undefined && {
-        warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
-      }),
-    };
-    try {
-      return await this.#execute(request, options, execution);
-    } catch (error) {
-      if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
-      throw languageUnavailable(language, error, this.#instance.imageOf?.(language.name));
-    } finally {
-      interpreter?.done();
-    }
-  }
-
   async #execute(
     request: Omit<RunRequest, "env" | "cwd">,
     options: ExecOptions,
@@ -422,42 +334,36 @@ export class Sandbox {
     this.#assertRunning();
     checkExecOptions(options);
     const stream = options.stream ?? false;
-    const before = this.#changes.begin();
-    const saving = this.#sync?.begin();
-    let hasChanged = true;
+    const { watch, ready } = this.#touched.begin({ reads: true });
     this.#active++;
     let used: (() => NetworkUse | undefined) | undefined;
     try {
-      await before.snapshot;
-      if (this.#hostMayHaveRead) await this.#reads?.take();
-      this.#hostMayHaveRead = false;
+      await ready;
       used = this.network.measure();
       const outcome = await runCommand(
         this.#instance,
-        { ...request, env: { ...this.#environment(), ...options.env }, cwd: this.#directory(options.cwd) },
+        {
+          ...request,
+          env: { ...this.#start.environment, ...options.env },
+          cwd: this.#start.directory(options.cwd),
+        },
         {
           stdin: options.stdin,
           timeoutMs: options.timeoutMs ?? this.#settings.timeoutMs,
           signal: options.signal,
           stream,
-          overlapped: () => before.overlapped,
+          overlapped: () => watch.overlapped,
           maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : this.#settings.maxOutputBytes),
         },
         execution,
       );
-      const [reads, changes] = await Promise.all([this.#reads?.take(), this.#changes.end(before)]);
-      const read = reads?.files.filter((path) => !this.#changes.isProgram(path));
-      hasChanged = changes.truncated || changes.changes.length > 0;
-      await this.#tellChanges(changes);
-      const touched = { ...changes, read, readTruncated: reads?.truncated };
-      return this.#result(outcome, touched, used(), options.timeoutMs);
+      return this.#result(outcome, await watch.seen(), used(), options.timeoutMs);
     } catch (error) {
       throw commandUnavailable(error, this.#instance.imageOf?.());
     } finally {
       used?.();
-      saving?.(hasChanged);
+      watch.over();
       this.#active--;
-      this.#changes.abandon(before);
       this.touch();
     }
   }
@@ -482,48 +388,11 @@ export class Sandbox {
     });
   }
 
-  async #tellChanges({ changes }: ChangesSeen): Promise<void> {
-    if (changes.length > 0) await this.#onFileChanges?.(changes);
-  }
-
-  /** Once for each language; a failure is not remembered. */
-  #prepareLanguage(language: string): Promise<void> | undefined {
-    const known = this.#prepared.get(language);
-    if (known !== undefined) return known;
-    const prepared = this.#instance.prepareLanguage?.(language);
-    if (prepared === undefined) return undefined;
-    this.#prepared.set(language, prepared);
-    prepared.catch(() => this.#prepared.delete(language));
-    return prepared;
-  }
-
-  #replenish(language: Language): void {
-    if (this.isRunning) this.#warm.replenish(language);
-  }
-
-  /** What every command starts from. */
-  #environment(): Readonly<Record<string, string>> {
-    const { environment } = this.network;
-    if (this.#known?.network !== environment) {
-      this.#known = { network: environment, all: { ...this.#instance.baseEnv, ...environment } };
-    }
-    return this.#known.all;
-  }
-
-  #directory(cwd: string | undefined): string {
-    const workspace = this.#instance.guestWorkspace;
-    if (cwd === undefined || cwd === "") return workspace;
-    return cwd.startsWith("/") ? cwd : `${workspace}/${cwd}`;
-  }
-
   #assertRunning(): void {
     if (this.isRunning) return;
-    throw new SandboxError(
-      "SANDBOX_NOT_RUNNING",
-      `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`,
-      {
-        hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
-      },
-    );
+    const message = `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`;
+    throw new SandboxError("SANDBOX_NOT_RUNNING", message, {
+      hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
+    });
   }
 }

@@ -1,0 +1,36 @@
+import type { Instance } from "../backends/backend.js";
+import type { WorkspaceFiles } from "../workspace/index.js";
+import type { Language } from "./languages.js";
+import type { NetworkInit } from "./network.js";
+import type { SessionSync } from "./session-sync.js";
+import type { WarmSettings } from "./warm-interpreters.js";
+
+export interface SandboxSettings {
+  readonly timeoutMs: number;
+  readonly maxOutputBytes: number;
+  readonly warm: (language: Language) => WarmSettings;
+}
+
+/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
+export interface ReadLog {
+  take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
+  /** Called once, before the sandbox ends. */
+  close(): Promise<void>;
+}
+
+export interface SandboxInit {
+  readonly instance: Instance;
+  readonly type: string;
+  readonly sessionId: string;
+  /** Closed with the sandbox. */
+  readonly workspace: WorkspaceFiles;
+  readonly settings: SandboxSettings;
+  /** Copies the files to this host, where it shares no directory with the sandbox. */
+  readonly sync?: SessionSync;
+  /** Left out: results do not say what was read. */
+  readonly reads?: ReadLog;
+  /** Left out: there is no way out, and no port can be opened. */
+  readonly network?: NetworkInit;
+  /** Called once, when the sandbox has stopped for whatever reason. */
+  readonly onStopped?: () => void | Promise<void>;
+}
