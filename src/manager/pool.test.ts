@@ -56,6 +56,8 @@ real.describe("a manager with a pool", () => {
     await ready(pool);
     const pid = Number(/^\/proc\/(\d+)\//.exec(seen.instances[0]?.hostWorkspace ?? "")?.[1]);
     process.kill(pid, "SIGKILL");
+    // What is inside goes a moment later.
+    await seen.instances[0]?.runner.closed;
     expect(await manager.execute(PRINT)).toMatchObject({ stdout: "1\n" });
     expect(pool.status().failures).toBe(1);
     await manager.close();

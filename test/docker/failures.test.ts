@@ -86,7 +86,7 @@ describe("what can go wrong with Docker", () => {
       available: false,
       problems: [
         {
-          what: "this user may not talk to the Docker daemon",
+          what: expect.stringContaining(`this user may not talk to the Docker daemon at ${daemon.host}`),
           remedy: expect.stringContaining("group docker"),
         },
       ],

@@ -64,7 +64,7 @@ describe("without its package", () => {
 describe("the version of sandbox-runtime", () => {
   it("is the one that the package pins and the remedy names", () => {
     const { optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-    expect(optionalDependencies).toEqual({ "@anthropic-ai/sandbox-runtime": "0.0.78" });
+    expect(optionalDependencies).toMatchObject({ "@anthropic-ai/sandbox-runtime": "0.0.78" });
   });
 });
 
