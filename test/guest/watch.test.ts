@@ -26,7 +26,11 @@ root, seed, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 libc = ctypes.CDLL(None)
 pick = random.Random(seed)
 names = ["a", "b", "c", "d", "\\udcff", "e" * 100]
-def path(): return os.path.join(root, *(pick.choice(names) for _ in range(pick.randint(1, 5))))
+def path():
+    found = os.path.join(root, *(pick.choice(names) for _ in range(pick.randint(1, 5))))
+    # Links lead out of the root, and this program follows them: it leaves nothing out there.
+    if not os.path.realpath(os.path.dirname(found)).startswith(root): raise OSError(found)
+    return found
 def step():
     kind = pick.randrange(8)
     if kind <= 1: os.makedirs(path(), exist_ok=True)
