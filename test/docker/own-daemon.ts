@@ -1,17 +1,8 @@
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  closeSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { dockerHostIn, spawnDockerd } from "../setup/spawn-dockerd.js";
 
 const PROGRAMS = ["sh", "sleep", "cat", "tail", "head", "touch", "ls", "echo", "id"].map(
   (name) => `/usr/bin/${name}`,
@@ -20,31 +11,13 @@ const PROGRAMS = ["sh", "sleep", "cat", "tail", "head", "touch", "ls", "echo", "
 /** A daemon that a test may kill, with an image of a few programs and no interpreter. */
 export class OwnDaemon {
   readonly directory = mkdtempSync("/tmp/skerry-own-docker-");
-  readonly host = `unix://${this.directory}/docker.sock`;
+  readonly host = dockerHostIn(this.directory);
   readonly image = "few-programs:1";
   readonly #containerdPid = join(this.directory, "exec-root/containerd/containerd.pid");
-  #process: ReturnType<typeof spawn> | undefined;
+  #process: ChildProcess | undefined;
 
   async start(): Promise<void> {
-    writeFileSync(join(this.directory, "daemon.json"), "{}");
-    const log = openSync(join(this.directory, "log"), "a");
-    const places = ["data-root", "exec-root", "pidfile"].flatMap((name) => [
-      `--${name}`,
-      join(this.directory, name),
-    ]);
-    this.#process = spawn(
-      "dockerd",
-      [
-        ...["--config-file", join(this.directory, "daemon.json"), "-H", this.host],
-        ...["--iptables=false", "--ip6tables=false", "--bridge=none", ...places],
-      ],
-      { stdio: ["ignore", log, log] },
-    );
-    closeSync(log);
-    for (let attempt = 0; !this.#answers(); attempt++) {
-      if (attempt > 200) throw new Error(readFileSync(join(this.directory, "log"), "utf8").slice(-1000));
-      await sleep(100);
-    }
+    this.#process = await spawnDockerd(this.directory, {});
   }
 
   docker(...args: string[]): string {
@@ -94,14 +67,5 @@ export class OwnDaemon {
     for (const path of mounts.filter((each) => each.startsWith(this.directory)).reverse())
       execFileSync("umount", ["-l", path]);
     rmSync(this.directory, { recursive: true, force: true });
-  }
-
-  #answers(): boolean {
-    try {
-      this.docker("version");
-      return true;
-    } catch {
-      return false;
-    }
   }
 }

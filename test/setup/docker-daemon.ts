@@ -2,27 +2,24 @@ import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import {
-  closeSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import type { TestDocker } from "./docker.js";
+import { dockerHostIn, spawnDockerd } from "./spawn-dockerd.js";
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -68,29 +65,8 @@ function answer(socket: Socket, content: object): void {
 async function startDaemon(directory: string, stops: (() => Promise<void>)[]): Promise<TestDocker> {
   const given = process.env["SKERRY_TEST_DOCKER_HOST"];
   if (given !== undefined) return { host: given, image: IMAGE };
-  const host = `unix://${directory}/docker.sock`;
-  const config = join(directory, "daemon.json");
-  writeFileSync(config, JSON.stringify(existsSync(RUNTIMES.runsc.path) ? { runtimes: RUNTIMES } : {}));
-  const log = openSync(join(directory, "log"), "a");
-  const places = ["data-root", "exec-root", "pidfile"].flatMap((name) => [
-    `--${name}`,
-    join(directory, name),
-  ]);
-  const daemon = spawn(
-    "dockerd",
-    [
-      "--config-file",
-      config,
-      "--iptables=false",
-      "--ip6tables=false",
-      "--bridge=none",
-      ...places,
-      "-H",
-      host,
-    ],
-    { stdio: ["ignore", log, log] },
-  );
-  closeSync(log);
+  const host = dockerHostIn(directory);
+  const daemon = await spawnDockerd(directory, existsSync(RUNTIMES.runsc.path) ? { runtimes: RUNTIMES } : {});
   const ended = once(daemon, "exit");
   stops.push(async () => {
     daemon.kill("SIGTERM");
@@ -103,13 +79,6 @@ async function startDaemon(directory: string, stops: (() => Promise<void>)[]): P
       `awk '$2 ~ "^${directory}/" {print $2}' /proc/mounts | sort -r | xargs -r umount -l`,
     ]);
   });
-  for (let attempt = 0; ; attempt++) {
-    if (await run("docker", ["-H", host, "info"]).then(Boolean, () => false)) break;
-    if (daemon.exitCode !== null || attempt > 300) {
-      throw new Error(`dockerd did not start: ${readFileSync(join(directory, "log"), "utf8").slice(-2000)}`);
-    }
-    await sleep(100);
-  }
   await importImage(host);
   return { host, image: IMAGE };
 }
