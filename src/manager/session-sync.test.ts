@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registerBackend } from "../backends/registry.js";
 import { parseConfig } from "../config/index.js";
+import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
 import { sessionDirectoryName } from "../workspace/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
@@ -42,13 +42,6 @@ const start = (options: SandboxManagerOptions = {}) => {
 };
 const onHost = (session: string, path = "") =>
   join(stateDir, "sessions", sessionDirectoryName(session), "workspace", path);
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let waited = 0; !isSo(); waited += 10) {
-    if (waited > 10_000) throw new Error("it did not happen");
-    await delay(10);
-  }
-}
 
 describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backend) => {
   it("keeps what another process put into the same new session", async () => {
@@ -87,7 +80,7 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
     start({ backend });
     const sandbox = await manager.getSandbox("work");
     await sandbox.runCode({ language: "python", code: "open('out.txt', 'w').write('x' * 100000)" });
-    await until(() => existsSync(onHost("work", "out.txt")));
+    await waitUntil(() => existsSync(onHost("work", "out.txt")));
     expect(statSync(onHost("work", "out.txt")).size).toBe(100_000);
     expect(readdirSync(onHost("work"))).toEqual(["out.txt"]);
     expect(sandbox.isRunning).toBe(true);
@@ -136,7 +129,7 @@ describe("a session whose backend shares no directory", () => {
     await sandbox.syncToHost();
     const { stdout } = await sandbox.shell("echo $PPID");
     process.kill(Number(stdout), "SIGKILL");
-    await until(() => !sandbox.isRunning);
+    await waitUntil(() => !sandbox.isRunning);
     await sandbox.stop();
     expect(readdirSync(onHost("work"))).toEqual(["kept"]);
   });

@@ -1,12 +1,12 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../audit/index.js";
 import { registerBackend } from "../backends/registry.js";
 import { parseConfig } from "../config/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
+import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
 import { sessionDirectoryName } from "../workspace/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
@@ -45,17 +45,12 @@ async function start(
   return manager;
 }
 
+/** A sandbox is looked at only now and then. */
+const PATIENCE_MS = 20_000;
 /** More than this host takes of a session, though it needs no room inside. */
 const TOO_LARGE = "truncate -s 20M too-large";
 const onHost = () =>
   readdirSync(join(stateDir, "sessions", sessionDirectoryName("work"), "workspace")).sort();
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let waited = 0; !isSo(); waited += 10) {
-    if (waited > 20_000) throw new Error("it did not happen");
-    await delay(10);
-  }
-}
 
 async function changed(command = TOO_LARGE): Promise<Sandbox> {
   const sandbox = await manager.getSandbox("work");
@@ -69,7 +64,7 @@ describe("an idle sandbox that shares no directory with this host", () => {
   it("stops when its files are here", async () => {
     await start({ idleTimeout: "300ms", maxAge: "never" });
     const sandbox = await changed("true");
-    await until(() => !sandbox.isRunning);
+    await waitUntil(() => !sandbox.isRunning, PATIENCE_MS);
     await sandbox.stop();
     expect(onHost()).toEqual(["kept"]);
     expect(warnings).toEqual([]);
@@ -78,13 +73,15 @@ describe("an idle sandbox that shares no directory with this host", () => {
   it("keeps running while they cannot all be copied, and stops when they can", async () => {
     await start({ idleTimeout: "300ms", maxAge: "never" });
     const sandbox = await changed();
-    await until(() => warnings.length > 0);
-    await delay(1000);
+    const saves = vi.spyOn(sandbox, "save");
+    await waitUntil(() => warnings.length > 0, PATIENCE_MS);
+    const before = saves.mock.settledResults.length;
+    await waitUntil(() => saves.mock.settledResults.length > before, PATIENCE_MS);
     const again = await manager.getSandbox("work");
     expect([again.id, await again.files.list()]).toMatchObject([sandbox.id, [{}, {}]]);
     expect(warnings).toEqual([expect.stringContaining('Session "work" is idle and keeps running')]);
     await sandbox.shell("rm too-large");
-    await until(() => !sandbox.isRunning);
+    await waitUntil(() => !sandbox.isRunning, PATIENCE_MS);
     expect((await (await manager.getSandbox("work")).shell("ls")).stdout).toBe("kept\n");
   });
 });
@@ -98,7 +95,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
     try {
       await start(old, { audit });
       const sandbox = await changed();
-      await until(() => warnings.length > 0 && !sandbox.isRunning);
+      await waitUntil(() => warnings.length > 0 && !sandbox.isRunning, PATIENCE_MS);
       manager.openSession("work");
       await expect(manager.getSandbox("work")).rejects.toMatchObject(loss);
       expect((await (await manager.getSandbox("work")).shell("ls")).stdout).toBe("kept\n");
@@ -115,7 +112,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
   it("are told to a tool call of the session", async () => {
     await start(old);
     await changed();
-    await until(() => warnings.length > 0);
+    await waitUntil(() => warnings.length > 0, PATIENCE_MS);
     const call = { sessionId: "work", command: "ls" };
     await expect(manager.executeShell(call)).rejects.toMatchObject(loss);
     expect(await manager.executeShell(call)).toMatchObject({ stdout: "kept\n" });
@@ -124,7 +121,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
   it("are told by close, when nobody asked before", async () => {
     await start(old);
     await changed();
-    await until(() => warnings.length > 0);
+    await waitUntil(() => warnings.length > 0, PATIENCE_MS);
     await expect(manager.close()).rejects.toMatchObject(loss);
   });
 
@@ -136,7 +133,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
       return sandbox;
     };
     await lose();
-    await until(() => warnings.length > 0);
+    await waitUntil(() => warnings.length > 0, PATIENCE_MS);
     await expect(manager.getSandbox("work")).rejects.toMatchObject(loss);
     const second = await lose();
     await expect(second.stop()).rejects.toMatchObject(loss);
