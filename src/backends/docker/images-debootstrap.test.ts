@@ -1,10 +1,11 @@
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, expect, vi } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
+import { waitUntil } from "../../testing/wait-until.js";
 import { connectDocker } from "./connect.js";
 import { buildImage } from "./images.js";
 
@@ -13,10 +14,22 @@ const directory = mkdtempSync(join(tmpdir(), "skerry-debootstrap-"));
 afterEach(() => void vi.unstubAllEnvs());
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+/** Resolves when a process writes no more: then every buffer on the way is full. */
+async function untilStill(pid: string): Promise<void> {
+  let [written, looks] = ["", 0];
+  await waitUntil(() => {
+    const now = /^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))![1]!;
+    looks = now === written ? looks + 1 : 0;
+    written = now;
+    return looks === 5;
+  });
+}
+
 it("ends with the reason when it is cancelled while the archive is sent", async () => {
   // A root that never ends, for a daemon that takes only a part of it.
   const maker = join(directory, "sh");
-  writeFileSync(maker, "#!/bin/sh\nexec cat /dev/zero\n");
+  const pidFile = join(directory, "pid");
+  writeFileSync(maker, `#!/bin/sh\necho $$ > ${pidFile}\nexec cat /dev/zero\n`);
   chmodSync(maker, 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env.PATH}`);
   const interrupt = new AbortController();
@@ -25,8 +38,10 @@ it("ends with the reason when it is cancelled while the archive is sent", async 
     if (request.method === "POST")
       return void request.once("data", () => {
         request.pause();
-        // By then every buffer on the way is full.
-        setTimeout(() => interrupt.abort(reason), 200);
+        untilStill(readFileSync(pidFile, "utf8").trim()).then(
+          () => interrupt.abort(reason),
+          (error) => interrupt.abort(error),
+        );
       });
     const answer = request.url?.includes("version")
       ? { Arch: process.arch === "x64" ? "amd64" : process.arch }
