@@ -1,16 +1,26 @@
 import type { Attack } from "./attack.js";
+import { busyHostAttacks } from "./busy-host.js";
 import { fileAttacks } from "./files.js";
+import { fugitiveAttacks } from "./fugitives.js";
+import { guestAttacks } from "./guest-takeover.js";
 import { hostFileAttacks } from "./host-file-api.js";
+import { hostProcessAttacks } from "./host-processes.js";
 import { informationAttacks } from "./information.js";
+import { kernelAttacks } from "./kernel-calls.js";
+import { limitAttacks } from "./limits.js";
+import { neighbourAttacks } from "./neighbours.js";
 import { networkAttacks } from "./network.js";
-import { processAttacks } from "./processes.js";
-import { resourceAttacks } from "./resources.js";
 
 export const ATTACKS: readonly Attack[] = [
   ...fileAttacks,
-  ...processAttacks,
+  ...hostProcessAttacks,
+  ...guestAttacks,
+  ...kernelAttacks,
+  ...fugitiveAttacks,
+  ...neighbourAttacks,
   ...networkAttacks,
-  ...resourceAttacks,
+  ...limitAttacks,
+  ...busyHostAttacks,
   ...hostFileAttacks,
   ...informationAttacks,
 ];

@@ -50,3 +50,8 @@ export function watchHost(): { stop(): { grewMb: number; maxLagMs: number } } {
     },
   };
 }
+
+/** A command line that nothing else on this host has. */
+export function uniqueSleep(): string {
+  return `1000.${Math.random().toString().slice(2, 14)}`;
+}
