@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { findLeaks, readHostState } from "./leaks.js";
+import { findLeaks, readForeignFiles, readHostState } from "./leaks.js";
 
 /** The kernel takes a moment to remove what was just killed. */
 const GRACE_MS = 5000;
@@ -10,7 +10,11 @@ const GRACE_MS = 5000;
  */
 export default function setup(): () => Promise<void> {
   const before = readHostState();
+  const foreign = new Set(readForeignFiles());
   return async () => {
+    const strange = readForeignFiles().filter((path) => !foreign.has(path));
+    if (strange.length > 0)
+      console.warn(`\nNew since, perhaps somebody else's:\n  ${strange.join("\n  ")}\n`);
     const deadline = Date.now() + GRACE_MS;
     let leaks = findLeaks(before, readHostState(), process.pid);
     while (leaks.length > 0 && Date.now() < deadline) {

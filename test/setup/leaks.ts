@@ -17,6 +17,7 @@ export interface ProcessInfo {
   readonly commandLine: string;
 }
 
+const TEMPORARY = ["/tmp", "/var/tmp", "/dev/shm"];
 const OURS = /skerry-guest|\bbwrap\b/;
 /** The test runner's own helpers, which end after us. */
 const RUNNER = /node_modules\/(vitest|vite|rolldown|esbuild|@esbuild|tinypool)\b|\(vitest \d+\)/;
@@ -55,20 +56,17 @@ function isDescendant(info: ProcessInfo, all: ReadonlyMap<string, ProcessInfo>, 
   return false;
 }
 
-/**
- * Reads the host's state. Where there is no /proc, there is nothing to compare. `isAlone`: nobody else works on this
- * machine, so every temporary file is ours, whatever its name.
- */
-export function readHostState(isAlone = process.env.CI === "true"): HostState {
+/** Reads the host's state. Where there is no /proc, there is nothing to compare. */
+export function readHostState(): HostState {
   return {
     processes: readProcesses(),
     cgroups: new Set(findCgroups("/sys/fs/cgroup")),
     mounts: new Set(lines("/proc/self/mountinfo").map((line) => line.split(" ").slice(3, 5).join(" on "))),
     loopDevices: new Set(names("/sys/block").filter((name) => backingFile(name) !== undefined)),
     temporaryFiles: new Set(
-      ["/tmp", "/var/tmp", "/dev/shm"].flatMap((directory) =>
+      TEMPORARY.flatMap((directory) =>
         names(directory)
-          .filter((name) => name.startsWith("skerry-") || (isAlone && !isOfRunner(join(directory, name))))
+          .filter((name) => name.startsWith("skerry-"))
           .map((name) => join(directory, name)),
       ),
     ),
@@ -78,6 +76,15 @@ export function readHostState(isAlone = process.env.CI === "true"): HostState {
         .filter((path) => path.includes("skerry")),
     ),
   };
+}
+
+/** Temporary files under names that are not ours: somebody else's, or of a program that a test ran without walls. */
+export function readForeignFiles(): string[] {
+  return TEMPORARY.flatMap((directory) =>
+    names(directory)
+      .filter((name) => !name.startsWith("skerry-"))
+      .map((name) => join(directory, name)),
+  ).filter((path) => !isOfRunner(path));
 }
 
 /** Vitest keeps what it compiled in a directory with a random name until it ends. */

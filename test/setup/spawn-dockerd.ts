@@ -21,7 +21,8 @@ export async function spawnDockerd(directory: string, config: object): Promise<C
       ...["--config-file", file, "-H", host],
       ...["--iptables=false", "--ip6tables=false", "--bridge=none", ...places],
     ],
-    { stdio: ["ignore", log, log] },
+    // Its containerd writes what it was doing there, when it is told to end in the middle of something.
+    { stdio: ["ignore", log, log], env: { ...process.env, TMPDIR: directory } },
   );
   closeSync(log);
   const answers = () => spawnSync("docker", ["-H", host, "version"], { stdio: "ignore" }).status === 0;
