@@ -98,9 +98,13 @@ function planOf(
   return { decision, risk, securityMode, limits: decision?.limits ?? {} };
 }
 
+let loadedRisk: typeof import("../risk/index.js") | undefined;
+
 /** The worst of all parts. The parsers are loaded when there is something to parse. */
 async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
-  const { assess } = await import("../risk/index.js");
+  // Importing what is loaded already still takes a tenth of what the assessment does.
+  loadedRisk ??= await import("../risk/index.js");
+  const { assess } = loadedRisk;
   const [main, ...others] = await Promise.all(
     parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),
   );
