@@ -2,7 +2,7 @@ import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
 import { reapUnusedContainers } from "../backends/docker/reap-unused.js";
 import type { Config } from "../config/index.js";
-import { SandboxError, toSandboxError } from "../errors.js";
+import { SandboxError } from "../errors.js";
 import type { PoolManager } from "../pool/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
@@ -15,6 +15,7 @@ import { SandboxExpiry } from "./sandbox-expiry.js";
 import type { SessionStore } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
+import { throwStopFailures } from "./stop-failures.js";
 import { unlessAborted } from "./unless-aborted.js";
 import { UnsavedChanges } from "./unsaved-changes.js";
 import type { WaysOut } from "./ways-out.js";
@@ -260,16 +261,7 @@ export class LiveSandboxes {
     }
     this.#forgetSignals?.();
     this.#forgetSignals = undefined;
-    const failures = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
-    failures.push(...this.#unsaved.takeAll());
-    if (failures.length === 0) return;
-    if (failures.length === 1) throw toSandboxError(failures[0]);
-    const reasons = new Set(failures.map((failure) => toSandboxError(failure).message));
-    throw new SandboxError(
-      "INTERNAL",
-      `${failures.length} sandboxes could not be cleaned up: ${[...reasons].slice(0, 3).join("; ")}`,
-      { cause: new AggregateError(failures) },
-    );
+    throwStopFailures(outcomes, this.#unsaved.takeAll());
   }
 
   /** Afterwards the pool prepares nothing any more. */
