@@ -1,4 +1,5 @@
 import { type Duplex, Readable } from "node:stream";
+import type Docker from "dockerode";
 import { SandboxError } from "../../errors.js";
 import type { GuestStreams } from "../../wire/index.js";
 
@@ -14,6 +15,25 @@ export interface AttachedStreams extends GuestStreams {
   complaints(): string;
   /** Resolves when the daemon has nothing more to tell: the container has ended, or the daemon has. */
   readonly ended: Promise<void>;
+}
+
+/** Asks for a connection to a container's input and output. */
+export function attach({ id, modem }: Docker.Container): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const request = {
+      path: `/containers/${id}/attach?`,
+      method: "POST",
+      options: { stream: true, stdin: true, stdout: true, stderr: true },
+      // dockerode's own call has a body, which Podman takes for the container's input.
+      file: Buffer.alloc(0),
+      hijack: true,
+      isStream: true,
+      statusCodes: { 200: true, 404: "no such container", 500: "server error" },
+    };
+    modem.dial(request, (error: unknown, connection: Duplex) =>
+      error ? reject(error) : resolve(connection),
+    );
+  });
 }
 
 /** Takes a container's hijacked connection over. */

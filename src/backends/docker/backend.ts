@@ -26,6 +26,7 @@ import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
 import { Leftovers } from "./leftovers.js";
 import { SandboxPlace } from "./place.js";
+import { installPodmanFiles } from "./podman-files.js";
 import {
   capabilitiesOf,
   type DockerOptions,
@@ -256,7 +257,13 @@ class DockerBackend implements SandboxBackend {
       networkMode: this.#options.networkMode,
       image: image.id,
       imageVolumes: image.volumes,
+      ...this.#podmanPlan(facts),
     };
+  }
+
+  /** For every container anew: nothing may have changed what Podman reads. */
+  #podmanPlan(facts: DaemonFacts): Pick<ContainerPlan, "podman"> {
+    return facts.name === "Podman" ? { podman: installPodmanFiles(this.#stateDir) } : {};
   }
 
   #instance(made: {
@@ -304,6 +311,7 @@ class DockerBackend implements SandboxBackend {
         image: image.id,
         imageVolumes: image.volumes,
         part: name,
+        ...this.#podmanPlan(plan.facts),
       },
       this.#leftovers,
     );

@@ -1,8 +1,11 @@
-import type { ContainerCreateOptions, MountSettings } from "dockerode";
+import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
+import { SandboxError } from "../../errors.js";
 import type { CreateSpec, Limits } from "../backend.js";
 import type { DaemonFacts } from "./daemon.js";
 import { volumesInMemory } from "./image-volumes.js";
 import { containerName, LABEL, makerLabels, sessionLabel } from "./labels.js";
+import type { PodmanFiles } from "./podman-files.js";
+import { podmanOptions } from "./podman-options.js";
 import { seccompOption } from "./seccomp-option.js";
 
 export const GUEST_WORKSPACE = "/workspace";
@@ -59,6 +62,8 @@ export interface ContainerPlan {
   readonly files: Readonly<Record<string, string>>;
   /** For a container beside the sandbox's first one: what it is for. */
   readonly part?: string;
+  /** What a Podman needs of this host. */
+  readonly podman?: PodmanFiles;
 }
 
 export interface GvisorPlan {
@@ -72,10 +77,19 @@ export type GuestMount =
   | { readonly kind: "volume"; readonly name: string; readonly program: string };
 
 /** Docker's own types lack one of its settings. */
-type ContainerOptions = ContainerCreateOptions & { readonly HostConfig: { readonly CgroupnsMode: string } };
+export type ContainerOptions = ContainerCreateOptions & {
+  readonly HostConfig: HostConfig & { readonly CgroupnsMode: string };
+};
 
-/** The request that makes a container: every wall that Docker has, whatever the image says. */
+/** The request that makes a container: every wall that the daemon has, whatever the image says. */
 export function containerOptions(plan: ContainerPlan): ContainerOptions {
+  const options = dockerOptions(plan);
+  if (plan.facts.name !== "Podman") return options;
+  if (plan.podman === undefined) throw new SandboxError("INTERNAL", "Podman's files are not written");
+  return podmanOptions(options, plan.podman);
+}
+
+function dockerOptions(plan: ContainerPlan): ContainerOptions {
   const { spec, facts } = plan;
   return {
     name: containerName(spec.id, spec.sessionKey, plan.part),
@@ -129,7 +143,8 @@ export function containerOptions(plan: ContainerPlan): ContainerOptions {
 
 /** Every path inside that is not the image's: nothing else may differ from the image, ever. */
 export function mountedPaths(plan: ContainerPlan): string[] {
-  return [...mounts(plan).map(({ Target }) => Target), ...Object.keys(memoryDirectories(plan))];
+  const { Mounts = [], Tmpfs } = containerOptions(plan).HostConfig;
+  return [...Mounts.map(({ Target }) => Target), ...Object.keys((Tmpfs ?? {}) as object)];
 }
 
 function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {

@@ -1,11 +1,10 @@
-import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import { SandboxError } from "../../errors.js";
 import type { GuestConnection } from "../../wire/index.js";
 import type { ResourceUsage } from "../backend.js";
 import { greetGuest } from "../start-guest.js";
 import { ask } from "./ask.js";
-import { type AttachedStreams, openStreams } from "./attach.js";
+import { type AttachedStreams, attach, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
 import { ContainerCgroup, limitSocketMemory } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
@@ -192,10 +191,7 @@ async function startRun(
   events: MemoryEvents,
 ): Promise<Run> {
   const { signal } = plan.spec;
-  const connection = (await ask(
-    CALL_TIMEOUT_MS,
-    container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true }),
-  )) as Duplex;
+  const connection = await ask(CALL_TIMEOUT_MS, attach(container));
   const streams = openStreams(connection);
   try {
     signal?.throwIfAborted();
@@ -300,13 +296,25 @@ async function killContainer(container: Docker.Container): Promise<void> {
 /** Idempotent: one that is gone is fine, and one that somebody else is removing is waited for. */
 export async function removeContainer(container: Docker.Container): Promise<void> {
   const until = Date.now() + REMOVE_TIMEOUT_MS;
-  await ask(REMOVE_TIMEOUT_MS, container.remove({ force: true, v: true }).catch(ignore(NOT_FOUND, CONFLICT)));
+  let mustAsk = true;
   while (Date.now() < until) {
+    if (mustAsk) mustAsk = await ask(until - Date.now(), removeOrAskAgain(container));
     const inspected = container.inspect().then(() => true, ignore(NOT_FOUND));
     if ((await ask(until - Date.now(), inspected)) !== true) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon does not get to remove a container");
+}
+
+/** Asks for its end. True: Podman was about to kill it when it ended by itself, and wants to be asked again. */
+async function removeOrAskAgain(container: Docker.Container): Promise<boolean> {
+  try {
+    await container.remove({ force: true, v: true });
+  } catch (error) {
+    if (/container state improper/.test(String(error))) return true;
+    ignore(NOT_FOUND, CONFLICT)(error);
+  }
+  return false;
 }
 
 function ignore(...statuses: number[]): (error: unknown) => void {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULT_CONFIG } from "../../config/index.js";
 import { findHostFacts } from "../bubblewrap/probe.js";
 import { describeDaemon, type InfoAnswer, type VersionAnswer } from "./daemon.js";
-import { hindrances, sharesFiles, weaknesses } from "./probe.js";
+import { capabilitiesOf, hindrances, sharesFiles, weaknesses } from "./probe.js";
 
 /** The parts that we read of what real daemons answered. */
 const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
@@ -51,8 +51,10 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       ],
     },
     {
+      BuildahVersion: "1.28.2",
       OperatingSystem: "debian",
       SecurityOptions: ["name=seccomp,profile=default"],
+      DefaultRuntime: "/usr/sbin/runc",
       Runtimes: { crun: { path: "/usr/bin/crun" }, runc: { path: "/usr/bin/runc" } },
       CgroupVersion: "1",
       CgroupDriver: "cgroupfs",
@@ -94,9 +96,10 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
 
 const options = { ...DEFAULT_CONFIG.sandbox.backends.docker, name: "docker" as const };
 const host = { ...findHostFacts(undefined), isRoot: true, canMountImages: true };
-const told = (name: string, isLocal = true) => {
+const CONTROLLERS = ["cpuset", "cpu", "memory", "pids"];
+const told = (name: string, isLocal = true, controllers = CONTROLLERS) => {
   const [version, info] = ANSWERS[name]!;
-  return describeDaemon(version, info, isLocal);
+  return describeDaemon(version, info, isLocal, controllers);
 };
 const words = (problems: readonly { what: string; remedy?: string }[]) =>
   problems.map(({ what, remedy }) => `${what}: ${remedy}`).join("\n");
@@ -114,7 +117,20 @@ describe("describeDaemon", () => {
 
   it("takes what a daemon leaves out for missing", () => {
     const { limits, runtimes } = describeDaemon({}, { SecurityOptions: null, Runtimes: null }, true);
-    expect([Object.values(limits), runtimes]).toEqual([[false, false, false, false], []]);
+    expect(limits).toEqual({ memory: false, swap: false, cpu: false, pids: false, ulimits: true });
+    expect(runtimes).toEqual([]);
+  });
+
+  it("believes of Podman's limits only those that it has the controllers for", () => {
+    expect(told("podman").limits).toEqual({ memory: true, swap: true, cpu: true, pids: true, ulimits: true });
+    // Its info names what its machine has, which a user's own Podman may not use.
+    expect(told("rootless podman", true, ["pids"]).limits).toEqual({
+      memory: false,
+      swap: false,
+      cpu: false,
+      pids: true,
+      ulimits: false,
+    });
   });
 });
 
@@ -130,7 +146,7 @@ describe("sharesFiles", () => {
 describe("what is weaker", () => {
   it.each([
     ["docker", true, ""],
-    ["podman", true, ""],
+    ["podman", true, "sandboxes see the name of their cgroup on this host"],
     ["docker", false, "the daemon is on another machine"],
     ["desktop", true, "the daemon runs in a machine of its own"],
     ["rootless podman", true, "the daemon is rootless"],
@@ -149,14 +165,36 @@ describe("what is weaker", () => {
     );
   });
 
-  it("asks Docker for its runtimes, and not Podman, which finds them by itself", () => {
+  it("asks Docker for its runtimes, and Podman, which takes none, for the one that it uses", () => {
     const other = { ...options, runtime: "runsc" };
     expect(words(hindrances(other, told("docker")))).toContain("no runtime runsc");
-    expect(words(hindrances(other, told("podman")))).not.toContain("runtime");
+    expect(words(hindrances(other, told("podman")))).toContain("containers would get runc, not runsc");
+    expect(hindrances({ ...options, runtime: "runc" }, told("podman"))).toEqual([]);
   });
 
-  it("says that Podman cannot be used, since it takes no profile", () => {
-    expect(words(hindrances(options, told("podman")))).toContain("Podman does not take a seccomp profile");
-    expect(hindrances(options, told("docker"))).toEqual([]);
+  it("refuses a Podman of another machine, which could not read our profile, and no other", () => {
+    expect(words(hindrances(options, told("podman", false)))).toContain(
+      "Podman reads a seccomp profile from a file of its own machine only",
+    );
+    for (const name of ["podman", "rootless podman", "docker"])
+      expect(hindrances(options, told(name))).toEqual([]);
+    expect(hindrances(options, told("docker", false))).toEqual([]);
+  });
+
+  it("claims nothing that Podman ignores: ulimits where it is rootless, the number of files in memory", () => {
+    const claims = (name: string, isRoot: boolean) => {
+      const { openFilesLimit, fileSizeLimit, workspaceLimit } = capabilitiesOf(options, told(name), {
+        ...host,
+        isRoot,
+      });
+      return [openFilesLimit, fileSizeLimit, workspaceLimit];
+    };
+    expect(claims("podman", true)).toEqual([true, true, true]);
+    expect(claims("podman", false)).toEqual([true, true, false]);
+    expect(claims("rootless podman", false)).toEqual([false, false, false]);
+    expect(claims("rootless", false)).toEqual([true, true, true]);
+    const said = words(weaknesses(options, told("rootless podman"), { ...host, isRoot: false }));
+    expect(said).toContain("ignores limits of open files");
+    expect(said).toContain("Podman takes no such limit");
   });
 });

@@ -24,7 +24,8 @@ export async function readOwnLayer(
   { GraphDriver }: Docker.ContainerInspectInfo,
 ): Promise<readonly Change[]> {
   const upper = (GraphDriver?.Data as { readonly UpperDir?: unknown } | null)?.UpperDir;
-  if (GraphDriver.Name === "overlay2" && typeof upper === "string" && upper !== "") {
+  // Docker's name for it, and Podman's.
+  if (["overlay2", "overlay"].includes(GraphDriver.Name) && typeof upper === "string" && upper !== "") {
     const found = tryReadLayer(upper);
     if (found !== undefined) return found;
   }

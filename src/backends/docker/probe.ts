@@ -1,5 +1,6 @@
 import type Docker from "dockerode";
 import type { DockerConfig } from "../../config/index.js";
+import { visible } from "../../visible.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../bubblewrap/probe.js";
 import { isSystemDaemon } from "./address.js";
@@ -47,32 +48,41 @@ export function capabilitiesOf(
     ...(options.name === "gvisor" && { endsAtMemoryLimit: true }),
     cpuLimit: limits?.cpu ?? false,
     pidsLimit: options.name === "gvisor" || (limits?.pids ?? false),
-    fileSizeLimit: true,
-    openFilesLimit: true,
-    // gVisor's memory does not count files.
-    workspaceLimit: shares ? host.canMountImages : options.name !== "gvisor",
+    fileSizeLimit: limits?.ulimits ?? false,
+    openFilesLimit: limits?.ulimits ?? false,
+    workspaceLimit: shares ? host.canMountImages : facts !== undefined && countsFiles(options, facts),
     terminal: true,
     sharedWorkspace: shares,
     diesWithHost: true,
   };
 }
 
+/** Whether the files in a container's memory have a limit: gVisor does not count them, Podman takes none. */
+function countsFiles(options: DockerOptions, facts: DaemonFacts): boolean {
+  return options.name !== "gvisor" && facts.name !== "Podman";
+}
+
 /** Without this nothing starts. */
 export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[] {
   const found: Problem[] = [];
   const { runtime } = options;
-  // Podman does not list what it finds by itself.
-  if (runtime !== undefined && facts.name === "Docker" && !facts.runtimes.includes(runtime)) {
+  if (facts.name === "Podman") {
+    if (runtime !== undefined && facts.defaultRuntime !== runtime) {
+      found.push({
+        what: `Podman takes no runtime over its API: containers would get ${visible(facts.defaultRuntime)}, not ${runtime}`,
+        remedy: `Have its service use it for all (podman --runtime ${runtime} system service), or use Docker.`,
+      });
+    }
+    if (!facts.isLocal) {
+      found.push({
+        what: "Podman reads a seccomp profile from a file of its own machine only, and nothing runs without ours",
+        remedy: "Use a Podman of this machine (unix://), Docker, or the backend bubblewrap.",
+      });
+    }
+  } else if (runtime !== undefined && !facts.runtimes.includes(runtime)) {
     found.push({
       what: `the Docker daemon has no runtime ${runtime}`,
       remedy: runtimeRemedy(runtime, options, facts),
-    });
-  }
-  // It wants the name of a file on its machine where Docker takes the profile itself.
-  if (facts.name === "Podman") {
-    found.push({
-      what: "Podman does not take a seccomp profile over its API, and nothing runs without ours",
-      remedy: "Use Docker, or the backend bubblewrap.",
     });
   }
   if (options.shareFiles === "always" && facts.isRootless) {
@@ -98,6 +108,18 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
       remedy: facts.isRootless
         ? "Rootless daemons need cgroup version 2 with delegation (systemd)."
         : "The kernel's cgroup controllers are not all there.",
+    });
+  }
+  if (!limits.ulimits) {
+    found.push({
+      what: "a rootless Podman ignores limits of open files and of a file's size",
+      remedy: "Use Podman as root, or rootless Docker.",
+    });
+  }
+  if (facts.name === "Podman" && facts.cgroupVersion === 1) {
+    found.push({
+      what: "sandboxes see the name of their cgroup on this host: Podman gives no cgroup namespace here",
+      remedy: "The name tells no more than the container's id; with cgroup version 2 there is one.",
     });
   }
   if (limits.memory && !limits.swap) {
@@ -140,9 +162,11 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
       what: `files go over the wire, and a workspace is kept in the container's memory: ${why}`,
       remedy: "Nothing needs to be done; a local daemon and root make it quicker.",
     });
-    if (options.name === "gvisor") {
+    if (!countsFiles(options, facts)) {
+      const who =
+        options.name === "gvisor" ? "gVisor's memory does not count them" : "Podman takes no such limit";
       found.push({
-        what: "the number of files in a workspace cannot be limited: gVisor's memory does not count them",
+        what: `the number of files in a workspace cannot be limited: ${who}`,
         remedy: "A local daemon and root keep workspaces in limited images; memory limits them anyway.",
       });
     }
