@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { createBody } from "../../src/audit/compose-record.js";
+import { AUDIT_RESULTS } from "../../src/audit/index.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../../src/config/index.js";
+import { configSchema } from "../../src/config/schema.js";
+import { shapeOf } from "../../src/config/shape.js";
+import { ERROR_CODES } from "../../src/errors.js";
+import { checkPolicy } from "../../src/policy/index.js";
+import { SETTING_KINDS } from "../../src/policy/setting-kinds.js";
+import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../../src/risk/index.js";
+import { FromGuest, ToGuest } from "../../src/wire/frames.js";
+import { blocksOf, code, quote, read, tableRows } from "./documents.js";
+
+describe("the tables in docs/", () => {
+  it("have every error code as it is", () => {
+    const rows = tableRows(read("docs/errors.md"), "code");
+    const documented = rows.map(([name, http, exit, retry]) => [
+      code(name),
+      Number(http),
+      Number(exit),
+      retry === "yes",
+    ]);
+    const real = Object.entries(ERROR_CODES).map(([name, { http, exit, retryable }]) => [
+      name,
+      http,
+      exit,
+      retryable,
+    ]);
+    expect(documented).toEqual(real);
+    expect(rows.filter(([, , , retry, meaning]) => !/^(yes|no)$/.test(retry!) || !meaning)).toEqual([]);
+  });
+
+  it("have every setting of the schema, and no other", () => {
+    const settings = tableRows(read("docs/configuration.md"), "setting").map(([name]) => code(name));
+    expect(settings).toEqual(leavesOf(configSchema));
+  });
+
+  it("have the defaults that the program has", async () => {
+    const rows = tableRows(read("docs/configuration.md"), "setting");
+    const input: Record<string, unknown> = {};
+    for (const [name, initial] of rows) {
+      if (initial === "–") continue;
+      put(input, code(name)!.replace("<name>", "python").split("."), parse(code(initial)!));
+    }
+    const { sandbox } = await parseConfig(input);
+    expect({ sandbox }).toEqual({
+      sandbox: { ...DEFAULT_CONFIG.sandbox, limits: DEFAULT_LIMITS, languages: { python: DEFAULT_LANGUAGE } },
+    });
+  });
+
+  it("have every key of a policy, and examples of policies that load", () => {
+    const keys = tableRows(read("docs/policy.md"), "key").flatMap(([cell]) => cell!.split(", ").map(code));
+    expect(keys).toEqual(Object.keys(SETTING_KINDS));
+    for (const { text, where } of blocksOf("docs/policy.md", "yaml")) {
+      expect(checkPolicy(text, where)).toEqual([]);
+    }
+  });
+
+  it("have every key of an audit record, and every result", () => {
+    const rows = tableRows(read("docs/audit.md"), "key");
+    const keys = rows.flatMap(([cell]) => cell!.split(", ").map(code));
+    expect(keys.sort()).toEqual([...Object.keys(createBody("id", new Date())), "hash"].sort());
+    const results = rows.find(([cell]) => cell!.startsWith("`result`"))![1]!.match(/`[a-z-]+`/g);
+    expect(results).toEqual(AUDIT_RESULTS.map(quote));
+  });
+
+  it("have every level and security mode of the risk assessment", () => {
+    const text = read("docs/risk.md");
+    expect(tableRows(text, "level").map(([level]) => code(level))).toEqual([...RISK_LEVELS]);
+    expect(tableRows(text, "mode").map(([mode]) => code(mode))).toEqual([...SECURITY_MODES]);
+    for (const [mode, ...cells] of tableRows(text, "mode")) {
+      // "high" and "critical" share a cell.
+      const walls = RISK_LEVELS.slice(0, 4).map((level) =>
+        getRequiredSandbox(level, code(mode) as SecurityMode),
+      );
+      expect(cells.map((cell) => (cell.startsWith("behind walls") ? "process" : "none"))).toEqual(walls);
+    }
+  });
+
+  it("and the block of defaults in README are the same", async () => {
+    const [block] = blocksOf("README.md", "yaml");
+    const { sandbox } = await parseConfig(parse(block!.text));
+    expect(sandbox).toEqual({ ...DEFAULT_CONFIG.sandbox, limits: DEFAULT_LIMITS });
+  });
+});
+
+it("src/wire/README.md has every frame under its number", () => {
+  const text = read("src/wire/README.md");
+  for (const [header, frames] of [
+    ["host → guest", ToGuest],
+    ["guest → host", FromGuest],
+  ] as const) {
+    const documented = tableRows(text, header).flatMap(([names, numbers]) => {
+      const each = numbers!.split(", ");
+      return names!.split(", ").map((name, index) => [name, Number.parseInt(each[index]!, 16)]);
+    });
+    const upper = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+    expect(documented).toEqual(Object.entries(frames).map(([name, number]) => [upper(name), number]));
+  }
+});
+
+/** Paths of every setting, in the order of the schema. */
+function leavesOf(schema: Parameters<typeof shapeOf>[0], path: readonly string[] = []): string[] {
+  const shape = shapeOf(schema);
+  if (shape.kind === "object")
+    return [...shape.fields].flatMap(([key, field]) => leavesOf(field, [...path, key]));
+  if (shape.kind === "record") return leavesOf(shape.value, [...path, "<name>"]);
+  return [path.join(".")];
+}
+
+function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [key, ...rest] = path;
+  if (rest.length === 0) {
+    target[key!] = value;
+    return;
+  }
+  const block = (target[key!] ?? {}) as Record<string, unknown>;
+  target[key!] = block;
+  put(block, rest, value);
+}
