@@ -1,3 +1,4 @@
+import { PARALLEL_NODE, PARALLEL_NODE_OUTPUT } from "../setup/parallel-node.js";
 import { PARALLEL_FUNCTIONS } from "../setup/parallel-python.js";
 
 /**
@@ -41,27 +42,11 @@ PY
   {
     name: "Node: workers, children, a server, watching files",
     script: `cat > p.js <<'JS'
-const { Worker } = require("worker_threads");
-const { execFileSync, fork } = require("child_process");
-const { once } = require("events");
-const fs = require("fs"), http = require("http"), crypto = require("crypto");
-(async () => {
-  const workers = [1, 2, 3, 4].map((n) => new Worker("require('worker_threads').parentPort.postMessage(" + n + ")", { eval: true }));
-  console.log((await Promise.all(workers.map((w) => once(w, "message")))).join());
-  console.log(execFileSync("echo", ["child"], { encoding: "utf8" }).trim());
-  fs.writeFileSync("forked.js", "process.send('forked')");
-  console.log((await once(fork("forked.js"), "message"))[0]);
-  const server = http.createServer((q, r) => r.end("http")).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  console.log(await (await fetch("http://127.0.0.1:" + server.address().port)).text());
-  server.closeAllConnections(); server.close();
-  fs.watch(".").close();
-  await fs.promises.writeFile("f", "x"); await fs.promises.cp("f", "g"); fs.rmSync("g");
-  await new Promise((done) => crypto.scrypt("a", "b", 16, done));
-})();
+${PARALLEL_NODE}
+inParallel("127.0.0.1");
 JS
       node p.js`,
-    output: "1,2,3,4\nchild\nforked\nhttp\n",
+    output: PARALLEL_NODE_OUTPUT,
   },
   {
     name: "pip, for a wheel, and a virtual environment",

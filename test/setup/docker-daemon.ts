@@ -1,16 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -18,7 +9,10 @@ import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
+import { createDaemonDirectory, removeAbandonedDaemons, removeDaemonDirectory } from "./daemon-directory.js";
 import type { TestDocker } from "./docker.js";
+import { findDockerLeaks } from "./docker-leaks.js";
+import { reportLeaks } from "./leaks.js";
 import { dockerHostIn, spawnDockerd } from "./spawn-dockerd.js";
 
 const run = promisify(execFile);
@@ -35,7 +29,8 @@ const RUNTIMES = {
  * tests may have a daemon of their own: SKERRY_TEST_DOCKER_HOST, with the image in it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const directory = mkdtempSync("/tmp/skerry-test-docker-");
+  await removeAbandonedDaemons();
+  const directory = createDaemonDirectory();
   let daemon: Promise<TestDocker> | undefined;
   const stops: (() => Promise<void>)[] = [];
   const server = createServer((socket) => {
@@ -53,7 +48,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     server.close();
     await daemon?.catch(() => undefined);
     for (const stop of stops.reverse()) await stop();
-    rmSync(directory, { recursive: true, force: true });
+    await removeDaemonDirectory(directory);
   };
 }
 
@@ -69,15 +64,11 @@ async function startDaemon(directory: string, stops: (() => Promise<void>)[]): P
   const daemon = await spawnDockerd(directory, existsSync(RUNTIMES.runsc.path) ? { runtimes: RUNTIMES } : {});
   const ended = once(daemon, "exit");
   stops.push(async () => {
+    await reportLeaks(() => findDockerLeaks(host));
     daemon.kill("SIGTERM");
     const late = setTimeout(() => daemon.kill("SIGKILL"), 20_000);
     await ended;
     clearTimeout(late);
-    // What a killed daemon left mounted would keep its directory.
-    await run("sh", [
-      "-c",
-      `awk '$2 ~ "^${directory}/" {print $2}' /proc/mounts | sort -r | xargs -r umount -l`,
-    ]);
   });
   await importImage(host);
   return { host, image: IMAGE };

@@ -1,5 +1,26 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** The kernel, and a daemon, take a moment to remove what was just ended. */
+const GRACE_MS = 5000;
+
+/**
+ * Fails the run when something of it is left. `SKERRY_LEAK_CHECK=warn` only prints: for when somebody else uses Skerry
+ * on the same machine at the same time.
+ */
+export async function reportLeaks(find: () => string[] | Promise<string[]>): Promise<void> {
+  const deadline = Date.now() + GRACE_MS;
+  let leaks = await find();
+  while (leaks.length > 0 && Date.now() < deadline) {
+    await delay(100);
+    leaks = await find();
+  }
+  if (leaks.length === 0) return;
+  console.error(`\nThe run left ${leaks.length} thing(s) behind:\n  ${leaks.join("\n  ")}\n`);
+  // Vitest only logs what a teardown throws.
+  if (process.env.SKERRY_LEAK_CHECK !== "warn") process.exitCode = 1;
+}
 
 /** What exists on this host that a test run could leave behind. Each map: identity → description. */
 export interface HostState {

@@ -1,86 +1,25 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { chmod, chown, mkdir } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../../../test/setup/docker.js";
+import { expect } from "vitest";
+import { containerOf, sh, useDockerOrders } from "../../../test/setup/docker-orders.js";
 import { requires } from "../../../test/setup/requires.js";
-import type { CreateSpec, Instance, SandboxBackend } from "../backend.js";
 import { connectDocker } from "./connect.js";
-import { createDockerBackend } from "./index.js";
-import type { DockerInstance } from "./instance.js";
 
 const { describe, it } = requires("docker", "root");
-const OWNER = { uid: 1_900_000_123, gid: 1_900_000_123 };
 
 describe("the docker backend", () => {
-  let docker: TestDocker;
-  let stateDir: string;
-  let count = 0;
-  const instances: Instance[] = [];
-
-  beforeAll(async () => {
-    docker = await startDocker();
-  }, DOCKER_START_MS);
-  beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-docker-"));
-  });
-  afterEach(async () => {
-    for (const instance of instances.splice(0)) await instance.destroy();
-    expect(readFileSync("/proc/mounts", "utf8")).not.toContain(stateDir);
-    rmSync(stateDir, { recursive: true, force: true });
-  });
-
-  const open = (options: object = {}): SandboxBackend =>
-    createDockerBackend({ stateDir, options: { host: docker.host, image: docker.image, ...options } });
-
-  async function order(limits: CreateSpec["limits"] = {}): Promise<CreateSpec> {
-    const path = join(stateDir, `session-${++count}`);
-    await mkdir(join(path, "workspace"), { recursive: true });
-    await chmod(path, 0o711);
-    await chown(join(path, "workspace"), OWNER.uid, OWNER.gid);
-    const all = { memoryMb: 256, pids: 64, workspaceMb: 16, workspaceInodes: 512, tmpMb: 8, ...limits };
-    return {
-      id: `sbx-test-${process.pid}-${count}`,
-      sessionKey: `s${count}`,
-      ephemeral: false,
-      directory: { path, owner: OWNER },
-      limits: all,
-      requestedLimits: limits,
-      filesystem: { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] },
-    };
-  }
-
-  async function sh(instance: Instance, script: string, language?: string): Promise<string> {
-    const { stdout, exit } = instance.runner.run({
-      argv: ["sh", "-c", script],
-      env: instance.baseEnv,
-      cwd: "/workspace",
-      ...(language !== undefined && { language }),
-    });
-    const [output] = await Promise.all([text(stdout), exit]);
-    return output.trim();
-  }
-
-  const containerOf = (instance: Instance) => (instance as DockerInstance).parts.container.id;
-
-  async function create(backend: SandboxBackend, spec: CreateSpec): Promise<Instance> {
-    const instance = await backend.create(spec);
-    instances.push(instance);
-    return instance;
-  }
+  const orders = useDockerOrders("test", 1_900_000_123);
+  const { open, order, create, recycle } = orders;
 
   for (const shareFiles of ["always", "never"]) {
     it(`makes a used container into a clean one (shareFiles ${shareFiles})`, async () => {
       const backend = open({ shareFiles });
-      const used = await create(backend, await order());
+      const used = await create(backend);
       await sh(used, "echo secret | tee /workspace/s /tmp/s /dev/shm/s; (setsid sleep 1000 &)");
       const next = await order();
-      const fresh = await backend.recycle!(used, next);
-      instances.push(fresh);
+      const fresh = await recycle(backend, used, next);
       expect(fresh.id).toBe(next.id);
       // Over the wire a new one is quicker than to see whether the old one is clean.
       expect(containerOf(fresh) === containerOf(used)).toBe(shareFiles === "always");
@@ -88,7 +27,7 @@ describe("the docker backend", () => {
         await sh(fresh, "cat /workspace/s /tmp/s /dev/shm/s 2>/dev/null; echo /proc/[0-9]*/comm"),
       ).not.toMatch(/secret/);
       expect(await sh(fresh, "grep -l sleep /proc/[0-9]*/comm | wc -l")).toBe("0");
-      const client = await connectDocker({ host: docker.host });
+      const client = await connectDocker({ host: orders.docker.host });
       const { Name } = await client.getContainer(containerOf(fresh)).inspect();
       expect(Name).toContain(next.id);
       // The one that was given away is not the one that runs.
@@ -99,8 +38,8 @@ describe("the docker backend", () => {
 
   it("never uses a container again that something was written into, and removes it", async () => {
     const backend = open({ shareFiles: "always" });
-    const used = await create(backend, await order());
-    const client = await connectDocker({ host: docker.host });
+    const used = await create(backend);
+    const client = await connectDocker({ host: orders.docker.host });
     const dirty = client.getContainer(containerOf(used));
     const { GraphDriver } = await dirty.inspect();
     // As if a program had found a way past the read-only root.
@@ -108,8 +47,7 @@ describe("the docker backend", () => {
     mkdirSync(join(layer, "usr/bin"), { recursive: true });
     writeFileSync(join(layer, "usr/bin/python3"), "#!/bin/sh\n", { mode: 0o755 });
     const next = await order();
-    const fresh = await backend.recycle!(used, next);
-    instances.push(fresh);
+    const fresh = await recycle(backend, used, next);
     expect(fresh.id).toBe(next.id);
     expect(containerOf(fresh)).not.toBe(dirty.id);
     expect(await sh(fresh, "python3 -c 'print(1)'")).toBe("1");
@@ -121,8 +59,7 @@ describe("the docker backend", () => {
     const first = await order();
     const used = await create(backend, first);
     await sh(used, "echo kept > file");
-    const other = await backend.recycle!(used, await order());
-    instances.push(other);
+    const other = await recycle(backend, used);
     expect(await sh(other, "cat file 2>/dev/null; echo none")).toBe("none");
     const again = await create(backend, { ...first, id: `${first.id}-again` });
     expect(await sh(again, "cat file")).toBe("kept");
@@ -130,22 +67,20 @@ describe("the docker backend", () => {
 
   it("makes a new container where the old one was made for something else, or is gone", async () => {
     const backend = open();
-    const used = await create(backend, await order());
-    const larger = await backend.recycle!(used, await order({ memoryMb: 512 }));
-    instances.push(larger);
+    const used = await create(backend);
+    const larger = await recycle(backend, used, await order({ memoryMb: 512 }));
     expect(containerOf(larger)).not.toBe(containerOf(used));
-    const client = await connectDocker({ host: docker.host });
+    const client = await connectDocker({ host: orders.docker.host });
     await client.getContainer(containerOf(larger)).remove({ force: true });
-    const after = await backend.recycle!(larger, await order({ memoryMb: 512 }));
-    instances.push(after);
+    const after = await recycle(backend, larger, await order({ memoryMb: 512 }));
     expect(await sh(after, "echo alive")).toBe("alive");
   }, 60_000);
 
   it("runs a language with an image of its own in a container beside, with the same files", async () => {
-    const client = await connectDocker({ host: docker.host });
-    await client.getImage(docker.image).tag({ repo: "skerry-test-language", tag: "1" });
+    const client = await connectDocker({ host: orders.docker.host });
+    await client.getImage(orders.docker.image).tag({ repo: "skerry-test-language", tag: "1" });
     const backend = open({ shareFiles: "always", images: { bash: "skerry-test-language:1" } });
-    const instance = await create(backend, await order());
+    const instance = await create(backend);
     await instance.prepareLanguage!("python");
     await Promise.all([instance.prepareLanguage!("bash"), instance.prepareLanguage!("bash")]);
     await sh(instance, "echo one > file; echo private > /tmp/file");
@@ -161,14 +96,14 @@ describe("the docker backend", () => {
 
   it("refuses a language's own image over the wire", async () => {
     const backend = open({ shareFiles: "never", images: { bash: "skerry-test-language:1" } });
-    const instance = await create(backend, await order());
+    const instance = await create(backend);
     await expect(instance.prepareLanguage!("bash")).rejects.toMatchObject({ code: "UNSUPPORTED" });
   }, 60_000);
 
   it("never uses a volume whose maker did not finish it", async () => {
-    const client = await connectDocker({ host: docker.host });
+    const client = await connectDocker({ host: orders.docker.host });
     const backend = open({ shareFiles: "never" });
-    await create(backend, await order());
+    await create(backend);
     const { Volumes } = await client.listVolumes({
       filters: JSON.stringify({ label: ["dev.skerry.guest"] }),
     });
@@ -180,7 +115,7 @@ describe("the docker backend", () => {
       Labels: { "dev.skerry.guest": made!.Labels["dev.skerry.guest"]! },
     });
     try {
-      const instance = await create(open({ shareFiles: "never" }), await order());
+      const instance = await create(open({ shareFiles: "never" }));
       expect(await sh(instance, "echo alive")).toBe("alive");
     } finally {
       await client.getVolume(name).remove({ force: true });
@@ -188,7 +123,7 @@ describe("the docker backend", () => {
   }, 60_000);
 
   it("works with a daemon elsewhere: files over the wire, and figures from its statistics", async () => {
-    const socket = docker.host.replace("unix://", "");
+    const socket = orders.docker.host.replace("unix://", "");
     const gate = createServer((client) => {
       const daemon = connect(socket);
       daemon.on("error", () => client.destroy()).pipe(client);
@@ -198,7 +133,7 @@ describe("the docker backend", () => {
     const backend = open({ host: `tcp://127.0.0.1:${(gate.address() as AddressInfo).port}` });
     try {
       expect((await backend.probe()).capabilities.sharedWorkspace).toBe(false);
-      const instance = await create(backend, await order());
+      const instance = await create(backend);
       expect(instance.hostWorkspace).toBe(undefined);
       expect(await sh(instance, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; id -u")).toBe("1000");
       const usage = await instance.usage!();
@@ -214,7 +149,7 @@ describe("the docker backend", () => {
   }, 60_000);
 
   it("shows the host's files in the workspace, and nothing of the host in /etc", async () => {
-    const instance = await create(open({ shareFiles: "always" }), await order());
+    const instance = await create(open({ shareFiles: "always" }));
     writeFileSync(join(instance.hostWorkspace!, "from-host"), "x", { mode: 0o644 });
     expect(await sh(instance, "cat from-host; id -un; cat /etc/resolv.conf /etc/hostname")).toBe(
       "xagent\nnameserver 127.0.0.1\nskerry",

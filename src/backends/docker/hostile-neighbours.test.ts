@@ -1,82 +1,31 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { chmod, chown, mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../../../test/setup/docker.js";
+import { readFileSync } from "node:fs";
+import { afterEach, expect } from "vitest";
+import { containerOf, sh, useDockerOrders } from "../../../test/setup/docker-orders.js";
 import { requires } from "../../../test/setup/requires.js";
-import type { CreateSpec, Instance, SandboxBackend } from "../backend.js";
+import type { Instance } from "../backend.js";
 import { connectDocker } from "./connect.js";
 import { ContainerCgroup } from "./container-cgroup.js";
 import { GuestVolumes } from "./guest-volume.js";
-import { createDockerBackend } from "./index.js";
-import type { DockerInstance } from "./instance.js";
 import { containerName, LABEL, makerLabels } from "./labels.js";
 
 const { describe, it } = requires("docker", "root");
-const OWNER = { uid: 1_900_000_321, gid: 1_900_000_321 };
+const UID = 1_900_000_321;
 const MB = 1024 * 1024;
 
 describe("a container among others", () => {
-  let docker: TestDocker;
-  let stateDir: string;
-  let count = 0;
-  const instances: Instance[] = [];
   const images: string[] = [];
-
-  beforeAll(async () => {
-    docker = await startDocker();
-  }, DOCKER_START_MS);
-  beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-docker-"));
-  });
+  // Before the orders' own, so that it comes after: an image that a container uses cannot be removed.
   afterEach(async () => {
-    for (const instance of instances.splice(0)) await instance.destroy();
-    const client = await connectDocker({ host: docker.host });
+    const client = await connectDocker({ host: orders.docker.host });
     for (const image of images.splice(0)) await client.getImage(image).remove({ force: true });
-    rmSync(stateDir, { recursive: true, force: true });
   });
-
-  const open = (options: object = {}): SandboxBackend =>
-    createDockerBackend({ stateDir, options: { host: docker.host, image: docker.image, ...options } });
-
-  async function order(): Promise<CreateSpec> {
-    const path = join(stateDir, `session-${++count}`);
-    await mkdir(join(path, "workspace"), { recursive: true });
-    await chmod(path, 0o711);
-    await chown(join(path, "workspace"), OWNER.uid, OWNER.gid);
-    return {
-      id: `sbx-near-${process.pid}-${count}`,
-      sessionKey: `near${count}`,
-      ephemeral: false,
-      directory: { path, owner: OWNER },
-      limits: { memoryMb: 256, pids: 64, workspaceMb: 16, workspaceInodes: 512, tmpMb: 8 },
-      requestedLimits: {},
-      filesystem: { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] },
-    };
-  }
-
-  async function create(backend: SandboxBackend): Promise<Instance> {
-    const instance = await backend.create(await order());
-    instances.push(instance);
-    return instance;
-  }
-
-  async function sh(instance: Instance, script: string): Promise<string> {
-    const { stdout, exit } = instance.runner.run({
-      argv: ["sh", "-c", `{ ${script}; } 2>&1`],
-      env: instance.baseEnv,
-      cwd: "/workspace",
-    });
-    const [output] = await Promise.all([text(stdout), exit]);
-    return output.trim();
-  }
+  const orders = useDockerOrders("near", UID);
+  const { open, create, recycle } = orders;
 
   async function inspect(instance: Instance) {
-    const client = await connectDocker({ host: docker.host });
-    return client.getContainer((instance as DockerInstance).parts.container.id).inspect();
+    const client = await connectDocker({ host: orders.docker.host });
+    return client.getContainer(containerOf(instance)).inspect();
   }
 
   /** Undefined where the kernel counts them as memory. */
@@ -95,8 +44,7 @@ describe("a container among others", () => {
       const limit = await socketLimit(used);
       skip(limit === undefined, "cgroup version 2 counts them as memory");
       expect(limit).toBe(64 * MB);
-      const again = await backend.recycle!(used, await order());
-      instances.push(again);
+      const again = await recycle(backend, used);
       expect(await socketLimit(again)).toBe(64 * MB);
     }, 60_000);
 
@@ -104,17 +52,17 @@ describe("a container among others", () => {
       const instance = await create(open({ shareFiles }));
       const { State } = await inspect(instance);
       const status = readFileSync(`/proc/${State.Pid}/status`, "utf8");
-      expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe(Array(4).fill(OWNER.uid).join("\t"));
-      expect(await sh(instance, "echo $USER; echo x > file && stat -c %u file . ; cat ~/file")).toBe(
-        `agent\n${OWNER.uid}\n${OWNER.uid}\nx`,
-      );
+      expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe(Array(4).fill(UID).join("\t"));
+      expect(
+        await sh(instance, "exec 2>&1; echo $USER; echo x > file && stat -c %u file . ; cat ~/file"),
+      ).toBe(`agent\n${UID}\n${UID}\nx`);
     }, 60_000);
   }
 
   /** An image of the sandboxes' own with more in its description. */
   async function derive(name: string, ...changes: string[]): Promise<string> {
-    const client = await connectDocker({ host: docker.host });
-    const container = await client.createContainer({ Image: docker.image, Cmd: ["true"] });
+    const client = await connectDocker({ host: orders.docker.host });
+    const container = await client.createContainer({ Image: orders.docker.image, Cmd: ["true"] });
     try {
       await container.commit({ repo: name, tag: String(process.pid), changes: changes.join("\n") });
     } finally {
@@ -129,7 +77,10 @@ describe("a container among others", () => {
     for (const shareFiles of ["always", "never"]) {
       const instance = await create(open({ image, shareFiles }));
       expect(
-        await sh(instance, "grep -c ' /tmp ' /proc/mounts; grep -o '^tmpfs /var/data' /proc/mounts"),
+        await sh(
+          instance,
+          "exec 2>&1; grep -c ' /tmp ' /proc/mounts; grep -o '^tmpfs /var/data' /proc/mounts",
+        ),
       ).toBe("1\ntmpfs /var/data");
       expect(
         (await inspect(instance)).Mounts.filter(
@@ -153,22 +104,22 @@ describe("a container among others", () => {
 
   it("leaves no volume of an image behind when the guest's own volume is filled from it", async () => {
     const image = await derive("skerry-test-volumes", 'VOLUME ["/data"]');
-    const client = await connectDocker({ host: docker.host });
+    const client = await connectDocker({ host: orders.docker.host });
     const anonymous = async () =>
       (await client.listVolumes()).Volumes.map(({ Name }) => Name).filter((name) =>
         /^[0-9a-f]{64}$/.test(name),
       );
     const before = await anonymous();
     const empty = Object.create(client, { listVolumes: { value: async () => ({ Volumes: [] }) } });
-    const guest = await new GuestVolumes(empty, stateDir).find(process.arch, image);
+    const guest = await new GuestVolumes(empty, orders.stateDir).find(process.arch, image);
     await client.getVolume((guest as { name: string }).name).remove();
     expect((await anonymous()).filter((name) => !before.includes(name))).toEqual([]);
   }, 60_000);
 
   it("is not taken for left behind when it is somebody's, from an image of a sandbox", async () => {
-    const client = await connectDocker({ host: docker.host });
+    const client = await connectDocker({ host: orders.docker.host });
     const maker = `${spawnSync("true").pid}-1-sbx-gone`;
-    const labels = { ...makerLabels(stateDir, "sbx-gone"), [LABEL.maker]: maker };
+    const labels = { ...makerLabels(orders.stateDir, "sbx-gone"), [LABEL.maker]: maker };
     const image = await derive(
       "skerry-test-labels",
       ...Object.entries(labels).map(([name, value]) => `LABEL ${name}="${value}"`),
@@ -176,9 +127,9 @@ describe("a container among others", () => {
     const make = (name: string, options: object) =>
       client.createContainer({ name, Cmd: ["true"], ...options });
     const made = await Promise.all([
-      make(`bystander-${process.pid}`, { Image: docker.image, Labels: labels }),
+      make(`bystander-${process.pid}`, { Image: orders.docker.image, Labels: labels }),
       make(containerName("sbx-copy", `copy-${process.pid}`), { Image: image }),
-      make(containerName("sbx-gone", `gone-${process.pid}`), { Image: docker.image, Labels: labels }),
+      make(containerName("sbx-gone", `gone-${process.pid}`), { Image: orders.docker.image, Labels: labels }),
     ]);
     try {
       expect(await open().reap()).toBe(1);

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PARALLEL_NODE, PARALLEL_NODE_OUTPUT } from "../../../../test/setup/parallel-node.js";
 import { PARALLEL_FUNCTIONS } from "../../../../test/setup/parallel-python.js";
 import {
   type Attempt,
@@ -247,28 +248,11 @@ print(pandas.read_csv(io.StringIO("k,v\\na,1\\na,2")).groupby("k").v.sum().to_di
 
   it("suffices for Node: workers, children, sockets, file watching", ({ skip }) => {
     if (!has("node")) return skip("needs /usr/bin/node");
-    const code = `
-      const { Worker } = require("worker_threads");
-      const { execFileSync, fork } = require("child_process");
-      const { once } = require("events");
-      const fs = require("fs"), http = require("http"), zlib = require("zlib"), crypto = require("crypto");
-      (async () => {
-        const workers = [1, 2, 3, 4].map((n) => new Worker("require('worker_threads').parentPort.postMessage(" + n + ")", { eval: true }));
-        console.log((await Promise.all(workers.map((w) => once(w, "message")))).join());
-        console.log(execFileSync("echo", ["child"], { encoding: "utf8" }).trim());
-        fs.writeFileSync("forked.js", "process.send('forked')");
-        console.log((await once(fork("forked.js"), "message"))[0]);
-        const server = http.createServer((q, r) => r.end("http")).listen(0, "localhost");
-        await once(server, "listening");
-        console.log(await (await fetch("http://localhost:" + server.address().port)).text());
-        server.closeAllConnections(); server.close();
-        fs.watch(".").close();
-        await fs.promises.writeFile("f", await new Promise((d) => zlib.gzip("x", (_, b) => d(b))));
-        await fs.promises.cp("f", "g"); fs.rmSync("g");
-        await new Promise((d) => crypto.scrypt("a", "b", 16, d));
+    const code = `${PARALLEL_NODE}
+      inParallel("localhost").then(() => {
         try { require("os").networkInterfaces(); } catch (e) { console.log(e.code); }
-      })();`;
-    expectToWork(["node", "-e", code], "1,2,3,4\nchild\nforked\nhttp\nERR_SYSTEM_ERROR\n");
+      });`;
+    expectToWork(["node", "-e", code], `${PARALLEL_NODE_OUTPUT}ERR_SYSTEM_ERROR\n`);
   });
 
   it("suffices for npm", ({ skip }) => {
