@@ -86,7 +86,7 @@ export function containerOptions(plan: ContainerPlan): ContainerOptions {
   const options = dockerOptions(plan);
   if (plan.facts.name !== "Podman") return options;
   if (plan.podman === undefined) throw new SandboxError("INTERNAL", "Podman's files are not written");
-  return podmanOptions(options, plan.podman);
+  return podmanOptions(options, plan.podman, plan.facts);
 }
 
 function dockerOptions(plan: ContainerPlan): ContainerOptions {

@@ -67,8 +67,11 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
   "rootless podman": [
     { Version: "4.3.1", Arch: "amd64", Components: [{ Name: "Podman Engine", Version: "4.3.1" }] },
     {
+      BuildahVersion: "1.28.2",
+      Rootless: true,
       OperatingSystem: "debian",
-      SecurityOptions: ["name=seccomp,profile=default", "name=rootless"],
+      SecurityOptions: ["name=seccomp,profile=default"],
+      DefaultRuntime: "crun",
       Runtimes: {},
       CgroupVersion: "2",
       CgroupDriver: "systemd",

@@ -82,6 +82,7 @@ export interface VersionAnswer {
 export interface InfoAnswer {
   /** Podman's. */
   readonly BuildahVersion?: string;
+  readonly Rootless?: boolean;
   readonly ServerVersion?: string;
   readonly Architecture?: string;
   readonly OperatingSystem?: string;
@@ -103,7 +104,9 @@ export function describeDaemon(
   isLocal: boolean,
   controllers: readonly string[] = [],
 ): DaemonFacts {
-  const isRootless = info.SecurityOptions?.some((each) => /^name=(rootless|userns)\b/.test(each)) ?? false;
+  const isRootless =
+    info.Rootless === true ||
+    (info.SecurityOptions?.some((each) => /^name=(rootless|userns)\b/.test(each)) ?? false);
   const podman = isPodman(version);
   const can = (said: boolean | undefined, controller: string) =>
     said === true && (!podman || controllers.includes(controller));

@@ -1,6 +1,7 @@
 import type { MountSettings } from "dockerode";
 import { SandboxError } from "../../errors.js";
 import type { ContainerOptions } from "./container-options.js";
+import type { DaemonFacts } from "./daemon.js";
 import type { PodmanFiles } from "./podman-files.js";
 
 /** Podman makes them memory that anybody may write to, beside a root that is read-only. Nobody may write to ours. */
@@ -17,8 +18,12 @@ const MOST_PROCESSES_OF_A_USER = 32_768;
  * The same walls in Podman's words. It ignores parts of what Docker takes, and takes other parts from its own
  * configuration where the request is silent.
  */
-export function podmanOptions(options: ContainerOptions, files: PodmanFiles): ContainerOptions {
-  const { MaskedPaths = [], Mounts = [], Tmpfs, ...host } = options.HostConfig;
+export function podmanOptions(
+  options: ContainerOptions,
+  files: PodmanFiles,
+  facts: DaemonFacts,
+): ContainerOptions {
+  const { MaskedPaths = [], Mounts = [], Tmpfs, CgroupParent, ...host } = options.HostConfig;
   const security: readonly string[] = host.SecurityOpt ?? [];
   const ulimits = host.Ulimits ?? [];
   const mounts = [...Mounts, ...missingFiles(Mounts, files)];
@@ -27,6 +32,8 @@ export function podmanOptions(options: ContainerOptions, files: PodmanFiles): Co
     ...options,
     HostConfig: {
       ...host,
+      // A user's own Podman makes groups where systemd lets it, and nowhere else.
+      ...(!(facts.isRootless && facts.cgroupDriver !== "systemd") && { CgroupParent }),
       SecurityOpt: [
         ...security.filter((each) => !each.startsWith("seccomp=")),
         `seccomp=${files.profile}`,
