@@ -11,6 +11,7 @@ const TARGETS = [
   ["docker", { backend: "docker", docker: {} }],
   ["docker without a shared directory", { backend: "docker", docker: { shareFiles: "never" } }],
   ["gvisor", { backend: "gvisor", docker: {} }],
+  ["gvisor without a shared directory", { backend: "gvisor", docker: { shareFiles: "never" } }],
 ] as const;
 
 const { missing } = requires("linux", "docker", "gvisor", "debootstrap");

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, expect, vi } from "vitest";
 import { connectDocker } from "../../src/backends/docker/connect.js";
-import { type BuiltImage, buildImage, listImages } from "../../src/backends/docker/images.js";
+import { type BuiltImage, buildImage, IMAGE_LABEL, listImages } from "../../src/backends/docker/images.js";
 import { baseImageName } from "../../src/backends/docker/images-dockerfile.js";
-import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
+import { waitUntil } from "../../src/testing/wait-until.js";
+import { DOCKER_START_MS, startDocker, type TestDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 
 const BUILD_MS = 400_000;
@@ -42,17 +43,19 @@ deb http://deb.debian.org/debian-security bookworm-security main
 `;
 
 describe("image build", { timeout: BUILD_MS }, () => {
+  let daemon: TestDocker;
   let docker: Docker;
-  let before: string[];
   /** Where the making has its directory. */
   let temporary: string;
-  const run = randomUUID().slice(0, 8);
-  const tags = { debootstrap: `skerry-test-${run}:debian`, registry: `skerry-test-${run}:registry` };
-  const cancelled = `skerry-test-${run}:cancelled`;
+  const repository = `skerry-test-${randomUUID().slice(0, 8)}`;
+  const tags = { debootstrap: `${repository}:debian`, registry: `${repository}:registry` };
+  const cancelled = `${repository}:cancelled`;
+  const steps: string[] = [];
+  let makingDebian: Promise<BuiltImage> | undefined;
 
   beforeAll(async () => {
-    docker = await connectDocker({ host: (await startDocker()).host });
-    before = await imageIds();
+    daemon = await startDocker();
+    docker = await connectDocker({ host: daemon.host });
     temporary = mkdtempSync(join(tmpdir(), "skerry-images-"));
     vi.stubEnv("TMPDIR", temporary);
   }, DOCKER_START_MS);
@@ -60,7 +63,7 @@ describe("image build", { timeout: BUILD_MS }, () => {
   afterAll(async () => {
     vi.unstubAllEnvs();
     if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true });
-    for (const name of [...Object.values(tags), baseImageName()]) {
+    for (const name of Object.values(tags)) {
       await docker
         ?.getImage(name)
         .remove({ force: true })
@@ -68,23 +71,68 @@ describe("image build", { timeout: BUILD_MS }, () => {
     }
   });
 
-  async function imageIds(): Promise<string[]> {
-    return (await docker.listImages()).map(({ Id }) => Id).sort();
+  /** The image from Debian's packages: whoever needs it first makes it. */
+  function debian(): Promise<BuiltImage> {
+    makingDebian ??= buildImage(docker, {
+      tag: tags.debootstrap,
+      from: "debootstrap",
+      onStep: (text) => steps.push(text),
+    });
+    return makingDebian;
   }
 
-  /** Builds, and cancels when a step begins with this. */
-  async function cancelAt(step: string, from: BuiltImage["from"]): Promise<unknown> {
+  /** Nobody's registry is asked: meanwhile another image stands under the base's name. */
+  async function withBase(image: string, test: () => Promise<void>): Promise<void> {
+    const [repo = "", tag = ""] = baseImageName().split(":");
+    const [former] = await docker.listImages({ filters: { reference: [baseImageName()] } });
+    await docker.getImage(image).tag({ repo, tag });
+    try {
+      await test();
+    } finally {
+      if (former === undefined) await docker.getImage(baseImageName()).remove();
+      else await docker.getImage(former.Id).tag({ repo, tag });
+    }
+  }
+
+  /** What builds of this file can have made; others use the daemon too. */
+  async function imageIds(): Promise<string[]> {
+    return (await docker.listImages())
+      .filter(({ RepoTags, Labels }) => {
+        const names = (RepoTags ?? []).filter((name) => !name.startsWith("<none>"));
+        if (names.length > 0) return names.some((name) => name.startsWith(`${repository}:`));
+        return [IMAGE_LABEL, "dev.skerry.build"].some((label) => label in (Labels ?? {}));
+      })
+      .map(({ Id }) => Id)
+      .sort();
+  }
+
+  /** Builds, and cancels in the middle of a step: as soon as this is so of what the step has told. */
+  async function cancelAt(
+    step: string,
+    from: BuiltImage["from"],
+    isMiddle: (details: readonly string[]) => boolean,
+  ): Promise<unknown> {
     const controller = new AbortController();
-    const cancel = (text: string) => {
-      if (text.startsWith(step)) setTimeout(() => controller.abort(new Error("enough")), 1500);
-    };
-    return buildImage(docker, {
+    let details: string[] | undefined;
+    let hasEnded = false;
+    const building = buildImage(docker, {
       tag: cancelled,
       from,
       network: "host",
       signal: controller.signal,
-      onStep: cancel,
-    }).catch((error: unknown) => error);
+      onStep: (text) => {
+        details = text.startsWith(step) ? [] : undefined;
+      },
+      onDetail: (text) => details?.push(text),
+    });
+    const outcome = building
+      .catch((error: unknown) => error)
+      .finally(() => {
+        hasEnded = true;
+      });
+    await waitUntil(() => hasEnded || (details !== undefined && isMiddle(details)), BUILD_MS);
+    controller.abort(new Error("enough"));
+    return outcome;
   }
 
   async function expectNothingLeft(ids: readonly string[]): Promise<void> {
@@ -114,17 +162,18 @@ describe("image build", { timeout: BUILD_MS }, () => {
   }
 
   it("leaves nothing when making it from Debian's packages is cancelled", async () => {
-    expect(await cancelAt("getting Debian's base", "debootstrap")).toMatchObject({ message: "enough" });
+    const before = await imageIds();
+    const isUnpacking = () =>
+      readdirSync(temporary).some((name) =>
+        readFileSync(join(temporary, name, "log"), "utf8").includes("I: Validating "),
+      );
+    const failure = await cancelAt("getting Debian's base", "debootstrap", isUnpacking);
+    expect(failure).toMatchObject({ message: "enough" });
     await expectNothingLeft(before);
   });
 
   it("makes it from Debian's packages", async () => {
-    const steps: string[] = [];
-    const image = await buildImage(docker, {
-      tag: tags.debootstrap,
-      from: "debootstrap",
-      onStep: (text) => steps.push(text),
-    });
+    const image = await debian();
     expect(image).toMatchObject({ tag: tags.debootstrap, from: "debootstrap", sets: [] });
     expect(steps).toEqual([
       "getting Node.js 20",
@@ -145,33 +194,40 @@ describe("image build", { timeout: BUILD_MS }, () => {
   });
 
   it("lists it", async () => {
-    const image = (await listImages(docker)).find((each) => each.tags.includes(tags.debootstrap));
+    const { tag } = await debian();
+    const image = (await listImages(docker)).find((each) => each.tags.includes(tag));
     expect(image).toMatchObject({ languages: ["python", "javascript", "typescript", "bash"], sets: [] });
   });
 
   it("takes a base image where there is one, and leaves only what it made", async () => {
-    // Nobody's registry is asked: the image from before is as good a base as Node's own.
-    const [repo = "", tag = ""] = baseImageName().split(":");
-    await docker.getImage(tags.debootstrap).tag({ repo, tag });
-    const ids = await imageIds();
-    expect(await cancelAt("step 9/", "registry")).toMatchObject({ message: "enough" });
-    await expectNothingLeft(ids);
+    // As good a base as Node's own.
+    const { tag } = await debian();
+    await withBase(tag, async () => {
+      const ids = await imageIds();
+      // Its container has said something of its own.
+      const isInstalling = (details: readonly string[]) => details.some((line) => !line.startsWith(" ---> "));
+      const failure = await cancelAt("step 9/", "registry", isInstalling);
+      expect(failure).toMatchObject({ message: "enough" });
+      await expectNothingLeft(ids);
 
-    const image = await buildImage(docker, { tag: tags.registry, network: "host" });
-    expect(image).toMatchObject({ tag: tags.registry, from: "registry", sets: [] });
-    expect(await imageIds()).toEqual([...ids, image.id].sort());
-    const { stdout, layers } = await look(image.id);
-    expect(stdout).toBe(LOOKS);
-    expect(layers).toBe(1);
+      const image = await buildImage(docker, { tag: tags.registry, network: "host" });
+      expect(image).toMatchObject({ tag: tags.registry, from: "registry", sets: [] });
+      expect(await imageIds()).toEqual([...ids, image.id].sort());
+      const { stdout, layers } = await look(image.id);
+      expect(stdout).toBe(LOOKS);
+      expect(layers).toBe(1);
+    });
   });
 
   it("says what a build needs that fails", async () => {
-    const failure = buildImage(docker, { tag: cancelled, from: "registry", network: "none" });
-    await expect(failure).rejects.toMatchObject({
-      code: "EXECUTION_FAILED",
-      hint: expect.stringContaining("--network host"),
+    await withBase(daemon.image, async () => {
+      const failure = buildImage(docker, { tag: cancelled, from: "registry", network: "none" });
+      await expect(failure).rejects.toMatchObject({
+        code: "EXECUTION_FAILED",
+        hint: expect.stringContaining("--network host"),
+      });
+      expect((await listImages(docker)).some(({ tags: [tag] }) => tag === cancelled)).toBe(false);
     });
-    expect((await listImages(docker)).some(({ tags: [tag] }) => tag === cancelled)).toBe(false);
   });
 });
 
