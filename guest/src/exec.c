@@ -118,9 +118,15 @@ pid_t spawn_process(const struct spawn *spawn, int *error) {
   if (pid < 0) *error = errno;
   close(report[1]);
   if (pid > 0) {
-    /* Somebody inside may stop it before its exec: we must not wait for that one for ever. */
+    /* Somebody inside may stop it before its exec, or, in gVisor, us: we must not wait for that one for ever. */
     struct pollfd answer = {.fd = report[0], .events = POLLIN};
-    if (poll(&answer, 1, START_BUDGET_MS) == 0) kill(pid, SIGKILL);
+    uint64_t until = now_ms() + START_BUDGET_MS;
+    int ready;
+    do {
+      uint64_t now = now_ms();
+      ready = poll(&answer, 1, now < until ? (int)(until - now) : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) kill(pid, SIGKILL);
     ssize_t n;
     do n = read(report[0], error, sizeof *error);
     while (n < 0 && errno == EINTR);

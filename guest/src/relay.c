@@ -77,10 +77,10 @@ static struct sock_fprog read_filter(void) {
   return (struct sock_fprog){.len = (unsigned short)(length / sizeof *rules), .filter = rules};
 }
 
-static void drop_capabilities(void) {
+static void keep_capabilities(uint32_t kept) {
   struct __user_cap_header_struct self = {.version = _LINUX_CAPABILITY_VERSION_3};
-  struct __user_cap_data_struct none[2] = {0};
-  if (syscall(SYS_capset, &self, none) < 0) die("capabilities: %s", strerror(errno));
+  struct __user_cap_data_struct sets[2] = {{.effective = kept, .permitted = kept}};
+  if (syscall(SYS_capset, &self, sets) < 0) die("capabilities: %s", strerror(errno));
 }
 
 static void mount_empty(const char *point) {
@@ -106,7 +106,7 @@ static void give_up_everything(uint32_t uid, uint32_t gid) {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0) die("capability %d: %s", capability, strerror(errno));
   if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
     die("cannot become uid %u: %s", uid, strerror(errno));
-  drop_capabilities();
+  keep_capabilities(0);
   if (setuid(0) == 0 || setgid(0) == 0) die("refusing to run as root");
 }
 
@@ -126,6 +126,24 @@ __attribute__((noreturn)) static void become_inner(int wire, int complaints, uin
   char *argv[] = {"skerry-guest", NULL}, *env[] = {NULL};
   execve(program, argv, env);
   die("cannot run %s: %s", program, strerror(errno));
+}
+
+static pid_t inner_guest;
+
+static void resume(int signo) {
+  (void)signo;
+  int error = errno;
+  kill(inner_guest, SIGCONT);
+  errno = error;
+}
+
+/* gVisor, unlike Linux, lets a program stop the first process of its own namespace: it goes on at once. */
+static void keep_going(pid_t inner) {
+  inner_guest = inner;
+  struct sigaction action = {.sa_handler = resume, .sa_flags = SA_RESTART};
+  if (sigaction(SIGCHLD, &action, NULL) < 0) die("sigaction: %s", strerror(errno));
+  /* It may have been stopped before. */
+  kill(inner, SIGCONT);
 }
 
 /* False: one of the two ends is gone. */
@@ -186,8 +204,9 @@ int serve_in_gvisor(const char *user, const char *group) {
   if (inner == 0) become_inner(wire[1], complaints[1], uid, gid, &filter);
   close(wire[1]);
   close(complaints[1]);
-  drop_capabilities();
+  keep_capabilities(1u << CAP_KILL);
   signal(SIGPIPE, SIG_IGN);
+  keep_going(inner);
   ways[TO_INNER] = (struct way){.from = 0, .to = wire[0]};
   ways[FROM_INNER] = (struct way){.from = wire[0], .to = 1};
   ways[COMPLAINTS] = (struct way){.from = complaints[0], .to = 2};

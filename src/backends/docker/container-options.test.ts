@@ -150,7 +150,7 @@ it("lets the guest in gVisor, and no other, start as root of the container with 
   expect([User, HostConfig?.CapDrop, HostConfig?.CapAdd]).toEqual([
     "0:0",
     ["ALL"],
-    ["SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"],
+    ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"],
   ]);
   // Where the runtime is another after all, these hold until the guest has noticed.
   expect(HostConfig?.SecurityOpt).toEqual(containerOptions(plan).HostConfig?.SecurityOpt);

@@ -21,7 +21,7 @@ const GVISOR_THREADS = 4096;
  * With which the guest separates itself from what it runs. They are rights within gVisor's own kernel, and gone before
  * anything of a program runs; under any other runtime the guest refuses to start.
  */
-const GVISOR_CAPABILITIES = ["SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
+const GVISOR_CAPABILITIES = ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
 
 /** What the kernel would tell about the host, and what nobody inside needs. */
 const MASKED_PATHS = [
