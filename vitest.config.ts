@@ -13,7 +13,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 30_000,
-    globalSetup: ["test/setup/leak-check.ts", "test/setup/docker-daemon.ts"],
+    globalSetup: ["test/setup/leak-check.ts", "test/setup/container-daemons.ts"],
     setupFiles: ["test/setup/property-seed.ts"],
     reporters: ["default", "./test/setup/count-reporter.ts"],
   },

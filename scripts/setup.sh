@@ -178,6 +178,7 @@ if $for_tests && [ "$(uname -s)" = Linux ]; then
   need /usr/bin/docker docker.io
   need /usr/bin/runsc runsc
   need /usr/sbin/debootstrap debootstrap
+  need /usr/bin/podman podman
   # shellcheck disable=SC2086
   if [ -n "$packages" ]; then
     apt_install "what the tests of containers need" $packages || say "going on without; tests that need it are skipped"

@@ -1,6 +1,5 @@
-import { describe } from "vitest";
+import { describeConformance } from "../../test/setup/conformance-cases.js";
 import { requires } from "../../test/setup/requires.js";
-import { loadConformanceSuite } from "./conformance.js";
 
 const BACKENDS = {
   bubblewrap: requires("bubblewrap"),
@@ -8,15 +7,4 @@ const BACKENDS = {
   subprocess: requires(),
 };
 
-for (const [name, { it }] of Object.entries(BACKENDS)) {
-  const suite = await loadConformanceSuite({ name });
-  describe(`backend ${name}`, () => {
-    for (const { title, skip, run } of suite) {
-      it(
-        skip === undefined ? title : `${title} (skipped: ${skip})`,
-        { skip: skip !== undefined, timeout: 60_000 },
-        run,
-      );
-    }
-  });
-}
+for (const [name, { it }] of Object.entries(BACKENDS)) await describeConformance(name, { name }, { it });

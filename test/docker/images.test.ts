@@ -8,7 +8,7 @@ import { connectDocker } from "../../src/backends/docker/connect.js";
 import { type BuiltImage, buildImage, IMAGE_LABEL, listImages } from "../../src/backends/docker/images.js";
 import { baseImageName } from "../../src/backends/docker/images-dockerfile.js";
 import { waitUntil } from "../../src/testing/wait-until.js";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../setup/docker.js";
+import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 
 const BUILD_MS = 400_000;
@@ -43,7 +43,7 @@ deb http://deb.debian.org/debian-security bookworm-security main
 `;
 
 describe("image build", { timeout: BUILD_MS }, () => {
-  let daemon: TestDocker;
+  let daemon: TestDaemon;
   let docker: Docker;
   /** Where the making has its directory. */
   let temporary: string;

@@ -11,14 +11,14 @@ import { parseConfig } from "../../src/config/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
 import { PoolManager } from "../../src/pool/index.js";
 import { waitUntil } from "../../src/testing/wait-until.js";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../setup/docker.js";
+import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { DockerProxy } from "../setup/docker-proxy.js";
 import { requires } from "../setup/requires.js";
 
 const { describe, it } = requires("docker", "root");
 
 describe("what a container leaves when it cannot be removed", () => {
-  let docker: TestDocker;
+  let docker: TestDaemon;
   let client: Docker;
   let proxy: DockerProxy;
   let stateDir: string;

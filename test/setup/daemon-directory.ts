@@ -6,9 +6,10 @@ import { isOrphaned, labelFor } from "../../src/backends/process-label.js";
 import { waitUntil } from "../../src/testing/wait-until.js";
 
 const run = promisify(execFile);
-const PREFIX = "skerry-test-docker-";
+const PREFIX = "skerry-test-";
 const STOP_MS = 20_000;
-const DAEMONS = /^(dockerd|containerd|runc|runsc)/;
+const DAEMONS = /^(dockerd|containerd|runc|runsc|podman|conmon)/;
+const SERVICES = /^(dockerd|podman)$/;
 
 /** Where a test run's daemon keeps everything. Its name says whose it is. */
 export function createDaemonDirectory(): string {
@@ -19,13 +20,13 @@ export function createDaemonDirectory(): string {
 export async function removeAbandonedDaemons(): Promise<void> {
   const names = readdirSync("/tmp").filter((name) => name.startsWith(PREFIX));
   for (const name of names.filter((each) => isOrphaned(each.slice(PREFIX.length)))) {
-    await endProcesses(join("/tmp", name));
     await removeDaemonDirectory(join("/tmp", name));
   }
 }
 
-/** What a killed daemon left mounted would keep its directory. */
+/** With everything that still runs in it: what a killed daemon left mounted would keep its directory. */
 export async function removeDaemonDirectory(directory: string): Promise<void> {
+  await endProcesses(directory);
   // Deepest first.
   const mounts = lines("/proc/mounts").map((line) => line.split(" ")[1] ?? "");
   for (const path of mounts.filter((each) => each.startsWith(`${directory}/`)).reverse())
@@ -36,8 +37,8 @@ export async function removeDaemonDirectory(directory: string): Promise<void> {
 /** The daemon ends its containers; what it leaves, or has left when it was killed itself, is killed. */
 async function endProcesses(directory: string): Promise<void> {
   const isGone = () => processesOf(directory).length === 0;
-  for (const pid of processesOf(directory, /^dockerd$/)) kill(pid, "SIGTERM");
-  await waitUntil(() => processesOf(directory, /^dockerd$/).length === 0, STOP_MS).catch(() => undefined);
+  for (const pid of processesOf(directory, SERVICES)) kill(pid, "SIGTERM");
+  await waitUntil(() => processesOf(directory, SERVICES).length === 0, STOP_MS).catch(() => undefined);
   await waitUntil(() => {
     for (const pid of processesOf(directory)) kill(pid, "SIGKILL");
     return isGone();

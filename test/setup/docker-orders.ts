@@ -7,10 +7,10 @@ import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { CreateSpec, Instance, SandboxBackend } from "../../src/backends/backend.js";
 import { createDockerBackend } from "../../src/backends/docker/index.js";
 import type { DockerInstance } from "../../src/backends/docker/instance.js";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "./docker.js";
+import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 
 export interface DockerOrders {
-  readonly docker: TestDocker;
+  readonly docker: TestDaemon;
   readonly stateDir: string;
   open(options?: object): SandboxBackend;
   /** What a sandbox of a session of its own is made from. */
@@ -25,7 +25,7 @@ export interface DockerOrders {
  * at its end. `name` and `uid` are for nobody else on the host.
  */
 export function useDockerOrders(name: string, uid: number): DockerOrders {
-  let docker: TestDocker;
+  let docker: TestDaemon;
   let stateDir: string;
   let count = 0;
   const instances: Instance[] = [];

@@ -3,12 +3,14 @@ import { inject } from "vitest";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where the test run's main process waits to be asked for a Docker daemon. */
-    dockerDoor: string;
+    /** Where the test run's main process waits to be asked for a daemon. */
+    daemonDoor: string;
   }
 }
 
-export interface TestDocker {
+export type DaemonKind = "docker" | "podman";
+
+export interface TestDaemon {
   /** As in DOCKER_HOST. */
   readonly host: string;
   /** Python, Node, the data packages and the tools. */
@@ -19,21 +21,31 @@ export interface TestDocker {
  * The test run's own Docker daemon, with the sandbox image in it and runsc as a runtime. The first who asks waits until
  * it has started and the image is made: give hooks that call this `DOCKER_START_MS`.
  */
-export function startDocker(): Promise<TestDocker> {
+export function startDocker(): Promise<TestDaemon> {
+  return askFor("docker");
+}
+
+/** The test run's own Podman service, with the same image in it. */
+export function startPodman(): Promise<TestDaemon> {
+  return askFor("podman");
+}
+
+export const DOCKER_START_MS = 600_000;
+
+function askFor(kind: DaemonKind): Promise<TestDaemon> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect(inject("dockerDoor"));
+    const socket = connect(inject("daemonDoor"));
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => {
       answer += chunk;
     });
     socket.once("error", reject);
     socket.once("end", () => {
-      const { error, ...docker } = JSON.parse(answer) as TestDocker & { error?: string };
-      if (error === undefined) resolve(docker);
+      const { error, ...daemon } = JSON.parse(answer) as TestDaemon & { error?: string };
+      if (error === undefined) resolve(daemon);
       else reject(new Error(error));
     });
+    socket.write(`${kind}\n`);
   });
 }
-
-export const DOCKER_START_MS = 600_000;

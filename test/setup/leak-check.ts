@@ -1,7 +1,13 @@
-import { findLeaks, readHostState, reportLeaks } from "./leaks.js";
+import { findLeaks, readForeignFiles, readHostState, reportLeaks } from "./leaks.js";
 
 /** Looks at the end of the run whether anything of it is left on the host. */
 export default function setup(): () => Promise<void> {
   const before = readHostState();
-  return () => reportLeaks(() => findLeaks(before, readHostState(), process.pid));
+  const foreign = new Set(readForeignFiles());
+  return async () => {
+    const strange = readForeignFiles().filter((path) => !foreign.has(path));
+    if (strange.length > 0)
+      console.warn(`\nNew since, perhaps somebody else's:\n  ${strange.join("\n  ")}\n`);
+    await reportLeaks(() => findLeaks(before, readHostState(), process.pid));
+  };
 }

@@ -24,6 +24,7 @@ const COMPONENTS = {
   openssl: () => runs("openssl", "version"),
   iproute2: () => runs("ip", "-V"),
   docker: () => runs("dockerd", "--version") && process.getuid?.() === 0,
+  podman: () => runs("podman", "--version") && process.getuid?.() === 0,
   gvisor: () => existsSync("/usr/bin/runsc"),
   debootstrap: () => existsSync("/usr/sbin/debootstrap"),
   cgroups: () =>

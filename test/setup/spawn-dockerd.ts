@@ -25,11 +25,21 @@ export async function spawnDockerd(directory: string, config: object): Promise<C
     { stdio: ["ignore", log, log], env: { ...process.env, TMPDIR: directory } },
   );
   closeSync(log);
+  return waitForDaemon(daemon, host, directory);
+}
+
+/** Resolves when the daemon answers; its log is in the directory. */
+export async function waitForDaemon(
+  daemon: ChildProcess,
+  host: string,
+  directory: string,
+): Promise<ChildProcess> {
   const answers = () => spawnSync("docker", ["-H", host, "version"], { stdio: "ignore" }).status === 0;
   await waitUntil(() => daemon.exitCode !== null || answers(), START_MS).catch(() => undefined);
   if (daemon.exitCode === null && answers()) return daemon;
   daemon.kill("SIGKILL");
-  throw new Error(`dockerd did not start: ${readFileSync(join(directory, "log"), "utf8").slice(-2000)}`);
+  const log = readFileSync(join(directory, "log"), "utf8").slice(-2000);
+  throw new Error(`${daemon.spawnfile} did not start: ${log}`);
 }
 
 /** As in DOCKER_HOST. */

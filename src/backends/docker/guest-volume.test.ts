@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterEach, beforeAll, expect } from "vitest";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../../../test/setup/docker.js";
+import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
 import { findPrebuilt } from "../guest-runtime.js";
 import { connectDocker } from "./connect.js";
@@ -15,7 +15,7 @@ const { describe, it } = requires("docker");
 const HOURS = 60 * 60 * 1000;
 
 describe("volumes with the guest", () => {
-  let docker: TestDocker;
+  let docker: TestDaemon;
   let client: Docker;
   const made: string[] = [];
   const build = `${findPrebuilt().version}-test`;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { DOCKER_START_MS, startDocker, type TestDocker } from "../../../test/setup/docker.js";
+import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openTcpGate, type TcpGate } from "../../../test/setup/tcp-gate.js";
 import { waitUntil } from "../../testing/wait-until.js";
@@ -12,7 +12,7 @@ import { createDockerBackend } from "./index.js";
 const { describe, it } = requires("docker");
 
 describe("memory kills of a daemon elsewhere", { timeout: 60_000 }, () => {
-  let docker: TestDocker;
+  let docker: TestDaemon;
   let gate: TcpGate;
   let stateDir: string;
   let backend: SandboxBackend;

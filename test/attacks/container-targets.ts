@@ -1,0 +1,52 @@
+import { execFileSync } from "node:child_process";
+import { afterAll, beforeAll } from "vitest";
+import { ownPlace } from "../../src/backends/docker/labels.js";
+import type { TestDaemon } from "../setup/docker.js";
+import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";
+import { USERS } from "./tree.js";
+
+export interface ContainerTarget {
+  readonly title: string;
+  readonly backend: "docker" | "gvisor";
+  readonly shareFiles?: "never";
+}
+
+/** Attacks backends whose walls a container engine builds; whoever may talk to the engine is root already. */
+export function describeContainers(
+  start: () => Promise<TestDaemon>,
+  targets: readonly ContainerTarget[],
+): void {
+  let siege: Siege;
+  beforeAll(() => {
+    siege = new Siege();
+  }, TEST_TIMEOUT_MS);
+  afterAll(() => siege?.end(), TEST_TIMEOUT_MS);
+
+  for (const { title, backend, shareFiles } of targets) {
+    describeTarget(
+      title,
+      USERS.slice(0, 1),
+      () => siege,
+      async () => {
+        const { host } = await start();
+        const docker = { host, ...(shareFiles !== undefined && { shareFiles }) };
+        return {
+          backend,
+          config: { backends: { docker } },
+          // gVisor's processes are its own kernel's: this host sees their container.
+          ...(backend === "gvisor" && { countAlive: (stateDir) => countContainers(host, stateDir) }),
+        };
+      },
+    );
+  }
+}
+
+function countContainers(host: string, stateDir: string): number {
+  const filters = Object.entries(ownPlace(stateDir)).flatMap(([name, value]) => [
+    "--filter",
+    `label=${name}=${value}`,
+  ]);
+  return execFileSync("docker", ["-H", host, "ps", "-q", ...filters], { encoding: "utf8" })
+    .split("\n")
+    .filter(Boolean).length;
+}

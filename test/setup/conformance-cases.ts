@@ -1,0 +1,40 @@
+import { describe, it } from "vitest";
+import { parseConfig } from "../../src/config/index.js";
+import { type ConformanceOptions, loadConformanceSuite } from "../../src/testing/conformance.js";
+import type { requires } from "./requires.js";
+import { openTcpGate } from "./tcp-gate.js";
+
+/** The tests of one backend: the whole suite, or what of it has such a title. */
+export async function describeConformance(
+  title: string,
+  target: ConformanceOptions,
+  { only = /./, it: run = it }: { only?: RegExp; it?: ReturnType<typeof requires>["it"] } = {},
+): Promise<void> {
+  const suite = await loadConformanceSuite(target);
+  describe(`backend ${title}`, () => {
+    for (const each of suite.filter((promise) => only.test(promise.title))) {
+      run(
+        each.skip === undefined ? each.title : `${each.title} (skipped: ${each.skip})`,
+        { skip: each.skip !== undefined, timeout: 60_000 },
+        each.run,
+      );
+    }
+  });
+}
+
+export interface ContainerTarget {
+  readonly name: "docker" | "gvisor";
+  /** Undefined: there is no daemon, and everything is skipped. */
+  readonly host: string | undefined;
+  readonly shareFiles?: "always" | "never" | "auto";
+  /** Behind TCP the daemon could be on any machine: nothing of this one's files or groups is used. */
+  readonly isElsewhere?: boolean;
+}
+
+/** A backend of containers, in front of this daemon. */
+export async function containerTarget(target: ContainerTarget): Promise<ConformanceOptions> {
+  const { name, isElsewhere = false, shareFiles = isElsewhere ? "auto" : "always" } = target;
+  const host = isElsewhere && target.host !== undefined ? (await openTcpGate(target.host)).host : target.host;
+  const docker = { ...(host !== undefined && { host }), shareFiles };
+  return { name, config: await parseConfig({ sandbox: { backends: { docker } } }) };
+}

@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { existsSync, mkdirSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { TestProject } from "vitest/node";
+import { createDaemonDirectory, removeAbandonedDaemons, removeDaemonDirectory } from "./daemon-directory.js";
+import type { DaemonKind, TestDaemon } from "./docker.js";
+import { findDockerLeaks } from "./docker-leaks.js";
+import { reportLeaks } from "./leaks.js";
+import { importSandboxImage, SANDBOX_IMAGE } from "./sandbox-image.js";
+import { dockerHostIn, spawnDockerd } from "./spawn-dockerd.js";
+import { podmanHostIn, spawnPodman } from "./spawn-podman.js";
+
+const RUNTIMES = {
+  runsc: { path: "/usr/bin/runsc", runtimeArgs: ["--platform=ptrace", "--network=none"] },
+};
+
+const DAEMONS = {
+  docker: {
+    given: "SKERRY_TEST_DOCKER_HOST",
+    hostIn: dockerHostIn,
+    spawn: (directory: string) =>
+      spawnDockerd(directory, existsSync(RUNTIMES.runsc.path) ? { runtimes: RUNTIMES } : {}),
+  },
+  podman: { given: "SKERRY_TEST_PODMAN_HOST", hostIn: podmanHostIn, spawn: spawnPodman },
+} as const;
+
+/**
+ * Waits at a socket for the first test that wants a daemon, and starts one of the kind for the whole run. Whoever runs
+ * the tests may have one of their own, with the image in it.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await removeAbandonedDaemons();
+  const directory = createDaemonDirectory();
+  const daemons = new Map<string, Promise<TestDaemon>>();
+  const stops: (() => Promise<void>)[] = [];
+  const start = (kind: string): Promise<TestDaemon> => {
+    const started = daemons.get(kind) ?? startDaemon(kind as DaemonKind, directory, stops);
+    daemons.set(kind, started);
+    return started;
+  };
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    createInterface(socket).once("line", (kind) => {
+      start(kind).then(
+        (daemon) => answer(socket, daemon),
+        (error: Error) => answer(socket, { error: error.message }),
+      );
+    });
+  });
+  const door = join(directory, "door");
+  server.listen(door);
+  await once(server, "listening");
+  project.provide("daemonDoor", door);
+  return async () => {
+    server.close();
+    await Promise.allSettled(daemons.values());
+    for (const stop of stops.reverse()) await stop();
+    await removeDaemonDirectory(directory);
+  };
+}
+
+function answer(socket: Socket, content: object): void {
+  socket.end(JSON.stringify(content));
+}
+
+async function startDaemon(
+  kind: DaemonKind,
+  parent: string,
+  stops: (() => Promise<void>)[],
+): Promise<TestDaemon> {
+  const { given, hostIn, spawn } = DAEMONS[kind];
+  const own = process.env[given];
+  if (own !== undefined) return { host: own, image: SANDBOX_IMAGE };
+  const directory = join(parent, kind);
+  mkdirSync(directory);
+  const host = hostIn(directory);
+  const daemon = await spawn(directory);
+  const ended = once(daemon, "exit");
+  stops.push(async () => {
+    await reportLeaks(() => findDockerLeaks(host));
+    daemon.kill("SIGTERM");
+    const late = setTimeout(() => daemon.kill("SIGKILL"), 20_000);
+    await ended;
+    clearTimeout(late);
+  });
+  await importSandboxImage(host);
+  return { host, image: SANDBOX_IMAGE };
+}
