@@ -8,7 +8,7 @@ import { findProcesses } from "./host.js";
 import { describeTarget, Siege, selected, TEST_TIMEOUT_MS } from "./siege-cases.js";
 import { USERS } from "./tree.js";
 
-/** containers.test.ts attacks the others that say they isolate. */
+/** docker.test.ts, gvisor.test.ts and podman.test.ts attack the others that say they isolate. */
 const BACKENDS = ["bubblewrap", "srt"] as const;
 
 const { describe, it, missing } = requires("linux", "bubblewrap", "sandbox-runtime", "python3");

@@ -1,6 +1,15 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
@@ -64,6 +73,16 @@ describe("what can go wrong with Docker", () => {
     readFileSync("/proc/mounts", "utf8")
       .split("\n")
       .filter((line) => line.includes(stateDir));
+
+  it("leaves no cgroup of a container that its runtime could not start", async () => {
+    const manager = await open({ runtime: "broken" });
+    await expect(manager.getSandbox("broken")).rejects.toMatchObject({
+      code: "SANDBOX_START_FAILED",
+    });
+    const made = readFileSync(join(daemon.directory, "broken-groups"), "utf8").trim().split("\n");
+    expect(made.filter((path) => existsSync(path))).toEqual([]);
+    expect(daemon.docker("ps", "-aq")).toBe("");
+  }, 60_000);
 
   it("says that there is no daemon, and what to do", async () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });

@@ -1,12 +1,24 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { dockerHostIn, spawnDockerd } from "../setup/spawn-dockerd.js";
 
 const PROGRAMS = ["sh", "sleep", "cat", "tail", "head", "touch", "ls", "echo", "id"].map(
   (name) => `/usr/bin/${name}`,
 );
+
+/** Leaves what runsc leaves when it cannot start a container: empty groups under its id, the last argument. */
+const BROKEN_RUNTIME = `#!/bin/sh
+for id; do :; done
+for groups in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+  case " $* " in *" create "*) ;; *) break ;; esac
+  [ -e $groups/cgroup.procs ] || continue
+  mkdir -p $groups/skerry/$id && echo $groups/skerry/$id >> "\${0%/*}/broken-groups"
+  break
+done
+exit 1
+`;
 
 /** A daemon that a test may kill, with an image of a few programs and no interpreter. */
 export class OwnDaemon {
@@ -17,7 +29,9 @@ export class OwnDaemon {
   #process: ChildProcess | undefined;
 
   async start(): Promise<void> {
-    this.#process = await spawnDockerd(this.directory, {});
+    const path = join(this.directory, "broken-runtime");
+    writeFileSync(path, BROKEN_RUNTIME, { mode: 0o755 });
+    this.#process = await spawnDockerd(this.directory, { runtimes: { broken: { path } } });
   }
 
   docker(...args: string[]): string {

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { isOrphaned, labelFor } from "../../src/backends/process-label.js";
@@ -13,7 +13,10 @@ const SERVICES = /^(dockerd|podman)$/;
 
 /** Where a test run's daemon keeps everything. Its name says whose it is. */
 export function createDaemonDirectory(): string {
-  return mkdtempSync(join("/tmp", PREFIX + labelFor("")));
+  const directory = mkdtempSync(join("/tmp", PREFIX + labelFor("")));
+  // runsc reaches its files as nobody.
+  chmodSync(directory, 0o711);
+  return directory;
 }
 
 /** Stops and removes the daemons of test runs that were killed. */

@@ -1,10 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "../../errors.js";
 import type { ResourceUsage } from "../backend.js";
 import { type Controller, readGroups, readMounts } from "../bubblewrap/cgroup.js";
 import { readCgroupUsage } from "../bubblewrap/cgroup-usage.js";
-import type { ContainerPlan } from "./container-options.js";
+import { type ContainerPlan, GROUP_OF_ALL } from "./container-options.js";
 import { socketMemory } from "./daemon.js";
 
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
@@ -89,6 +89,17 @@ export function limitSocketMemory({ spec, facts }: ContainerPlan, cgroup: Contai
       hint: "Run where the daemon runs, not in a container; or name it by a tcp address: doctor says what is weaker then.",
     },
   );
+}
+
+/** The groups of a container that is gone: runsc leaves them where it fails to start one. */
+export function removeGroupsOf(containerId: string, proc = "/proc"): void {
+  for (const { path } of readMounts(proc).filter(({ type }) => /^cgroup2?$/.test(type))) {
+    try {
+      rmdirSync(join(path, GROUP_OF_ALL, containerId));
+    } catch {
+      // It never was there, or somebody is still in it.
+    }
+  }
 }
 
 function read(path: string): string {

@@ -8,6 +8,8 @@ import type { PodmanFiles } from "./podman-files.js";
 import { podmanOptions } from "./podman-options.js";
 import { seccompOption } from "./seccomp-option.js";
 
+/** The cgroup of all containers, where the daemon makes them itself. */
+export const GROUP_OF_ALL = "/skerry";
 export const GUEST_WORKSPACE = "/workspace";
 export const GUEST_RUNTIME = "/opt/skerry";
 const SHM_MB = 64;
@@ -127,7 +129,7 @@ function dockerOptions(plan: ContainerPlan): ContainerOptions {
       // Otherwise the path of its group would tell about the host.
       ...{ CgroupnsMode: "private" },
       ShmSize: bytes(Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
-      CgroupParent: facts.cgroupDriver === "systemd" ? "skerry.slice" : "/skerry",
+      CgroupParent: facts.cgroupDriver === "systemd" ? "skerry.slice" : GROUP_OF_ALL,
       MaskedPaths: MASKED_PATHS,
       ReadonlyPaths: [],
       Mounts: mounts(plan),

@@ -6,7 +6,7 @@ import { greetGuest } from "../start-guest.js";
 import { ask } from "./ask.js";
 import { type AttachedStreams, attach, openStreams } from "./attach.js";
 import { explainDockerFailure } from "./connect.js";
-import { ContainerCgroup, limitSocketMemory } from "./container-cgroup.js";
+import { ContainerCgroup, limitSocketMemory, removeGroupsOf } from "./container-cgroup.js";
 import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
 import type { Leftovers } from "./leftovers.js";
 import { type FollowedKills, MemoryEvents } from "./memory-events.js";
@@ -52,6 +52,7 @@ export class Container {
       return new Container(plan, container, events, await startRun(container, plan, events));
     } catch (error) {
       await leftovers.remove({ remove: () => removeContainer(container) }).catch(() => undefined);
+      if (plan.facts.isLocal) removeGroupsOf(container.id);
       throw error;
     }
   }

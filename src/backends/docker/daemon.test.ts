@@ -184,6 +184,14 @@ describe("what is weaker", () => {
     expect(hindrances(options, told("docker", false))).toEqual([]);
   });
 
+  it("refuses a rootless Podman under cgroup version 1, whose own group would be seen inside", () => {
+    const [version, info] = ANSWERS["rootless podman"]!;
+    const found = hindrances(options, describeDaemon(version, { ...info, CgroupVersion: "1" }, true));
+    expect(words(found)).toContain(
+      "its sandboxes would see where it runs on this host: Use cgroup version 2",
+    );
+  });
+
   it("claims nothing that Podman ignores: ulimits where it is rootless, the number of files in memory", () => {
     const claims = (name: string, isRoot: boolean) => {
       const { openFilesLimit, fileSizeLimit, workspaceLimit } = capabilitiesOf(options, told(name), {

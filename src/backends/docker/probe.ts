@@ -79,6 +79,12 @@ export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[
         remedy: "Use a Podman of this machine (unix://), Docker, or the backend bubblewrap.",
       });
     }
+    if (facts.isRootless && facts.cgroupVersion === 1) {
+      found.push({
+        what: "a rootless Podman has no cgroups of its own here: its sandboxes would see where it runs on this host",
+        remedy: "Use cgroup version 2, Podman as root, or rootless Docker.",
+      });
+    }
   } else if (runtime !== undefined && !facts.runtimes.includes(runtime)) {
     found.push({
       what: `the Docker daemon has no runtime ${runtime}`,
