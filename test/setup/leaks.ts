@@ -39,6 +39,7 @@ export interface ProcessInfo {
 }
 
 const TEMPORARY = ["/tmp", "/var/tmp", "/dev/shm"];
+const PODMANS_OWN_GROUP = "conmon";
 const OURS = /skerry-guest|\bbwrap\b/;
 /** The test runner's own helpers, which end after us. */
 const RUNNER = /node_modules\/(vitest|vite|rolldown|esbuild|@esbuild|tinypool)\b|\(vitest \d+\)/;
@@ -135,8 +136,9 @@ function findCgroups(directory: string, depth = 0): string[] {
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => {
       const path = join(directory, name);
-      // A container's group is named by its id, below our parent for all of them, which stays.
-      const isOurs = name.startsWith("skerry-") || basename(directory) === "skerry";
+      // A container's group is named by its id, below our parent for all of them, which stays, as does Podman's own there.
+      const isOurs =
+        name.startsWith("skerry-") || (basename(directory) === "skerry" && name !== PODMANS_OWN_GROUP);
       return isOurs ? [path] : findCgroups(path, depth + 1);
     });
 }
