@@ -136,7 +136,16 @@ async function runOne(
       detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
     };
   } finally {
-    for (const action of undo.reverse()) await action();
+    for (const action of undo.reverse()) await withSecondTry(action);
+  }
+}
+
+/** A daemon that is busy may not get to remove a sandbox of many processes in time: the next call tries again. */
+async function withSecondTry(action: () => unknown): Promise<void> {
+  try {
+    await action();
+  } catch {
+    await action();
   }
 }
 
