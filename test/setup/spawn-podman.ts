@@ -24,6 +24,8 @@ tmp_dir = ${JSON.stringify(temporary)}
   const service = spawn("podman", [...places, "system", "service", "--time", "0", podmanHostIn(directory)], {
     stdio: ["ignore", log, log],
     env: { ...process.env, CONTAINERS_CONF: settings, TMPDIR: directory },
+    // Its conmon writes a file named "oom" there when memory runs out.
+    cwd: directory,
   });
   closeSync(log);
   return waitForDaemon(service, podmanHostIn(directory), directory);
