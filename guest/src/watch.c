@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -230,7 +231,20 @@ static bool work(void) {
   return most_urgent() != NULL;
 }
 
+/* Whoever asks waits for the answer: it comes before longer turns of others (kernel 6.12), and takes a short one. */
+static void prefer_short_turns(void) {
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+  } wanted = {.size = sizeof wanted, .runtime_ns = 100000};
+  syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
 int watch(void) {
+  prefer_short_turns();
   signal(SIGPIPE, SIG_IGN);
   close_from(3);
   wire_init();
@@ -247,6 +261,6 @@ int watch(void) {
     if (polled[0].revents != 0 && !wire_read(handle_watch_frame)) return 0;
     is_waiting = !work();
     /* To be woken for every event holds up the program that causes it. Whoever asks is answered at once. */
-    is_resting = is_waiting && polled[1].revents != 0;
+    is_resting = is_waiting && (polled[0].revents != 0 || polled[1].revents != 0);
   }
 }

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { SandboxError } from "../errors.js";
 import {
@@ -10,7 +9,7 @@ import {
   EXECUTION_EVENT,
 } from "./record.js";
 import type { Redact } from "./redact.js";
-import { GENESIS } from "./sealed-record.js";
+import { GENESIS, sha256 } from "./sealed-record.js";
 
 const MAX_NAME_CHARACTERS = 256;
 const MAX_ERROR_CHARACTERS = 2000;
@@ -227,5 +226,5 @@ function byKey([a]: [string, unknown], [b]: [string, unknown]): number {
 
 function hashOf(program: unknown): string | null {
   if (typeof program !== "string") return null;
-  return `sha256:${createHash("sha256").update(program, "utf8").digest("hex")}`;
+  return `sha256:${sha256(program)}`;
 }

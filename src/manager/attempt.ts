@@ -39,11 +39,13 @@ export class Attempt {
   readonly #pending: PendingAttempt | undefined;
   readonly #metrics: Metrics | undefined;
   readonly #startedAt = performance.now();
+  readonly #asked: CheckedCall;
   #call: CheckedCall;
   #findings: Findings = {};
   #ended = false;
 
   private constructor(call: CheckedCall, pending: PendingAttempt | undefined, metrics: Metrics | undefined) {
+    this.#asked = call;
     this.#call = call;
     this.#pending = pending;
     this.#metrics = metrics;
@@ -120,7 +122,7 @@ export class Attempt {
       result,
       error: error ?? null,
       // The code may have been edited since the attempt began.
-      ...textFieldsOf(this.#call),
+      ...(hasSameText(this.#call, this.#asked) ? {} : textFieldsOf(this.#call)),
       riskLevel: risk?.level ?? null,
       findings: risk?.detectedPatterns ?? null,
       policyRule: decision === undefined ? null : ruleOf(decision),
@@ -169,6 +171,10 @@ function ruleOf({ rule: { source, path, line } }: Decision): string {
 
 function terminalDetails({ terminal }: CheckedCall): { readonly terminal: true } | undefined {
   return terminal === undefined ? undefined : { terminal: true };
+}
+
+function hasSameText(call: CheckedCall, other: CheckedCall): boolean {
+  return call.code === other.code && (call.code !== undefined || textOf(call) === textOf(other));
 }
 
 function textFieldsOf(call: CheckedCall) {

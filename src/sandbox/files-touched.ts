@@ -14,6 +14,8 @@ export interface FilesTouched extends ChangesSeen {
 export interface FilesWatch {
   /** True when another execution ran at the same time. */
   readonly overlapped: boolean;
+  /** It has ended: the sooner the log of reads is asked, the sooner it answers. */
+  ended(): void;
   /** What it did, after it has ended; whoever wants to know of changes has been told. */
   seen(): Promise<FilesTouched>;
   over(): void;
@@ -56,18 +58,23 @@ export class TouchedFiles {
     const before = this.changes.begin();
     const saving = this.#sync?.begin();
     let hasChanged = true;
+    let asking: ReturnType<ReadLog["take"]> | undefined;
+    const ask = () => {
+      if (reads) asking ??= this.#reads?.take();
+      return asking;
+    };
     const watch: FilesWatch = {
       get overlapped() {
         return before.overlapped;
       },
+      ended: () => void ask(),
       seen: async () => {
-        const [read, changes] = await Promise.all([
-          reads ? this.#reads?.take() : undefined,
-          this.changes.end(before),
-        ]);
+        // The program's own file may be removed meanwhile.
+        const programs = new Set([...before.programs, ...this.changes.programs]);
+        const [read, changes] = await Promise.all([ask(), this.changes.end(before)]);
         hasChanged = changes.truncated || changes.changes.length > 0;
         if (changes.changes.length > 0) await this.#listener?.(changes.changes);
-        const files = read?.files.filter((path) => !this.changes.isProgram(path));
+        const files = read?.files.filter((path) => !programs.has(path));
         return { ...changes, read: files, readTruncated: read?.truncated };
       },
       over: () => {

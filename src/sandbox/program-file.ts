@@ -10,7 +10,7 @@ const MAX_CODE_BYTES = 16 * 1024 * 1024;
 export interface ProgramFile {
   /** Relative to the workspace. */
   readonly path: string;
-  /** Never throws: what the program put in its place is the program's. */
+  /** Once, however often it is called. Never throws: what the program put in its place is the program's. */
   remove(): Promise<void>;
 }
 
@@ -39,7 +39,12 @@ export async function placeProgram(
     if (!changes.placing(path)) continue;
     try {
       await workspace.writeNew(path, code);
-      return { path, remove: () => removeProgram(workspace, changes, path) };
+      let removing: Promise<void> | undefined;
+      const remove = () => {
+        removing ??= removeProgram(workspace, changes, path);
+        return removing;
+      };
+      return { path, remove };
     } catch (error) {
       changes.notPlaced(path);
       if (!(error instanceof SandboxError) || error.code !== "FILE_EXISTS" || attempt > 20) throw error;

@@ -11,6 +11,12 @@ import type { ExecutionResult } from "./result.js";
 import type { SandboxInit } from "./sandbox-init.js";
 import { WarmInterpreters } from "./warm-interpreters.js";
 
+/** Runs a command; when it has ended, `tidyUp` is called, and the result waits for it. */
+type Execute = (
+  request: Omit<RunRequest, "env" | "cwd">,
+  tidyUp: () => Promise<void>,
+) => Promise<ExecutionResult>;
+
 /** Runs programs that are given as text: as a file of their own, in an interpreter that is ready where there is one. */
 export class ProgramRunner {
   readonly #instance: Instance;
@@ -34,11 +40,7 @@ export class ProgramRunner {
     this.#warm = new WarmInterpreters(instance, settings.warm, () => start.environment);
   }
 
-  async run(
-    language: Language,
-    options: RunCodeOptions,
-    execute: (request: Omit<RunRequest, "env" | "cwd">) => Promise<ExecutionResult>,
-  ): Promise<ExecutionResult> {
+  async run(language: Language, options: RunCodeOptions, execute: Execute): Promise<ExecutionResult> {
     const { code, filename } = options;
     if (this.#instance.prepareLanguage !== undefined) await this.#prepare(language.name);
     const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
@@ -65,7 +67,7 @@ export class ProgramRunner {
     language: Language,
     program: ProgramFile,
     options: RunCodeOptions,
-    execute: (request: Omit<RunRequest, "env" | "cwd">) => Promise<ExecutionResult>,
+    execute: Execute,
   ): Promise<ExecutionResult> {
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/${program.path}`;
@@ -81,7 +83,7 @@ export class ProgramRunner {
       }),
     };
     try {
-      return await execute(request);
+      return await execute(request, () => program.remove());
     } catch (error) {
       if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
       throw languageUnavailable(language, error, this.#instance.imageOf?.(language.name));

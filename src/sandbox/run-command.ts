@@ -33,6 +33,8 @@ export interface CommandOptions {
   readonly overlapped: () => boolean;
   /** Undefined: no limit. */
   readonly maxOutputBytes: number | undefined;
+  /** Called when nothing of it runs any more; its last output may still be on its way. */
+  readonly ended: () => void;
 }
 
 /** How a command ended, before it is put into words. */
@@ -88,6 +90,7 @@ export async function runCommand(
       if (ending.reason === undefined && !((kills ?? 0) > (killsBefore ?? 0))) throw error;
       return KILLED;
     });
+    options.ended();
     await Promise.race([finished, ending.overdue]);
     if (inputFailure !== undefined) {
       throw new SandboxError(

@@ -198,7 +198,9 @@ export class Sandbox {
     this.#assertRunning();
     checkExecOptions(options);
     this.touch();
-    return this.#programs.run(language, options, (request) => this.#execute(request, options, sink));
+    return this.#programs.run(language, options, (request, tidyUp) =>
+      this.#execute(request, options, sink, tidyUp),
+    );
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
@@ -330,6 +332,8 @@ export class Sandbox {
     request: Omit<RunRequest, "env" | "cwd">,
     options: ExecOptions,
     execution: ExecutionSink,
+    /** Something to do while it is found out what happened to the files. Never throws. */
+    tidyUp?: () => Promise<void>,
   ): Promise<ExecutionResult> {
     this.#assertRunning();
     checkExecOptions(options);
@@ -354,10 +358,12 @@ export class Sandbox {
           stream,
           overlapped: () => watch.overlapped,
           maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : this.#settings.maxOutputBytes),
+          ended: watch.ended,
         },
         execution,
       );
-      return this.#result(outcome, await watch.seen(), used(), options.timeoutMs);
+      const [seen] = await Promise.all([watch.seen(), tidyUp?.()]);
+      return this.#result(outcome, seen, used(), options.timeoutMs);
     } catch (error) {
       throw commandUnavailable(error, this.#instance.imageOf?.());
     } finally {

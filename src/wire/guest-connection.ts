@@ -279,7 +279,14 @@ export class GuestConnection implements Runner {
   }
 
   #send(type: number, id: number, payload?: Uint8Array): void {
-    if (this.#lost === undefined) this.#streams.toGuest.write(encodeFrame(type, id, payload));
+    if (this.#lost !== undefined) return;
+    const { toGuest } = this.#streams;
+    // What is sent in one turn goes together: a command and the end of its input are one call of the kernel's.
+    if (toGuest.writableCorked === 0) {
+      toGuest.cork();
+      process.nextTick(() => toGuest.uncork());
+    }
+    toGuest.write(encodeFrame(type, id, payload));
   }
 
   #sendIfOpen(type: number, id: number, payload?: Uint8Array): void {
