@@ -154,7 +154,8 @@ class Soak {
   }
 
   async #useBySession(session: number, pool: ReadyPool): Promise<void> {
-    const sessionId = `soak-${session}`;
+    // Not those of another backend: sessions keep their files.
+    const sessionId = `soak-${this.#backend}-${session}`;
     const use = this.#uses[session]!++ % USES;
     const time = await timeMs(async () => {
       this.#together = Math.max(this.#together, ++this.#running);
