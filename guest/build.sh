@@ -32,8 +32,11 @@ build() {
   mv -f "$out/skerry-guest.new" "$out/skerry-guest"
   # Loaded into an interpreter with whatever libc that has: it uses none.
   # shellcheck disable=SC2086
-  "$cc" $flags -fno-stack-protector -Os -shared -fPIC -nostdlib -s -o "$out/memory-keeper.so.new" guest/runners/memory-keeper.c
+  "$cc" $flags -U_FORTIFY_SOURCE -fno-stack-protector -ffreestanding -Os -shared -fPIC -nostdlib -s -o "$out/memory-keeper.so.new" guest/runners/memory-keeper.c
   mv -f "$out/memory-keeper.so.new" "$out/memory-keeper.so"
+  # shellcheck disable=SC2086
+  "$cc" $flags -U_FORTIFY_SOURCE -fno-stack-protector -ffreestanding -Os -shared -fPIC -nostdlib -s -o "$out/cell.so.new" guest/src/cell.c
+  mv -f "$out/cell.so.new" "$out/cell.so"
 }
 
 case ${1:-} in
@@ -52,7 +55,7 @@ esac
 
 # The warm interpreters' side travels with the guest.
 mkdir -p prebuilt/runners
-cp guest/runners/*.py guest/runners/*.cjs guest/runners/typescript-loader.mjs prebuilt/runners/
+cp guest/runners/*.py guest/runners/*.cjs guest/runners/bash-context.* guest/runners/*-loader.mjs prebuilt/runners/
 node guest/runners/bundle-sucrase.mjs prebuilt/runners
 
 # Names this build: a host keeps one copy of the runtime per version.

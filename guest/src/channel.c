@@ -38,7 +38,7 @@ struct channel *channel_add(uint32_t id, enum channel_kind kind) {
   c->id = id;
   c->kind = kind;
   c->input = c->output[0] = c->output[1] = c->control = -1;
-  c->child_end[0] = c->child_end[1] = c->child_end[2] = -1;
+  for (int i = 0; i < 4; i++) c->child_end[i] = -1;
   c->credit[0] = c->credit[1] = OUTPUT_WINDOW;
   c->next = channels;
   channels = c;
@@ -62,7 +62,7 @@ void channel_close(struct channel *c) {
   close_fd(&c->output[0]);
   close_fd(&c->output[1]);
   close_fd(&c->control);
-  for (int i = 0; i < 3; i++) close_fd(&c->child_end[i]);
+  for (int i = 0; i < 4; i++) close_fd(&c->child_end[i]);
   if (c->temporary != NULL) unlink(c->temporary);
 }
 
@@ -91,6 +91,8 @@ void channels_sweep(void) {
     free(c->cwd);
     free(c->path);
     free(c->temporary);
+    free(c->file);
+    free(c->cell);
     free(c);
   }
 }
@@ -160,8 +162,9 @@ void channel_write_input(struct channel *c) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) {
-      /* Of a socket it means that nobody is there: what the host still sends would go nowhere, for as long as it likes. */
-      if (c->kind == CH_WRITE || c->kind == CH_SOCKET) {
+      /* Of a socket it means that nobody is there: what the host still sends would go nowhere, for as long as it likes.
+         A command's last words may still be there to be read. */
+      if (c->kind == CH_WRITE || (c->kind == CH_SOCKET && !c->is_control)) {
         wire_failed(c->id, errno, "write");
         channel_close(c);
         return;
@@ -206,7 +209,8 @@ bool channel_read_output(struct channel *c, int which) {
   }
   if (n < 0 && errno == EINTR) return true;
   if (n < 0 && errno == EAGAIN) return false;
-  if (n < 0 && (c->kind == CH_READ || c->kind == CH_SOCKET)) {
+  /* A command that left without having read all is a connection reset, and an end like any other. */
+  if (n < 0 && (c->kind == CH_READ || (c->kind == CH_SOCKET && !c->is_control))) {
     wire_failed(c->id, errno, "read");
     channel_close(c);
     return false;

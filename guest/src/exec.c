@@ -23,6 +23,8 @@
 #define STRAY_BUDGET_MS 3000
 /* How long a new process may take until it is the program. */
 #define START_BUDGET_MS 2000
+/* How long the parent of a process that is gone may take to say how it ended. */
+#define UNSEEN_BUDGET_MS 100
 
 /* One by one where the kernel cannot do it at once: a call is dear there, so only those that exist. */
 void close_from(int first) {
@@ -92,10 +94,11 @@ static void child(const struct spawn *spawn, int report) {
   close_from(last + 1);
   /* Only now, without the wire's descriptors, may anybody look into this process. */
   prefer_as_memory_victim();
+  if (spawn->cell) error = cell_enter(spawn);
   keep_to_itself();
-  if (spawn->cwd != NULL && chdir(spawn->cwd) < 0) {
-    error = -errno;
-  } else {
+  if (cells_enabled() && !spawn->cell && !spawn->makes_cells) cells_filter_program();
+  if (error == 0 && spawn->cwd != NULL && chdir(spawn->cwd) < 0) error = -errno;
+  if (error == 0) {
     environ = spawn->env;
     execvp(spawn->argv[0], spawn->argv);
     error = errno;
@@ -196,16 +199,21 @@ void exec_run_cold(struct channel *c) {
       .argv = c->argv,
       .env = c->env,
       .cwd = c->cwd,
-      .fds = {c->child_end[0], c->child_end[1], c->child_end[2], -1},
+      .fds = {c->child_end[0], c->child_end[1], c->child_end[2], c->child_end[3]},
       .terminal = (c->flags & X_TERMINAL) != 0,
+      .cell = c->cell != NULL,
+      .file_path = c->path,
+      .file_data = c->file,
+      .file_length = c->file_length,
   };
+  if (c->cell != NULL) spawn.limits = *c->cell;
   int error = 0;
   c->pid = spawn_process(&spawn, &error);
   if (c->pid < 0) {
     fail(c, error < 0 ? -error : error, error < 0 ? "cwd" : "exec");
     return;
   }
-  for (int i = 0; i < 3; i++) close_fd(&c->child_end[i]);
+  for (int i = 0; i < 4; i++) close_fd(&c->child_end[i]);
   c->state = X_RUNNING;
   tell_started(c);
   if (c->kill_requested) exec_kill(c);
@@ -217,7 +225,7 @@ void exec_start(uint32_t id, struct fields fields) {
   c->state = X_PENDING;
   size_t arguments = 0, variables = 0;
   uint16_t rows = 24, columns = 80;
-  uint32_t warm = 0;
+  uint32_t warm = 0, control = 0;
   struct field field, job = {0};
   c->env = calloc(1, sizeof *c->env);
   while (next_field(&fields, &field)) {
@@ -228,9 +236,27 @@ void exec_start(uint32_t id, struct fields fields) {
     else if (field.tag == T_SIZE && field.length == 4) rows = get_u16(field.data), columns = get_u16(field.data + 2);
     else if (field.tag == T_WARM && field.length == 4) warm = get_u32(field.data);
     else if (field.tag == T_JOB) job = field;
+    else if (field.tag == T_CONTROL && field.length == 4) control = get_u32(field.data);
+    else if (field.tag == T_PATH && c->path == NULL) c->path = copy_string(&field);
+    else if (field.tag == T_FILE && c->file == NULL) {
+      c->file = (uint8_t *)copy_string(&field);
+      c->file_length = field.length;
+    }
+    else if (field.tag == T_CELL && c->cell == NULL) {
+      if ((c->cell = calloc(1, sizeof *c->cell)) == NULL) die("out of memory");
+      cell_limits_parse(&field, c->cell);
+    }
+  }
+  if (c->cell != NULL && !cells_enabled()) {
+    fail(c, ENOTSUP, "cells");
+    return;
   }
   if (arguments == 0) {
     fail(c, EINVAL, "no command");
+    return;
+  }
+  if (control != 0 && (c->child_end[3] = control_open(control)) < 0) {
+    fail(c, errno, "control");
     return;
   }
   /* A warm interpreter brings pipes of its own or takes ours. */
@@ -248,7 +274,7 @@ int exec_open_pipes(struct channel *c) { return open_ends(c, 0, 0); }
 
 /* A warm interpreter said which process runs the job. */
 void exec_adopted(struct channel *c, pid_t pid) {
-  for (int i = 0; i < 3; i++) close_fd(&c->child_end[i]);
+  for (int i = 0; i < 4; i++) close_fd(&c->child_end[i]);
   c->pid = pid;
   c->used_warm = true;
   c->state = X_RUNNING;
@@ -276,8 +302,18 @@ void exec_resize(struct channel *c, uint16_t rows, uint16_t columns) {
   ioctl(c->input, TIOCSWINSZ, &size);
 }
 
+/*
+ * Of a command that a frozen one forked: its process has ended. Its parent tells how, unless that is gone as well; the one
+ * that has it now may be another command, which we cannot ask.
+ */
+void exec_unseen(struct channel *c) {
+  close_fd(&c->control);
+  c->unseen_since = now_ms();
+}
+
 void exec_exited(struct channel *c, int status, const struct rusage *usage) {
   if (c->state == X_EXITED || c->state == X_DRAINING) return;
+  close_fd(&c->control);
   c->state = X_EXITED;
   c->status = status;
   c->usage = *usage;
@@ -322,6 +358,36 @@ uint64_t now_ms(void) {
   return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
+/* Told when both outputs were found empty: what was printed before the host asked is on the wire then. */
+static void drain(struct channel *c) {
+  bool empty = true;
+  for (int which = 0; which < 2; which++) {
+    bool more = c->output[which] >= 0;
+    while (more && c->credit[which] > 0 && wire_has_room(CHUNK)) more = channel_read_output(c, which);
+    if (more) empty = false;
+  }
+  if (!empty) return;
+  c->drains = false;
+  wire_send(F_PONG, c->id, NULL, 0);
+}
+
+/* Looks after running commands; how many milliseconds until it wants to again, or -1. */
+static int watch_running(void) {
+  int again = -1;
+  for (struct channel *c = channels; c != NULL; c = c->next) {
+    if (c->closed || c->kind != CH_EXEC || c->state != X_RUNNING) continue;
+    if (c->drains) drain(c);
+    if (c->unseen_since == 0) continue;
+    if (now_ms() - c->unseen_since < UNSEEN_BUDGET_MS) {
+      again = UNSEEN_BUDGET_MS;
+    } else {
+      struct rusage unknown = {0};
+      exec_exited(c, SIGKILL, &unknown);
+    }
+  }
+  return again;
+}
+
 /*
  * A finished command waits until nothing it started is alive; what those processes wrote is in the pipes by
  * then, so reading until there is no more is reading all of it.
@@ -330,6 +396,7 @@ int exec_progress(void) {
   static uint64_t strays_since;
   static int passes;
   bool waiting = false;
+  int again = watch_running();
   for (struct channel *c = channels; c != NULL; c = c->next)
     if (!c->closed && c->kind == CH_EXEC && c->state == X_EXITED) waiting = true;
   if (waiting || keepers_due()) {
@@ -354,5 +421,5 @@ int exec_progress(void) {
         if (!channel_read_output(c, which)) close_fd(&c->output[which]);
     if (c->output[0] < 0 && c->output[1] < 0) tell_exit(c);
   }
-  return keepers_on_leave() ? KEEPER_LEAVE_MS : -1;
+  return keepers_on_leave() ? KEEPER_LEAVE_MS : again;
 }

@@ -35,6 +35,7 @@ enum frame_type {
   F_LISTEN = 0x0b,
   F_CLOSE = 0x0c,
   F_PING = 0x0d,
+  F_DRAIN = 0x0e,
   /* guest to host */
   F_HELLO = 0x81,
   F_STARTED = 0x82,
@@ -59,11 +60,16 @@ enum field_tag {
   T_JOB = 7,
   T_PATH = 8,
   T_MODE = 9, /* u32 */
+  T_CONTROL = 10, /* u32 id */
+  T_CELL = 11,    /* six u64: see struct cell_limits */
+  T_FILE = 12,    /* what is at T_PATH in the cell */
 };
 
-enum exec_flags { X_TERMINAL = 1, X_SINGLE = 2 };
+enum exec_flags { X_TERMINAL = 1, X_SINGLE = 2, X_CELLS = 4 };
 
 enum channel_kind { CH_EXEC, CH_WARM, CH_READ, CH_WRITE, CH_SOCKET, CH_LISTENER };
+
+struct cell_limits;
 
 enum exec_state { X_PENDING, X_RUNNING, X_EXITED, X_DRAINING };
 
@@ -95,21 +101,28 @@ struct channel {
   bool unclean;
   int status;
   struct rusage usage;
-  int child_end[3]; /* kept while a warm interpreter may still refuse the job */
+  int child_end[4]; /* kept while a warm interpreter may still refuse the job; the last is of its control socket */
   char **argv, **env;
   char *cwd;
   struct channel *warm;
+  bool drains;          /* the host wants to know when all that was printed so far is on its way */
+  uint64_t unseen_since; /* its process is gone, and whoever forked it has not said how */
 
-  /* CH_WARM: pid above, and */
+  /* CH_WARM: pid above, and. Of a command whose parent is not ours to ask: tells that its process is gone. */
   int control;
   bool ready;
   bool single;
+  bool frozen; /* forked by a command: its messages carry the pid of who sent them, and nobody's word for it */
 
-  /* CH_WRITE */
+  /* CH_WRITE; of a command in a cell, the file that it finds there */
   char *path;
   char *temporary;
+  uint8_t *file;
+  size_t file_length;
+  struct cell_limits *cell;
 
   /* CH_SOCKET */
+  bool is_control; /* of a command, which has the other end as descriptor 3 */
   bool connecting;
   bool output_ended;
 };
@@ -166,9 +179,15 @@ void exec_exited(struct channel *channel, int status, const struct rusage *usage
 void exec_run_cold(struct channel *channel);
 int exec_open_pipes(struct channel *channel);
 void exec_adopted(struct channel *channel, pid_t pid);
+void exec_unseen(struct channel *channel);
 void close_from(int first);
 /* Moves finished commands on; returns how many milliseconds until it wants to be called again, or -1. */
 int exec_progress(void);
+
+/* 0: none of its own. */
+struct cell_limits {
+  uint64_t workspace_bytes, workspace_files, temporary_bytes, memory_bytes, processes, file_bytes;
+};
 
 struct spawn {
   char **argv, **env;
@@ -176,6 +195,13 @@ struct spawn {
   int fds[4]; /* stdin, stdout, stderr, control or -1 */
   bool terminal;
   bool forks; /* its children are commands of their own: what they orphan is not for it to adopt */
+  bool makes_cells; /* runs no program itself, and gives those that it forks the filter */
+  /* In a cell of its own, with one file in it. */
+  bool cell;
+  struct cell_limits limits;
+  const char *file_path;
+  const uint8_t *file_data;
+  size_t file_length;
 };
 pid_t spawn_process(const struct spawn *spawn, int *error);
 
@@ -184,6 +210,7 @@ void warm_start(uint32_t id, struct fields fields);
 bool warm_take(struct channel *exec, uint32_t warm_id, const struct field *job);
 void warm_read(struct channel *warm);
 void warm_died(struct channel *warm, int status);
+bool send_with_descriptors(int socket, const void *data, size_t length, const int *fds, size_t count);
 
 /* transfer.c */
 void file_read(uint32_t id, struct fields fields);
@@ -193,6 +220,7 @@ void socket_connect(uint32_t id, uint16_t port);
 void socket_connected(struct channel *channel);
 void socket_listen(uint32_t id, uint16_t port);
 void socket_accept(struct channel *listener);
+int control_open(uint32_t id);
 int accept_rest_ms(void); /* until connections are accepted again; 0: now */
 
 /* stray.c */
@@ -204,6 +232,13 @@ bool keepers_due(void);
 bool keepers_on_leave(void);
 uint64_t now_ms(void);
 int kill_strays(void);
+
+/* cells.c */
+void cells_enable(const char *filter_path);
+bool cells_enabled(void);
+void cells_filter_program(void);
+void cell_limits_parse(const struct field *field, struct cell_limits *limits);
+int cell_enter(const struct spawn *spawn);
 
 /* launch.c */
 __attribute__((noreturn)) void launch(void);

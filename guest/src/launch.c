@@ -38,6 +38,7 @@ enum order_tag {
   ORDER_COMMAND = 10,    /* what bubblewrap runs */
   ORDER_HOLDER = 11,     /* file with the pid of whoever mounted the image */
   ORDER_MEMORY = 12,     /* limits of a workspace in memory, instead of an image */
+  ORDER_CELLS = 13,      /* where the guest finds the filter of programs, if it is to make cells */
 };
 
 static void read_fully(uint8_t *to, size_t length) {
@@ -205,7 +206,7 @@ void launch(void) {
 
   struct fields fields = {.at = orders, .end = orders + length};
   struct field field;
-  char *program = NULL, *command = NULL, *image = NULL, *mount_point = NULL, *holder = NULL, *memory = NULL;
+  char *program = NULL, *command = NULL, *image = NULL, *mount_point = NULL, *holder = NULL, *memory = NULL, *cells = NULL;
   char pids[16] = "";
   uint32_t uid = 0, gid = 0;
   bool have_identity = false, have_seccomp = false;
@@ -221,6 +222,7 @@ void launch(void) {
       case ORDER_MOUNT_POINT: mount_point = text; break;
       case ORDER_HOLDER: holder = text; break;
       case ORDER_MEMORY: memory = text; break;
+      case ORDER_CELLS: cells = text; break;
       case ORDER_SECCOMP:
         append(SECCOMP_FD, field.data, field.length);
         have_seccomp = true;
@@ -252,7 +254,10 @@ void launch(void) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (lseek(ARGUMENTS_FD, 0, SEEK_SET) < 0 || lseek(SECCOMP_FD, 0, SEEK_SET) < 0) die("lseek: %s", strerror(errno));
   char arguments_fd[4], *env[] = {NULL};
-  char *argv[] = {program, "--args", arguments_fd, "--", command, pids[0] != 0 ? "--pids" : NULL, pids, NULL};
+  char *argv[10] = {program, "--args", arguments_fd, "--", command};
+  size_t count = 5;
+  if (cells != NULL) argv[count++] = "--cells", argv[count++] = cells;
+  if (pids[0] != 0) argv[count++] = "--pids", argv[count++] = pids;
   snprintf(arguments_fd, sizeof arguments_fd, "%d", ARGUMENTS_FD);
   execve(program, argv, env);
   die("cannot run %s: %s", program, strerror(errno));

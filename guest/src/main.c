@@ -52,6 +52,9 @@ static void handle_frame(uint8_t type, uint32_t id, const uint8_t *payload, uint
     case F_RESIZE:
       if (c->kind == CH_EXEC && length == 4) exec_resize(c, get_u16(payload), get_u16(payload + 2));
       return;
+    case F_DRAIN:
+      if (c->kind == CH_EXEC) c->drains = true;
+      return;
     case F_CLOSE:
       if (c->kind == CH_EXEC) exec_kill(c);
       else if (c->kind == CH_WARM && c->pid > 1) kill(c->pid, SIGKILL);
@@ -106,6 +109,7 @@ static void serve_channel(struct interest interest) {
     case ON_ERROR_OUTPUT: channel_read_output(c, 1); return;
     case ON_CONTROL:
       if (c->kind == CH_WARM) warm_read(c);
+      else if (c->kind == CH_EXEC) exec_unseen(c);
       else socket_accept(c);
       return;
   }
@@ -177,6 +181,11 @@ int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "--launch") == 0) return serve_slots(argv[2]);
   if (argc == 2 && strcmp(argv[1], "--watch") == 0) return watch();
   if (argc == 3 && strcmp(argv[1], "--extents") == 0) return print_extents(argv[2]);
+  if (argc >= 3 && strcmp(argv[1], "--cells") == 0) {
+    cells_enable(argv[2]);
+    argc -= 2;
+    argv += 2;
+  }
   if (argc == 3 && strcmp(argv[1], "--pids") == 0) {
     rlim_t most = strtoul(argv[2], NULL, 10);
     struct rlimit limit = {.rlim_cur = most, .rlim_max = most};
@@ -188,6 +197,6 @@ int main(int argc, char **argv) {
     return mount_for_container(argv[1], argv[2], argv[3], argv[4], argv[5]);
   if (argc == 3 && strcmp(argv[1], "--unmount") == 0) return unmount(argv[2]);
   if (argc == 1) return serve();
-  die("usage: skerry-guest [--pids N | --gvisor UID GID | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
+  die("usage: skerry-guest [[--cells FILTER] [--pids N] | --gvisor UID GID | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
       "--mount-memory LIMITS POINT UID GID | --unmount POINT]");
 }

@@ -113,6 +113,9 @@ static int kill_unowned_children(pid_t parent) {
  */
 int kill_strays(void) {
   int found = kill_unowned_children(getpid());
+  /* A frozen command adopts what its forks leave behind. */
+  for (struct channel *c = channels; c != NULL; c = c->next)
+    if (!c->closed && c->kind == CH_WARM && c->frozen && c->pid > 1) found += kill_unowned_children(c->pid);
   /* Looked at now, and killed if they were still there: a program may have put another process in a keeper's place. */
   for (size_t i = 0; i < sizeof keepers / sizeof *keepers; i++)
     if (now_ms() >= keepers[i].until_ms) keepers[i].pid = 0;

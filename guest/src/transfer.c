@@ -135,6 +135,29 @@ void socket_listen(uint32_t id, uint16_t port) {
   tell_started(c);
 }
 
+/* A command's control socket: a connection of the host's whose other end, which is returned, is the command's. */
+int control_open(uint32_t id) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return -1;
+  struct channel *c = channel_add(id, CH_SOCKET);
+  if (c == NULL) {
+    close(ends[0]);
+    close(ends[1]);
+    errno = EMFILE;
+    return -1;
+  }
+  fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);
+  c->is_control = true;
+  c->input = ends[0];
+  c->output[0] = fcntl(ends[0], F_DUPFD_CLOEXEC, 3);
+  if (c->output[0] >= 0) return ends[1];
+  int error = errno;
+  close(ends[1]);
+  fail(c, error, "socket");
+  errno = error;
+  return -1;
+}
+
 /* Without a descriptor to accept with, a connection that waits would wake us again at once, forever. */
 static uint64_t accept_again_at;
 
