@@ -15,6 +15,8 @@ export const ERROR_CODES = {
   // Remembering
   AUDIT_FAILED: { http: 500, exit: 74, retryable: true },
   AUDIT_BROKEN: { http: 500, exit: 65, retryable: false },
+  STORE_FAILED: { http: 503, exit: 74, retryable: true },
+  CONFLICT: { http: 409, exit: 73, retryable: false },
   // Files
   FILE_NOT_FOUND: { http: 404, exit: 66, retryable: false },
   FILE_EXISTS: { http: 409, exit: 73, retryable: false },
@@ -26,6 +28,11 @@ export const ERROR_CODES = {
   FILE_FAILED: { http: 500, exit: 74, retryable: false },
   // Sessions and lifecycle
   SESSION_NOT_FOUND: { http: 404, exit: 66, retryable: false },
+  SNAPSHOT_NOT_FOUND: { http: 404, exit: 66, retryable: false },
+  CONTEXT_NOT_FOUND: { http: 404, exit: 66, retryable: false },
+  CONTEXT_ENDED: { http: 409, exit: 69, retryable: false },
+  CHECKPOINT_NOT_FOUND: { http: 404, exit: 66, retryable: false },
+  CHECKPOINT_FAILED: { http: 409, exit: 69, retryable: false },
   SANDBOX_DISABLED: { http: 403, exit: 69, retryable: false },
   SANDBOX_NOT_RUNNING: { http: 409, exit: 69, retryable: true },
   SANDBOX_BUSY: { http: 409, exit: 75, retryable: true },
@@ -42,9 +49,22 @@ export const ERROR_CODES = {
   COMMAND_NOT_FOUND: { http: 422, exit: 127, retryable: false },
   COMMAND_NOT_EXECUTABLE: { http: 422, exit: 126, retryable: false },
   EXECUTION_FAILED: { http: 500, exit: 70, retryable: false },
+  PORT_FAILED: { http: 502, exit: 69, retryable: true },
   CANCELLED: { http: 499, exit: 130, retryable: false },
   // The guest
   WIRE_VIOLATION: { http: 502, exit: 70, retryable: false },
+  // The server
+  UNAUTHENTICATED: { http: 401, exit: 77, retryable: false },
+  FORBIDDEN: { http: 403, exit: 77, retryable: false },
+  NOT_FOUND: { http: 404, exit: 66, retryable: false },
+  METHOD_NOT_ALLOWED: { http: 405, exit: 64, retryable: false },
+  UPGRADE_REQUIRED: { http: 426, exit: 64, retryable: false },
+  BODY_TOO_LARGE: { http: 413, exit: 65, retryable: false },
+  MEDIA_TYPE_UNSUPPORTED: { http: 415, exit: 64, retryable: false },
+  SESSION_ELSEWHERE: { http: 421, exit: 69, retryable: true },
+  RATE_LIMITED: { http: 429, exit: 75, retryable: true },
+  SERVER_STOPPING: { http: 503, exit: 75, retryable: true },
+  SERVER_UNREACHABLE: { http: 503, exit: 69, retryable: true },
   // Ours
   INTERNAL: { http: 500, exit: 70, retryable: false },
 } as const satisfies Record<string, { http: number; exit: number; retryable: boolean }>;

@@ -25,6 +25,8 @@ export interface Capabilities {
   readonly sharedWorkspace: boolean;
   /** Every process inside dies when our process is killed. */
   readonly diesWithHost: boolean;
+  /** Programs can have cells of their own inside a sandbox that was made for that. */
+  readonly cells?: boolean;
 }
 
 /** Limits of one sandbox. Left out: the backend's own default, or none where it cannot enforce one. */
@@ -57,6 +59,8 @@ export interface CreateSpec {
   /** The part of it that was asked for. */
   readonly requestedLimits: Limits;
   readonly filesystem: FilesystemRules;
+  /** Programs in it can have cells of their own. Asked of backends that have the capability only. */
+  readonly cells?: boolean;
   readonly signal?: AbortSignal;
 }
 

@@ -10,9 +10,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PACKAGE_ROOT } from "../config/package-root.js";
 import { SandboxError, systemCode } from "../errors.js";
+import { filterPath } from "./bubblewrap/seccomp/filter.js";
 import { installOnce, removeUnfinished } from "./install-once.js";
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
@@ -36,6 +37,8 @@ const HOST_ETC = [
   "services",
   "python3",
   "python3.11",
+  "matplotlibrc",
+  "fonts",
 ];
 
 /** The guest's program, its warm runners and the few files of /etc that a sandbox needs. */
@@ -47,7 +50,8 @@ export interface GuestRuntime {
 /** Where the package's own build of the guest is, for this machine or another architecture. */
 export function findPrebuilt(architecture: string = process.arch): {
   readonly guest: string;
-  readonly memoryKeeper: string;
+  /** Shared libraries for interpreters. */
+  readonly libraries: readonly string[];
   readonly runners: string;
   readonly version: string;
 } {
@@ -60,8 +64,8 @@ export function findPrebuilt(architecture: string = process.arch): {
     });
   }
   const version = readFileSync(join(prebuilt, "version"), "utf8").trim();
-  const memoryKeeper = join(binaries, "memory-keeper.so");
-  return { guest, memoryKeeper, runners: join(prebuilt, "runners"), version };
+  const libraries = ["memory-keeper.so", "cell.so"].map((name) => join(binaries, name));
+  return { guest, libraries, runners: join(prebuilt, "runners"), version };
 }
 
 /**
@@ -71,7 +75,7 @@ export function findPrebuilt(architecture: string = process.arch): {
 export function installGuestRuntime(stateDir: string): GuestRuntime {
   const prebuilt = findPrebuilt();
   const parent = join(stateDir, "runtime");
-  const name = `${prebuilt.version}-${hostEtcVersion()}`;
+  const name = `${prebuilt.version}-${hostVersion()}`;
   const directory = join(parent, name);
   const guest = join(directory, "skerry-guest");
   removeUnfinished(parent);
@@ -92,7 +96,10 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
   mkdirSync(join(directory, "etc", "ssl"), { recursive: true });
   mkdirSync(join(directory, "empty"));
   copyExecutable(prebuilt.guest, join(directory, "skerry-guest"));
-  copyReadable(prebuilt.memoryKeeper, join(directory, "memory-keeper.so"));
+  for (const library of prebuilt.libraries) copyReadable(library, join(directory, basename(library)));
+  // What programs of a sandbox with cells run behind. Without a build there is none, and no cells.
+  if (existsSync(filterPath(process.arch)))
+    copyReadable(filterPath(process.arch), join(directory, "sandbox.bpf"));
   for (const name of readdirSync(prebuilt.runners))
     copyReadable(join(prebuilt.runners, name), join(directory, name));
   for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
@@ -111,10 +118,14 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
   for (const path of ["etc", "etc/ssl", "empty"]) chmodSync(join(directory, path), 0o755);
 }
 
-/** Changes when the host's certificates, libraries or time zone do: then a new copy is made. */
-function hostEtcVersion(): string {
+/** Changes when the host's certificates, libraries or time zone do, or the filter: then a new copy is made. */
+function hostVersion(): string {
   const times = HOST_ETC.map((name) => statSync(join("/etc", name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  return createHash("sha256").update(times.join()).digest("hex").slice(0, 8);
+  const filter = statSync(filterPath(process.arch), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return createHash("sha256")
+    .update([...times, filter].join())
+    .digest("hex")
+    .slice(0, 8);
 }
 
 function copyExecutable(from: string, to: string): void {

@@ -1,6 +1,6 @@
 import { SandboxError } from "../errors.js";
 import { ExecFlag, encodeFields, type Field, Tag, u16, u32 } from "./frames.js";
-import type { RunExit, RunRequest, WarmRequest } from "./runner.js";
+import type { CellLimits, RunExit, RunRequest, WarmRequest } from "./runner.js";
 
 /** What a command and a warm interpreter have in common. */
 function commandFields(request: Pick<RunRequest, "argv" | "env" | "cwd">): Field[] {
@@ -29,8 +29,8 @@ function withoutNul(text: string): string {
   );
 }
 
-/** The payload that starts a command. */
-export function encodeRun(request: RunRequest): Buffer {
+/** The payload that starts a command; `control` is the channel of its control socket. */
+export function encodeRun(request: RunRequest, control?: number): Buffer {
   const fields = commandFields(request);
   if (request.terminal !== undefined) {
     fields.push([Tag.flags, Uint8Array.of(ExecFlag.terminal)]);
@@ -39,13 +39,38 @@ export function encodeRun(request: RunRequest): Buffer {
   if (request.warm !== undefined) {
     fields.push([Tag.warm, u32(request.warm.id)], [Tag.job, request.warm.job]);
   }
+  if (control !== undefined) fields.push([Tag.control, u32(control)]);
+  if (request.cell !== undefined) {
+    fields.push([Tag.cell, encodeCellLimits(request.cell.limits)]);
+    const { file } = request.cell;
+    if (file !== undefined) fields.push([Tag.path, withoutNul(file.path)], [Tag.file, file.content]);
+  }
   return encodeFields(fields);
+}
+
+/** Six numbers of 64 bits, in the order of `struct cell_limits` in guest/src/guest.h. */
+function encodeCellLimits(limits: CellLimits): Buffer {
+  const { workspaceBytes, workspaceFiles, temporaryBytes, memoryBytes, processes, fileBytes } = limits;
+  const values = [workspaceBytes, workspaceFiles, temporaryBytes, memoryBytes, processes, fileBytes];
+  const bytes = Buffer.alloc(values.length * 8);
+  for (const [index, value = 0] of values.entries())
+    bytes.writeBigUInt64LE(BigInt(Math.round(value)), index * 8);
+  return bytes;
 }
 
 /** The payload that starts a warm interpreter. */
 export function encodeWarm(request: WarmRequest): Buffer {
-  const flags = request.kind === "single" ? ExecFlag.single : 0;
+  const flags =
+    (request.kind === "single" ? ExecFlag.single : 0) | (request.makesCells === true ? ExecFlag.cells : 0);
   return encodeFields([...commandFields(request), [Tag.flags, Uint8Array.of(flags)]]);
+}
+
+/** The payload that has a command fork itself: its control socket, and the order as it reads it there. */
+export function encodeFreeze(control: number, order: Uint8Array): Buffer {
+  return encodeFields([
+    [Tag.control, u32(control)],
+    [Tag.job, order],
+  ]);
 }
 
 /** How a command ended; the caller has checked the length. */

@@ -37,6 +37,9 @@ export function guestFailure(errno: number, what: string, subject: string): Sand
         hint: "The working directory is a path inside the sandbox; /workspace is where the session's files are.",
       });
     case "connect":
+      return new SandboxError("PORT_FAILED", `Cannot connect inside the sandbox: ${name}`, {
+        hint: "Is a program inside listening on this port?",
+      });
     case "listen":
     case "socket":
       return new SandboxError("EXECUTION_FAILED", `Cannot ${what} inside the sandbox: ${name}`, {

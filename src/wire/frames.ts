@@ -24,6 +24,7 @@ export const ToGuest = {
   listen: 0x0b,
   close: 0x0c,
   ping: 0x0d,
+  drain: 0x0e,
 } as const;
 
 /** Frames the guest sends. */
@@ -66,9 +67,12 @@ export const Tag = {
   job: 7,
   path: 8,
   mode: 9,
+  control: 10,
+  cell: 11,
+  file: 12,
 } as const;
 
-export const ExecFlag = { terminal: 1, single: 2 } as const;
+export const ExecFlag = { terminal: 1, single: 2, cells: 4 } as const;
 
 export type Field = readonly [tag: number, value: string | Uint8Array];
 

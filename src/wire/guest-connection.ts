@@ -1,7 +1,7 @@
 import { type Duplex, type Readable, Readable as ReadableStream, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxError, toSandboxError } from "../errors.js";
-import { decodeExit, encodeRun, encodeWarm } from "./command-codec.js";
+import { decodeExit, encodeFreeze, encodeRun, encodeWarm } from "./command-codec.js";
 import { FrameDecoder, violation } from "./decoder.js";
 import { createDeferred } from "./deferred.js";
 import { guestFailure } from "./failure.js";
@@ -85,13 +85,16 @@ export class GuestConnection implements Runner {
     const stdin = new GuestWritable((piece) => this.#send(ToGuest.data, id, piece));
     const stdout = new GuestReadable((bytes) => this.#grant(id, 0, bytes));
     const stderr = new GuestReadable((bytes) => this.#grant(id, 1, bytes));
+    const drained: (() => void)[] = [];
+    const control = request.control === true ? this.#openControl(id) : undefined;
     const finish = () => {
       this.#channels.delete(id);
       stdin.abandon();
       stdout.inlet.finish();
       stderr.inlet.finish();
+      for (const resolve of drained.splice(0)) resolve();
     };
-    this.#open(id, encodeRun(request), ToGuest.exec, {
+    this.#open(id, encodeRun(request, control?.id), ToGuest.exec, {
       subject: request.argv[0] ?? "",
       sender: stdin.sender,
       started: (payload) => {
@@ -99,6 +102,9 @@ export class GuestConnection implements Runner {
         started.resolve({ pid: payload.readUInt32LE(0), warm: payload[4] === 1 });
       },
       output: (type, part) => (type === FromGuest.stdout ? stdout : stderr).inlet.receive(part),
+      pong: () => {
+        for (const resolve of drained.splice(0)) resolve();
+      },
       exit: (payload) => {
         if (!hasStarted) throw violation("an exit before the start");
         finish();
@@ -106,6 +112,7 @@ export class GuestConnection implements Runner {
       },
       failed: (error) => {
         finish();
+        control?.stream.destroy();
         started.reject(error);
         exit.reject(error);
       },
@@ -119,10 +126,35 @@ export class GuestConnection implements Runner {
       signal: (signo) => this.#sendIfOpen(ToGuest.signal, id, Uint8Array.of(signo)),
       kill: () => this.#sendIfOpen(ToGuest.kill, id),
       resize: (rows, columns) => this.#sendIfOpen(ToGuest.resize, id, u16(rows, columns)),
+      ...(control !== undefined && { control: control.stream }),
+      drain: async () => {
+        if (!this.#channels.has(id)) return;
+        await new Promise<void>((resolve) => {
+          drained.push(resolve);
+          this.#send(ToGuest.drain, id);
+        });
+      },
+      freeze: (order) => {
+        if (control === undefined)
+          throw new SandboxError("INTERNAL", "A command without a control socket takes no orders");
+        return this.#warm(encodeFreeze(control.id, order), request.argv[0] ?? "");
+      },
     };
   }
 
+  /** The host's end of a command's control socket, which is opened together with the command. */
+  #openControl(command: number): { readonly id: number; readonly stream: GuestDuplex } {
+    const id = this.#allocate(command);
+    const stream = this.#socket(id);
+    this.#channels.set(id, this.#socketChannel(id, stream, "control"));
+    return { id, stream };
+  }
+
   warm(request: WarmRequest): WarmHandle {
+    return this.#warm(encodeWarm(request), request.argv[0] ?? "");
+  }
+
+  #warm(payload: Uint8Array, subject: string): WarmHandle {
     const id = this.#allocate();
     const ready = createDeferred<void>();
     const gone = createDeferred<string>();
@@ -131,8 +163,8 @@ export class GuestConnection implements Runner {
       ready.reject(new SandboxError("EXECUTION_FAILED", `The warm interpreter ended: ${why}`));
       gone.resolve(why);
     };
-    this.#open(id, encodeWarm(request), ToGuest.warm, {
-      subject: request.argv[0] ?? "",
+    this.#open(id, payload, ToGuest.warm, {
+      subject,
       warmState: (state, text) => {
         if (state === 1) ready.resolve();
         else if (state === 2) finish(text);
@@ -253,11 +285,12 @@ export class GuestConnection implements Runner {
     this.#end.resolve(reason);
   }
 
-  #allocate(): number {
+  /** An id that is free, and not one that was allocated and is about to be used. */
+  #allocate(taken = 0): number {
     if (this.#lost !== undefined) throw this.#lost;
     do {
       this.#nextId = this.#nextId >= GUEST_CHANNEL_BIT - 1 ? 1 : this.#nextId + 1;
-    } while (this.#channels.has(this.#nextId));
+    } while (this.#channels.has(this.#nextId) || this.#nextId === taken);
     return this.#nextId;
   }
 

@@ -1,4 +1,4 @@
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 
 /** One command, as the guest is asked to run it. */
 export interface RunRequest {
@@ -11,6 +11,29 @@ export interface RunRequest {
   readonly language?: string;
   /** Hand the job to this warm interpreter if it is ready; otherwise `argv` runs. */
   readonly warm?: { readonly id: number; readonly job: string };
+  /** Give it a socket to the host as its descriptor 3. */
+  readonly control?: boolean;
+  /** Run it in a cell of its own, in a sandbox that makes them. */
+  readonly cell?: CellRequest;
+}
+
+/** A cell: namespaces, an empty workspace and temporary files of its own, for one program. */
+export interface CellRequest {
+  readonly limits: CellLimits;
+  /** A file that it finds in its workspace. */
+  readonly file?: { readonly path: string; readonly content: Uint8Array };
+}
+
+/** Left out: none of its own, within those of the sandbox. */
+export interface CellLimits {
+  readonly workspaceBytes?: number;
+  readonly workspaceFiles?: number;
+  /** Of /tmp and of /dev/shm, each. */
+  readonly temporaryBytes?: number;
+  /** Of each process. */
+  readonly memoryBytes?: number;
+  readonly processes?: number;
+  readonly fileBytes?: number;
 }
 
 /** How a command ended, as the guest tells it: statistics, never grounds for a security decision. */
@@ -39,6 +62,15 @@ export interface RunHandle {
   /** Kills the command and everything it started. `exit` resolves afterwards. */
   kill(): void;
   resize(rows: number, columns: number): void;
+  /** The host's end of its descriptor 3, where that was asked for. */
+  readonly control?: Duplex;
+  /** Resolves when everything that it had printed by now was pushed; also when it has ended. */
+  drain(): Promise<void>;
+  /**
+   * Has it fork itself: it reads the order from its control socket, and with it gets a socket on which the fork takes jobs,
+   * as a warm interpreter does.
+   */
+  freeze(order: Uint8Array): WarmHandle;
 }
 
 /** Keeps an interpreter started: `fork` serves many jobs, `single` one. */
@@ -48,6 +80,8 @@ export interface WarmRequest {
   readonly cwd?: string;
   readonly kind: "fork" | "single";
   readonly language?: string;
+  /** It puts every job into a cell of its own, in a sandbox that makes them. */
+  readonly makesCells?: boolean;
 }
 
 export interface WarmHandle {
@@ -71,9 +105,9 @@ export interface Runner {
   /** Writes a regular file inside, creating parent directories; resolves when it is closed. */
   writeFile(path: string, mode: number, content: Readable | Uint8Array): Promise<void>;
   /** A connection to a TCP port on the sandbox's loopback. */
-  connect(port: number): Promise<import("node:stream").Duplex>;
+  connect(port: number): Promise<Duplex>;
   /** Accepts connections that programs inside make to a loopback port. Resolves when it listens. */
-  listen(port: number, onConnection: (stream: import("node:stream").Duplex) => void): Promise<void>;
+  listen(port: number, onConnection: (stream: Duplex) => void): Promise<void>;
   /** Resolves when the guest answered. */
   ping(): Promise<void>;
   /** Resolves when the wire is closed, with the reason if it was not us. */

@@ -8,6 +8,9 @@ import { workspacePath } from "./workspace-mount.js";
 
 export const GUEST_WORKSPACE = "/workspace";
 export const GUEST_RUNTIME = "/opt/skerry";
+/** Where the guest finds the filter that programs get, in a sandbox with cells. */
+export const CELL_FILTER = `${GUEST_RUNTIME}/sandbox.bpf`;
+const CELLS = "/opt/cells";
 const GUEST_USER = "1000";
 const SHM_MB = 64;
 
@@ -18,7 +21,7 @@ const ROOT_PATHS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline"];
 
 /** Everything in the sandbox's view that does not change from one sandbox to the next. */
-export function commonArguments(runtime: GuestRuntime): string[] {
+export function commonArguments(runtime: GuestRuntime, cells = false): string[] {
   const empty = join(runtime.directory, "empty");
   return [
     ...[
@@ -29,7 +32,9 @@ export function commonArguments(runtime: GuestRuntime): string[] {
       "--unshare-uts",
       "--unshare-cgroup",
     ],
-    ...["--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"],
+    // Cells have namespaces of their own; what keeps programs from making any is then the filter, and each cell's own limit.
+    ...(cells ? [] : ["--disable-userns"]),
+    ...["--die-with-parent", "--new-session", "--as-pid-1"],
     ...["--clearenv", "--cap-drop", "ALL", "--uid", GUEST_USER, "--gid", GUEST_USER],
     ...["--ro-bind", "/usr", "/usr"],
     ...ROOT_PATHS.flatMap(rootPath),
@@ -38,8 +43,18 @@ export function commonArguments(runtime: GuestRuntime): string[] {
     ...["--proc", "/proc"],
     ...HIDDEN_PROC.filter(existsSync).flatMap((path) => hide(path, empty)),
     ...["--dev", "/dev"],
+    ...(cells ? HIDDEN_WHOLE_PROC : []),
   ];
 }
+
+/**
+ * The kernel lets a cell have a /proc of its own only where a whole one is mounted already. Nobody can reach this one: its
+ * directory is covered by an empty one.
+ */
+const HIDDEN_WHOLE_PROC = [
+  ...["--tmpfs", CELLS, "--proc", `${CELLS}/proc`],
+  ...["--tmpfs", CELLS, "--remount-ro", CELLS],
+];
 
 /** The rest: sizes, names, the workspace. The root itself becomes read-only last. */
 export function sandboxArguments(

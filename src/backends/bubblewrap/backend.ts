@@ -13,7 +13,13 @@ import type {
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
-import { commonArguments, GUEST_RUNTIME, GUEST_WORKSPACE, sandboxArguments } from "./arguments.js";
+import {
+  CELL_FILTER,
+  commonArguments,
+  GUEST_RUNTIME,
+  GUEST_WORKSPACE,
+  sandboxArguments,
+} from "./arguments.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { type Launched, Launchers } from "./launcher.js";
 import type { Ending } from "./launcher-reports.js";
@@ -52,8 +58,8 @@ class BubblewrapBackend implements SandboxBackend {
   readonly #launchers = new Launchers();
   #facts: HostFacts | undefined;
   #runtime: GuestRuntime | undefined;
-  #seccomp: Promise<Buffer> | undefined;
-  #common: { readonly runtime: GuestRuntime; readonly arguments: readonly string[] } | undefined;
+  readonly #seccomp = new Map<boolean, Promise<Buffer>>();
+  readonly #common = new Map<boolean, { readonly runtime: GuestRuntime; readonly arguments: string[] }>();
 
   constructor(context: BackendContext) {
     this.#context = context;
@@ -69,6 +75,8 @@ class BubblewrapBackend implements SandboxBackend {
     if (facts.isRoot && spec.directory.owner === undefined) {
       throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
     }
+    const cells = spec.cells === true;
+    if (cells) assertCellsPossible(spec);
     const runtime = this.#guestRuntime();
     const mount = await prepareWorkspace(spec, this.#imageTools(facts, runtime));
     const cgroup =
@@ -78,9 +86,10 @@ class BubblewrapBackend implements SandboxBackend {
     try {
       launched = await this.#launchers.launch(runtime.guest, {
         bubblewrap: facts.bubblewrap,
-        arguments: sandboxArguments(runtime, this.#commonArguments(runtime), spec),
+        arguments: sandboxArguments(runtime, this.#commonArguments(runtime, cells), spec),
         command: `${GUEST_RUNTIME}/skerry-guest`,
-        seccomp: await this.#seccompFilter(),
+        seccomp: await this.#seccompFilter(cells),
+        ...(cells && { cellFilter: CELL_FILTER }),
         cgroupFiles: cgroup?.entryFiles ?? [],
         limits: spec.limits,
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
@@ -132,15 +141,33 @@ class BubblewrapBackend implements SandboxBackend {
     return this.#runtime;
   }
 
-  #seccompFilter(): Promise<Buffer> {
-    this.#seccomp ??= loadSeccompFilter();
-    return this.#seccomp;
+  #seccompFilter(cells: boolean): Promise<Buffer> {
+    const known = this.#seccomp.get(cells);
+    if (known !== undefined) return known;
+    const loading = loadSeccompFilter(process.arch, cells ? "cells" : "sandbox");
+    this.#seccomp.set(cells, loading);
+    return loading;
   }
 
-  #commonArguments(runtime: GuestRuntime): readonly string[] {
-    if (this.#common?.runtime !== runtime) this.#common = { runtime, arguments: commonArguments(runtime) };
-    return this.#common.arguments;
+  #commonArguments(runtime: GuestRuntime, cells: boolean): readonly string[] {
+    const known = this.#common.get(cells);
+    if (known?.runtime === runtime) return known.arguments;
+    const common = { runtime, arguments: commonArguments(runtime, cells) };
+    this.#common.set(cells, common);
+    return common.arguments;
   }
+}
+
+/** What cells share with each other is read-only. */
+function assertCellsPossible({ filesystem }: CreateSpec): void {
+  if (filesystem.allowWrite.length === 0) return;
+  throw new SandboxError(
+    "UNSUPPORTED",
+    "A sandbox with cells cannot have host paths that can be written to",
+    {
+      hint: "Leave sandbox.filesystem.allowWrite empty: two cells would see each other's files there.",
+    },
+  );
 }
 
 class BubblewrapInstance implements Instance {

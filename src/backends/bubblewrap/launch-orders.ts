@@ -19,6 +19,7 @@ const Order = {
   command: 10,
   holder: 11,
   memory: 12,
+  cells: 13,
 } as const;
 
 /** Numbers of resource limits; the same on x86-64 and arm64. */
@@ -38,6 +39,8 @@ export interface LaunchOrders {
   /** What runs inside. */
   readonly command: string;
   readonly seccomp: Buffer;
+  /** Where the guest finds the filter of programs, inside; it can then make cells. Left out: they have the one above. */
+  readonly cellFilter?: string;
   readonly cgroupFiles: readonly string[];
   readonly identity?: { readonly uid: number; readonly gid: number };
   readonly limits: Limits;
@@ -67,6 +70,7 @@ function orderFields(orders: LaunchOrders): Field[] {
   if (orders.identity !== undefined) {
     fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
   }
+  if (orders.cellFilter !== undefined) fields.push([Order.cells, orders.cellFilter]);
   if (orders.mount !== undefined) fields.push([Order.mountPoint, orders.mountPoint]);
   if (orders.mount?.kind === "image") {
     fields.push([Order.image, orders.mount.path], [Order.holder, `${orders.mount.path}.holder`]);

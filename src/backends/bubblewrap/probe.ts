@@ -43,6 +43,7 @@ export function capabilitiesOf(facts: HostFacts): Capabilities {
     terminal: true,
     sharedWorkspace: true,
     diesWithHost: true,
+    cells: true,
   };
 }
 

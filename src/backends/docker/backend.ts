@@ -253,7 +253,9 @@ class DockerBackend implements SandboxBackend {
       facts,
       runtime: this.#options.runtime,
       gvisor:
-        this.#options.name === "gvisor" ? { filter: await loadSeccompFilter(image.architecture) } : undefined,
+        this.#options.name === "gvisor"
+          ? { filter: await loadSeccompFilter(image.architecture, "gvisor") }
+          : undefined,
       networkMode: this.#options.networkMode,
       image: image.id,
       imageVolumes: image.volumes,

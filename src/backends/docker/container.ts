@@ -19,7 +19,8 @@ const CALL_TIMEOUT_MS = 20_000;
 const KILL_TIMEOUT_MS = 5000;
 const STATS_TIMEOUT_MS = 3000;
 /** Together ten seconds, which whoever closes everything has to wait for a daemon that is stuck. */
-const LAST_WORDS_TIMEOUT_MS = 2000;
+const LAST_WORDS_TIMEOUT_MS = 1000;
+const LEAVE_TIMEOUT_MS = 1000;
 const REMOVE_TIMEOUT_MS = 8000;
 /** What a daemon elsewhere tells of a kill comes a moment after the end of what was killed. */
 const LATE_EVENT_MS = 200;
@@ -97,7 +98,7 @@ export class Container {
     const followed = await run.followed;
     if (followed !== undefined && this.#events.isOpen) {
       if (wasKilled && followed.count <= known) await followed.next(LATE_EVENT_MS);
-      return Math.max(known, followed.count);
+      if (!wasKilled || followed.count > known) return Math.max(known, followed.count);
     }
     try {
       const { State } = await ask(STATS_TIMEOUT_MS, this.#container.inspect());
@@ -138,7 +139,11 @@ export class Container {
     // Whoever asks why it ended asks after it has.
     await ask(LAST_WORDS_TIMEOUT_MS, this.memoryKills()).catch(() => undefined);
     this.#isRemoved = true;
+    const ended = this.#container.wait();
     this.#run.connection.close();
+    // It ends with its input. To have it killed meanwhile is slower, and where gVisor has many processes to end at once,
+    // containerd's shim is held up for ten seconds.
+    await ask(LEAVE_TIMEOUT_MS, ended).catch(() => undefined);
     try {
       await removeContainer(this.#container);
     } catch (error) {

@@ -78,7 +78,7 @@ describe("volumes with the guest", () => {
     } finally {
       await container.remove({ force: true });
     }
-  }, 60_000);
+  }, 180_000);
 
   it("go at once when no guest starts from one whose maker is gone, and never while it lives", async () => {
     const stateDir = mkdtempSync(join(tmpdir(), "skerry-volumes-"));
@@ -101,5 +101,5 @@ describe("volumes with the guest", () => {
     } finally {
       rmSync(stateDir, { recursive: true });
     }
-  }, 60_000);
+  }, 180_000);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type Docker from "dockerode";
 import { findPrebuilt } from "../guest-runtime.js";
 import { ask } from "./ask.js";
@@ -154,14 +154,14 @@ function isMakerGone({ Labels, CreatedAt = "" }: FoundVolume): boolean {
   return isAbandoned({ Labels: Labels ?? {}, Created: Date.parse(CreatedAt) / 1000 });
 }
 
-function entriesOf({ guest, memoryKeeper, runners }: ReturnType<typeof findPrebuilt>): TarEntry[] {
+function entriesOf({ guest, libraries, runners }: ReturnType<typeof findPrebuilt>): TarEntry[] {
   return [
     ...readdirSync(runners).map((name) => ({
       name,
       mode: 0o444,
       content: readFileSync(join(runners, name)),
     })),
-    { name: "memory-keeper.so", mode: 0o444, content: readFileSync(memoryKeeper) },
+    ...libraries.map((path) => ({ name: basename(path), mode: 0o444, content: readFileSync(path) })),
     { name: "skerry-guest", mode: 0o555, content: readFileSync(guest) },
     { name: READY, linkTo: "skerry-guest" },
   ];

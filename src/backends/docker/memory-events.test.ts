@@ -11,7 +11,7 @@ import { createDockerBackend } from "./index.js";
 
 const { describe, it } = requires("docker");
 
-describe("memory kills of a daemon elsewhere", { timeout: 60_000 }, () => {
+describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
   let docker: TestDaemon;
   let gate: TcpGate;
   let stateDir: string;

@@ -24,7 +24,7 @@ import { findSrtPackage } from "./srt-package.js";
 
 const real = requires("linux", "bubblewrap", "sandbox-runtime", "python3");
 const root = requires("root", "bubblewrap", "sandbox-runtime", "python3");
-const TIMEOUT = { timeout: 60_000 };
+const TIMEOUT = { timeout: 180_000 };
 
 let directory: string;
 let manager: SandboxManager;

@@ -76,7 +76,7 @@ it("is not opened where there is no place for its socket", async () => {
 
 real.it(
   "audits what a program was refused, once for each, and nothing of what it may do",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const settingsPath = join(directory, "settings.json");
     // Python tries to keep what it compiled.

@@ -2,16 +2,23 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compileSeccomp } from "./compile.js";
 import { filterPath, loadSeccompFilter } from "./filter.js";
-import { PROFILE } from "./profile.js";
+import { PROFILES, type ProfileName } from "./profiles.js";
 
-describe("the filter of the build", () => {
-  it.each(["x64", "arm64"] as const)("is the profile, compiled for %s", (arch) => {
-    expect(readFileSync(filterPath(arch)).equals(compileSeccomp(PROFILE, arch))).toBe(true);
-  });
+const NAMES = Object.keys(PROFILES) as ProfileName[];
 
-  it("is the one sandboxes get", async () => {
-    expect((await loadSeccompFilter()).equals(compileSeccomp(PROFILE, process.arch as "x64" | "arm64"))).toBe(
-      true,
-    );
+describe("the filters of the build", () => {
+  it.each(NAMES.flatMap((name) => (["x64", "arm64"] as const).map((arch) => [name, arch] as const)))(
+    "has the profile %s, compiled for %s",
+    (name, arch) => {
+      expect(readFileSync(filterPath(arch, name)).equals(compileSeccomp(PROFILES[name], arch))).toBe(true);
+    },
+  );
+
+  it("are the ones sandboxes get", async () => {
+    const arch = process.arch as "x64" | "arm64";
+    for (const name of NAMES) {
+      expect((await loadSeccompFilter(arch, name)).equals(compileSeccomp(PROFILES[name], arch))).toBe(true);
+    }
+    expect((await loadSeccompFilter()).equals(compileSeccomp(PROFILES.sandbox, arch))).toBe(true);
   });
 });

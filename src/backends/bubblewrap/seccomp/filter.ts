@@ -2,22 +2,26 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PACKAGE_ROOT } from "../../../config/package-root.js";
 import { systemCode } from "../../../errors.js";
+import type { ProfileName } from "./profiles.js";
 
-/** Where the build puts the compiled profile: compiling takes longer than starting a sandbox. */
-export function filterPath(arch: string): string {
-  return join(PACKAGE_ROOT, "dist", "seccomp", `${arch}.bpf`);
+/** Where the build puts a compiled profile: compiling takes longer than starting a sandbox. */
+export function filterPath(arch: string, name: ProfileName = "sandbox"): string {
+  return join(PACKAGE_ROOT, "dist", "seccomp", `${name}-${arch}.bpf`);
 }
 
-/** The profile as the kernel takes it, for this machine or another architecture. */
-export async function loadSeccompFilter(arch: string = process.arch): Promise<Buffer> {
+/** A profile as the kernel takes it, for this machine or another architecture. */
+export async function loadSeccompFilter(
+  arch: string = process.arch,
+  name: ProfileName = "sandbox",
+): Promise<Buffer> {
   try {
-    return readFileSync(filterPath(arch));
+    return readFileSync(filterPath(arch, name));
   } catch (error) {
     if (systemCode(error) !== "ENOENT") throw error;
   }
-  const [{ compileSeccomp }, { PROFILE }] = await Promise.all([
+  const [{ compileSeccomp }, { PROFILES }] = await Promise.all([
     import("./compile.js"),
-    import("./profile.js"),
+    import("./profiles.js"),
   ]);
-  return compileSeccomp(PROFILE, arch as "x64" | "arm64");
+  return compileSeccomp(PROFILES[name], arch as "x64" | "arm64");
 }

@@ -151,7 +151,7 @@ function allow(comment: string, names: string): SeccompRule {
 }
 
 /** One entry per alternative: conditions within an entry are joined by "and", entries by "or". */
-function allowWhen(comment: string, name: string, alternatives: SeccompCondition[][]): SeccompRule[] {
+export function allowWhen(comment: string, name: string, alternatives: SeccompCondition[][]): SeccompRule[] {
   return alternatives.map((args) => ({ names: [name], action: "SCMP_ACT_ALLOW", args, comment }));
 }
 
@@ -160,7 +160,7 @@ function refuseAsMissing(comment: string, names: string): SeccompRule {
 }
 
 /** The kernel reads an int from the low half: comparing all 64 bits lets high bits slip by (CVE-2019-10063). */
-function low(index: number, value: number): SeccompCondition {
+export function low(index: number, value: number): SeccompCondition {
   return masked(index, 0xffffffff, value);
 }
 
@@ -177,7 +177,7 @@ function masked(index: number, mask: number, value: number): SeccompCondition {
  * Conditions of which exactly one holds when the low half of an argument is none of `values`. There is no
  * "masked not equal", so the values are walked bit by bit: each side that leads to none of them is a condition.
  */
-function lowExcept(
+export function lowExcept(
   index: number,
   values: readonly number[],
   bit = 31,
