@@ -22,7 +22,15 @@ export interface RunCodeOptions extends ExecOptions {
   /** What tracebacks call it; `main` with the language's extension if left out. */
   readonly filename?: string | undefined;
   readonly args?: readonly string[] | undefined;
+  /**
+   * Runs it in a cell: it sees neither the workspace nor any other program of the sandbox, and leaves nothing. Only in a
+   * sandbox that was made for cells.
+   */
+  readonly isolate?: boolean | undefined;
 }
+
+/** What is without a time limit of its own has the longest that a timer takes: 24 days. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Refuses options that make no sense before anything runs. */
 export function checkExecOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptions): void {
@@ -40,7 +48,7 @@ export function checkExecOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptio
       });
     }
   }
-  if (timeoutMs !== undefined && timeoutMs > 2 ** 31 - 1) {
+  if (timeoutMs !== undefined && timeoutMs > LONGEST_TIMEOUT_MS) {
     throw new SandboxError("INVALID_ARGUMENT", "timeoutMs must be at most 24 days", {
       hint: "Give the number in milliseconds.",
     });

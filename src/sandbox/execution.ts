@@ -1,11 +1,12 @@
 import { SandboxError } from "../errors.js";
 import type { ExecutionResult } from "./result.js";
 
-/** What happens while a command runs, in the order it happens. The last event is the exit. */
-export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult> =
+/** What happens while a command runs, in the order it happens. The last event is the exit. `More`: of its own kind. */
+export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, More = never> =
   | { readonly type: "started"; readonly pid: number }
   | { readonly type: "stdout" | "stderr"; readonly data: Buffer }
-  | { readonly type: "exit"; readonly result: Result };
+  | { readonly type: "exit"; readonly result: Result }
+  | More;
 
 /** Where a running command's output goes. */
 export interface OutputSink {
@@ -14,10 +15,20 @@ export interface OutputSink {
   onDrain: (() => void) | undefined;
 }
 
+/** What can be done to a command while it runs; afterwards nothing comes of it. */
+export interface CommandControls {
+  /** Of what runs on a terminal. */
+  resize(rows: number, columns: number): void;
+  /** A signal by its number, to the whole process group. */
+  signal(number: number): void;
+}
+
 /** An execution as whoever runs it sees it. */
-export interface ExecutionSink extends OutputSink {
-  /** Tells that the process exists; what runs on a terminal can be given another size from now on. */
-  started(pid: number, resize: (rows: number, columns: number) => void): void;
+export interface ExecutionSink<More = never> extends OutputSink {
+  /** Tells of something else that happens; held back by nobody. Left out: nobody wants to know. */
+  emit?(event: More): void;
+  /** Tells that the process exists. */
+  started(pid: number, controls: CommandControls): void;
   /** Aborted when an iterator was left before the end: nobody wants the rest. */
   readonly signal: AbortSignal;
 }
@@ -28,13 +39,15 @@ const QUEUE_BYTES = 1024 * 1024;
  * A command on its way: await it for its result, or iterate it for its events. When it streams, unread events
  * hold the program back instead of filling memory.
  */
-export class Execution<Result extends ExecutionResult = ExecutionResult>
-  implements PromiseLike<Result>, AsyncIterable<ExecutionEvent<Result>>, ExecutionSink
+export class Execution<
+  Result extends ExecutionResult = ExecutionResult,
+  More extends { readonly type: string } = never,
+> implements PromiseLike<Result>, AsyncIterable<ExecutionEvent<Result, More>>, ExecutionSink<More>
 {
   onDrain: (() => void) | undefined;
   readonly #result: Promise<Result>;
   readonly #streams: boolean;
-  readonly #queue: ExecutionEvent<Result>[] = [];
+  readonly #queue: ExecutionEvent<Result, More>[] = [];
   #queued = 0;
   #discards = false;
   #iterated = false;
@@ -43,7 +56,7 @@ export class Execution<Result extends ExecutionResult = ExecutionResult>
   #ended = false;
   #failure: unknown;
 
-  constructor(streams: boolean, start: (sink: ExecutionSink) => Promise<Result>) {
+  constructor(streams: boolean, start: (sink: ExecutionSink<More>) => Promise<Result>) {
     this.#streams = streams;
     this.#result = Promise.resolve().then(() => start(this));
     this.#result.then(
@@ -82,7 +95,7 @@ export class Execution<Result extends ExecutionResult = ExecutionResult>
     return "Execution";
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent<Result>> {
+  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent<Result, More>> {
     if (!this.#streams) {
       throw new SandboxError("INVALID_ARGUMENT", "Only an execution that streams has events to iterate", {
         hint: "Pass { stream: true }, or await the execution for its result.",
@@ -116,6 +129,10 @@ export class Execution<Result extends ExecutionResult = ExecutionResult>
     if (this.#streams) this.#push({ type: "started", pid });
   }
 
+  emit(event: More): void {
+    if (this.#streams) this.#push(event);
+  }
+
   output(type: "stdout" | "stderr", data: Buffer): boolean {
     if (this.#discards) return true;
     this.#push({ type, data });
@@ -123,8 +140,8 @@ export class Execution<Result extends ExecutionResult = ExecutionResult>
     return this.#queued < QUEUE_BYTES;
   }
 
-  #took(event: ExecutionEvent<Result>): void {
-    if (event.type !== "stdout" && event.type !== "stderr") return;
+  #took(event: ExecutionEvent<Result, More>): void {
+    if (!isOutput(event)) return;
     const wasFull = this.#queued >= QUEUE_BYTES;
     this.#queued -= event.data.length;
     if (wasFull && this.#queued < QUEUE_BYTES) this.onDrain?.();
@@ -137,18 +154,22 @@ export class Execution<Result extends ExecutionResult = ExecutionResult>
     this.onDrain?.();
   }
 
-  #push(event: ExecutionEvent<Result>): void {
+  #push(event: ExecutionEvent<Result, More>): void {
     if (!this.#discards || event.type === "exit") this.#queue.push(event);
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
   }
 
-  #end(exit: ExecutionEvent<Result> | undefined): void {
+  #end(exit: ExecutionEvent<Result, More> | undefined): void {
     this.#ended = true;
     if (exit !== undefined) this.#push(exit);
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
   }
+}
+
+function isOutput(event: { readonly type: string }): event is { type: "stdout" | "stderr"; data: Buffer } {
+  return event.type === "stdout" || event.type === "stderr";
 }

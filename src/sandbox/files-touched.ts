@@ -50,6 +50,17 @@ export class TouchedFiles {
     this.#sync?.touched();
   }
 
+  /** The host is about to do much to the files; what it did is copied to this host as after an execution. */
+  beginHostWork(): () => void {
+    this.changes.invalidate();
+    const saving = this.#sync?.begin();
+    return () => {
+      this.readByHost();
+      this.changes.invalidate();
+      saving?.(true);
+    };
+  }
+
   /** Something is about to run. With `reads`, its result says what it read. Counts from the call, resolves when it may run. */
   begin({ reads }: { readonly reads: boolean }): {
     readonly watch: FilesWatch;

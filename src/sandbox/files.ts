@@ -16,6 +16,8 @@ const MAX_STREAM_BYTES = 16 * 1024 ** 3;
 export interface FilesListener {
   /** Told before anything else; throws when the sandbox has stopped. */
   used(): void;
+  /** Told before a look that is no use; returns the files of programs that run, which are nobody's. Throws as `used` does. */
+  looked(): ReadonlySet<string>;
   /** Told before and after anything is written, so that it is not taken for the next program's work. */
   changed(): void;
 }
@@ -42,8 +44,13 @@ export class SandboxFiles {
     return this.#use().createReadStream(path, { maxBytes: MAX_STREAM_BYTES });
   }
 
-  async write(path: string, data: Uint8Array | string): Promise<void> {
-    await this.#change((workspace) => workspace.writeFile(path, data));
+  /** Whole or not at all. `mode`: of the file; left out: 644. */
+  async write(
+    path: string,
+    data: Uint8Array | string,
+    options: { readonly mode?: number } = {},
+  ): Promise<void> {
+    await this.#change((workspace) => workspace.writeFile(path, data, options));
   }
 
   async writeStream(path: string, data: Readable): Promise<void> {
@@ -73,6 +80,20 @@ export class SandboxFiles {
     return this.#use().list(path, options);
   }
 
+  /** The same for somebody who only watches: the sandbox is as idle as before. Files that programs run from are left out. */
+  async look(
+    path: string,
+    options: { readonly recursive: boolean; readonly limit: number },
+  ): Promise<{ readonly entries: readonly Entry[]; readonly truncated: boolean }> {
+    const programs = this.#listener.looked();
+    const before = new Set(programs);
+    const { entries, truncated } = await this.#workspace.scan(path, options);
+    return {
+      entries: entries.filter((each) => !before.has(each.path) && !programs.has(each.path)),
+      truncated,
+    };
+  }
+
   async stat(path: string): Promise<Entry> {
     return this.#use().stat(path);
   }
@@ -87,6 +108,11 @@ export class SandboxFiles {
 
   async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
     await this.#change((workspace) => workspace.remove(path, options));
+  }
+
+  /** FILE_EXISTS: something is there already. */
+  async move(from: string, to: string): Promise<void> {
+    await this.#change((workspace) => workspace.move(from, to));
   }
 
   #use(): WorkspaceFiles {

@@ -82,7 +82,8 @@ async function carry(
   }
 }
 
-function checkPort(port: number, least: number): void {
+/** Refuses what is no port. */
+export function checkPort(port: number, least: number): void {
   if (Number.isInteger(port) && port >= least && port <= 65_535) return;
   throw new SandboxError("INVALID_ARGUMENT", `A port is a number between 1 and 65535, not ${String(port)}`);
 }

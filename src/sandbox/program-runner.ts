@@ -5,6 +5,7 @@ import type { WorkspaceFiles } from "../workspace/index.js";
 import type { ChangeLog } from "./change-log.js";
 import type { CommandStart } from "./command-start.js";
 import type { RunCodeOptions } from "./exec-options.js";
+import type { Harness } from "./harness.js";
 import { type Language, languageUnavailable } from "./languages.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import type { ExecutionResult } from "./result.js";
@@ -40,22 +41,49 @@ export class ProgramRunner {
     this.#warm = new WarmInterpreters(instance, settings.warm, () => start.environment);
   }
 
-  async run(language: Language, options: RunCodeOptions, execute: Execute): Promise<ExecutionResult> {
+  /** With a harness it is not a warm interpreter's, but started by the harness's own command. */
+  async run(
+    language: Language,
+    options: RunCodeOptions,
+    execute: Execute,
+    harness?: Harness,
+  ): Promise<ExecutionResult> {
     const { code, filename } = options;
-    if (this.#instance.prepareLanguage !== undefined) await this.#prepare(language.name);
+    await this.prepareFor(language.name);
     const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
     try {
-      return await this.#run(language, program, options, execute);
+      return await this.#run(language, program, options, execute, harness);
     } finally {
       await program.remove();
-      if (!this.#isClosed) this.#warm.replenish(language);
+      if (!this.#isClosed && harness === undefined) this.#warm.replenish(language);
     }
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
   async prewarm(language: Language): Promise<void> {
-    if (this.#instance.prepareLanguage !== undefined) await this.#prepare(language.name);
+    await this.prepareFor(language.name);
     await this.#warm.prepare(language);
+  }
+
+  /** Makes a place for programs of a language, where languages have places of their own. */
+  async prepareFor(language: string): Promise<void> {
+    if (this.#instance.prepareLanguage !== undefined) await this.#prepare(language);
+  }
+
+  /** An interpreter that is ready, for something else than a program that was given as text. */
+  takeWarm(
+    language: Language,
+    env: Readonly<Record<string, string>>,
+  ): { readonly id: number; done(): void } | undefined {
+    const taken = this.#warm.take(language, env);
+    if (taken === undefined) return undefined;
+    return {
+      id: taken.id,
+      done: () => {
+        taken.done();
+        if (!this.#isClosed) this.#warm.replenish(language);
+      },
+    };
   }
 
   close(): void {
@@ -68,16 +96,19 @@ export class ProgramRunner {
     program: ProgramFile,
     options: RunCodeOptions,
     execute: Execute,
+    harness: Harness | undefined,
   ): Promise<ExecutionResult> {
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/${program.path}`;
     const args = options.args ?? [];
     const env = { ...this.#start.environment, ...options.env };
     const cwd = this.#start.directory(options.cwd);
-    const interpreter = this.#warm.take(language, options.env ?? {});
+    const interpreter = harness === undefined ? this.#warm.take(language, options.env ?? {}) : undefined;
+    const command = harness?.command(guestRuntime, path) ?? language.command(path, guestRuntime);
     const request: Omit<RunRequest, "env" | "cwd"> = {
-      argv: [...language.command(path, guestRuntime), ...args],
+      argv: [...command, ...args],
       language: language.name,
+      ...(harness !== undefined && { control: true }),
       ...(interpreter !== undefined && {
         warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
       }),

@@ -1,18 +1,18 @@
 import { constants } from "node:os";
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
 import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
 import type { ExecutionSink } from "./execution.js";
 import { OutputCollector } from "./output-collector.js";
 import type { Reason } from "./result.js";
+import { signalName } from "./signal-name.js";
+
+/** How long what a command has said over its control socket may take to be taken. */
+const LAST_WORDS_MS = 1000;
 
 /** How long a killed command may take to be gone before the whole sandbox is. */
 export const KILL_GRACE_MS = 5000;
-
-const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
-  Object.entries(constants.signals).map(([name, number]) => [number, name]),
-);
 
 /** An end of our own making: the sandbox goes with the command. */
 const KILLED: RunExit = {
@@ -35,6 +35,8 @@ export interface CommandOptions {
   readonly maxOutputBytes: number | undefined;
   /** Called when nothing of it runs any more; its last output may still be on its way. */
   readonly ended: () => void;
+  /** Takes its control socket, where the request has one; it ends with the command. */
+  readonly control?: ((stream: Duplex) => void) | undefined;
 }
 
 /** How a command ended, before it is put into words. */
@@ -78,7 +80,11 @@ export async function runCommand(
     // A hostile program can keep a command from ever starting: the clock holds for that too.
     const start = await Promise.race([handle.started, ending.overdue]);
     if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
-    execution.started(start.pid, (rows, columns) => handle.resize(rows, columns));
+    execution.started(start.pid, {
+      resize: (rows, columns) => handle.resize(rows, columns),
+      signal: (number) => handle.signal(number),
+    });
+    if (handle.control !== undefined) options.control?.(handle.control);
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
       consume(handle, "stdout", options.stream, budget, collector, execution, ending),
@@ -86,12 +92,13 @@ export async function runCommand(
     ]);
     const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
       // The kernel may have chosen the guest itself: then it is the program's end all the same.
-      const kills = await instance.memoryKills();
+      const kills = await instance.memoryKills(ending.reason === undefined);
       if (ending.reason === undefined && !((kills ?? 0) > (killsBefore ?? 0))) throw error;
       return KILLED;
     });
     options.ended();
     await Promise.race([finished, ending.overdue]);
+    if (handle.control !== undefined) await heardOut(handle.control);
     if (inputFailure !== undefined) {
       throw new SandboxError(
         "EXECUTION_FAILED",
@@ -108,7 +115,20 @@ export async function runCommand(
     return describe(exit, ending, collector, performance.now() - startedAt, memoryKilled);
   } finally {
     ending.stop();
+    handle.control?.destroy();
   }
+}
+
+/** Resolves when the last words over a control socket were taken: they may come after the exit. */
+async function heardOut(control: Duplex): Promise<void> {
+  if (control.readableEnded || control.destroyed) return;
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve) => {
+    // One that nobody reads any more does not end.
+    timer = setTimeout(resolve, LAST_WORDS_MS);
+    control.once("end", resolve).once("close", resolve);
+  });
+  clearTimeout(timer);
 }
 
 /** By somebody else than us; a shell that waited for what was killed gives it as a status. */
@@ -222,7 +242,7 @@ export function outcomeOf(exit: RunExit, durationMs: number): CommandOutcome {
   return {
     reason: exit.signal === null ? "exited" : "signaled",
     exitCode: exit.exitCode,
-    signal: exit.signal === null ? null : (SIGNAL_NAMES.get(exit.signal) ?? `SIG${exit.signal}`),
+    signal: exit.signal === null ? null : signalName(exit.signal),
     stdout: "",
     stderr: "",
     truncated: false,

@@ -1,14 +1,19 @@
 import type { Instance } from "../backends/backend.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
+import type { SnapshotStore } from "../workspace/snapshots/snapshot-store.js";
+import type { CellSettings } from "./cell-runner.js";
 import type { Language } from "./languages.js";
 import type { NetworkInit } from "./network.js";
 import type { SessionSync } from "./session-sync.js";
+import type { ForkSession } from "./snapshots.js";
 import type { WarmSettings } from "./warm-interpreters.js";
 
 export interface SandboxSettings {
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   readonly warm: (language: Language) => WarmSettings;
+  /** Left out: it makes no cells. */
+  readonly cells?: CellSettings;
 }
 
 /** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
@@ -29,6 +34,9 @@ export interface SandboxInit {
   readonly sync?: SessionSync;
   /** Left out: results do not say what was read. */
   readonly reads?: ReadLog;
+  /** Where the session's snapshots are kept. */
+  readonly snapshots: SnapshotStore;
+  readonly fork: ForkSession;
   /** Left out: there is no way out, and no port can be opened. */
   readonly network?: NetworkInit;
   /** Called once, when the sandbox has stopped for whatever reason. */

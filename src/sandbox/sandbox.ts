@@ -1,9 +1,15 @@
+import type { Readable } from "node:stream";
 import type { Instance, ResourceUsage, Violation } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
-import type { RunRequest } from "../wire/runner.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
+import type { RestoreReport } from "../workspace/snapshots/restore-tree.js";
+import type { SnapshotInfo } from "../workspace/snapshots/snapshot.js";
+import { Activity } from "./activity.js";
+import { CellRunner } from "./cell-runner.js";
 import type { FileChange } from "./change-log.js";
 import { CommandStart } from "./command-start.js";
+import type { CodeContext } from "./contexts/code-context.js";
+import { type ContextOptions, Contexts } from "./contexts/contexts.js";
 import {
   checkCommand,
   checkExecOptions,
@@ -12,23 +18,24 @@ import {
   type RunCodeOptions,
 } from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./execution.js";
+import { Executions } from "./executions.js";
 import { SandboxFiles } from "./files.js";
-import { type FilesTouched, TouchedFiles } from "./files-touched.js";
+import { TouchedFiles } from "./files-touched.js";
+import type { Harness } from "./harness.js";
 import type { SyncReport } from "./inside/sync-workspace.js";
-import { commandUnavailable, findLanguage } from "./languages.js";
-import { type NetworkUse, SandboxNetwork } from "./network.js";
+import { findLanguage, type Language } from "./languages.js";
+import { SandboxNetwork } from "./network.js";
 import { ProgramRunner } from "./program-runner.js";
-import { createResult, type ExecutionResult } from "./result.js";
-import { type CommandOutcome, runCommand } from "./run-command.js";
+import type { ExecutionResult } from "./result.js";
 import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import type { SessionSync } from "./session-sync.js";
 import {
-  openTerminal,
-  seatedOptions,
-  type Terminal,
-  type TerminalOptions,
-  type TerminalSeat,
-} from "./terminal.js";
+  type ForkOptions,
+  type RestoreOptions,
+  SandboxSnapshots,
+  type SnapshotOptions,
+} from "./snapshots.js";
+import { seatedOptions, type Terminal, type TerminalOptions, type TerminalSeat } from "./terminal.js";
 import { UnsavedFiles } from "./unsaved-files.js";
 
 export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
@@ -48,14 +55,17 @@ export class Sandbox {
   readonly #touched: TouchedFiles;
   readonly #start: CommandStart;
   readonly #programs: ProgramRunner;
+  readonly #cells: CellRunner;
+  readonly #contexts: Contexts;
   readonly #workspace: WorkspaceFiles;
   readonly #sync: SessionSync | undefined;
   readonly #reads: ReadLog | undefined;
   readonly #onStopped: (() => void | Promise<void>) | undefined;
+  readonly #activity = new Activity();
+  readonly #executions: Executions;
+  readonly #snapshots: SandboxSnapshots;
   #sessionId: string;
   #stopping: Promise<void> | undefined;
-  #active = 0;
-  #lastUsedAt = Date.now();
 
   constructor(init: SandboxInit) {
     this.id = init.instance.id;
@@ -74,11 +84,47 @@ export class Sandbox {
         this.#touched.readByHost();
         this.touch();
       },
+      looked: () => {
+        this.#assertRunning();
+        this.#touched.readByHost();
+        return this.#touched.changes.programs;
+      },
       changed: () => this.#touched.changedByHost(),
     });
     this.network = new SandboxNetwork(init.instance.runner, init.network);
     this.#start = new CommandStart(init.instance, this.network);
     this.#programs = new ProgramRunner(init, this.#touched.changes, this.#start);
+    this.#cells = new CellRunner(init.instance, init.settings.cells, this.#start);
+    const shared = {
+      touched: this.#touched,
+      activity: this.#activity,
+      sessionId: () => this.#sessionId,
+      assertRunning: () => this.#assertRunning(),
+    };
+    this.#executions = new Executions({
+      ...shared,
+      instance: init.instance,
+      type: init.type,
+      settings: init.settings,
+      start: this.#start,
+      network: this.network,
+      onUnclean: () => void this.stopUnasked(),
+    });
+    const { workspace, snapshots: store, fork } = init;
+    this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
+    this.#contexts = new Contexts({
+      instance: init.instance,
+      timeoutMs: init.settings.timeoutMs,
+      maxOutputBytes: init.settings.maxOutputBytes,
+      environment: () => this.#start.environment,
+      directory: (cwd) => this.#start.directory(cwd),
+      prepare: (language) => this.#programs.prepareFor(language),
+      takeWarm: (language, env) => this.#programs.takeWarm(findLanguage(language), env),
+      count: (timeoutMs, run) => this.#executions.count(timeoutMs, run),
+      snapshot: async () => (await this.#snapshots.create({ isTemporary: true })).id,
+      restore: async (id) => void (await this.#snapshots.restore(id)),
+      forgetSnapshot: async (id) => void (await this.#snapshots.remove(id)),
+    });
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => {
       this.#sync?.lost();
@@ -94,13 +140,13 @@ export class Sandbox {
     return this.#stopping === undefined;
   }
 
-  /** Commands that are running now. */
+  /** Commands that are running now, and snapshots that are taken or brought back. */
   get activeExecutions(): number {
-    return this.#active;
+    return this.#activity.count;
   }
 
   get lastUsedAt(): number {
-    return this.#active > 0 ? Date.now() : this.#lastUsedAt;
+    return this.#activity.lastUsedAt;
   }
 
   /** Where programs inside find the session's files. */
@@ -110,7 +156,7 @@ export class Sandbox {
 
   /** Says that somebody uses it: the idle timeout starts anew. */
   touch(): void {
-    this.#lastUsedAt = Date.now();
+    this.#activity.touch();
   }
 
   /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
@@ -178,7 +224,7 @@ export class Sandbox {
     options: ExecOptions = {},
   ): Promise<ExecutionResult> {
     checkCommand(argv);
-    return this.#execute({ argv }, options, sink);
+    return this.#executions.execute({ argv }, options, sink);
   }
 
   /** Runs a shell command line. */
@@ -191,43 +237,44 @@ export class Sandbox {
     return new Execution(options.stream ?? false, (sink) => this.runCodeInto(sink, options));
   }
 
-  /** The same, with the events in an execution that has begun already. */
-  async runCodeInto(sink: ExecutionSink, options: RunCodeOptions): Promise<ExecutionResult> {
+  /** The same, with the events in an execution that has begun already; by a harness, where there is one. */
+  async runCodeInto(
+    sink: ExecutionSink,
+    options: RunCodeOptions,
+    harness?: Harness,
+  ): Promise<ExecutionResult> {
     checkProgram(options);
     const language = findLanguage(options.language);
     this.#assertRunning();
+    // First: the program becomes a file in the workspace.
+    this.#activity.assertFilesStay();
     checkExecOptions(options);
     this.touch();
-    return this.#programs.run(language, options, (request, tidyUp) =>
-      this.#execute(request, options, sink, tidyUp),
+    if (options.isolate === true) return this.#runIsolated(language, options, sink);
+    return this.#programs.run(
+      language,
+      options,
+      (request, tidyUp) => this.#executions.execute(request, options, sink, { tidyUp, harness }),
+      harness,
     );
+  }
+
+  async #runIsolated(
+    language: Language,
+    options: RunCodeOptions,
+    sink: ExecutionSink,
+  ): Promise<ExecutionResult> {
+    if (options.cwd !== undefined || options.filename !== undefined) {
+      throw new SandboxError("INVALID_ARGUMENT", "A program in a cell takes no directory and no file name", {
+        hint: "It starts in an empty workspace of its own. Leave cwd and filename out.",
+      });
+    }
+    return this.#cells.run(language, options, (request) => this.#executions.execute(request, options, sink));
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
   async terminal(options: TerminalOptions): Promise<Terminal> {
-    this.#assertRunning();
-    const cwd = this.#start.directory(options.cwd);
-    const { watch, ready } = this.#touched.begin({ reads: false });
-    const used = this.network.measure();
-    this.#active++;
-    const ended = () => {
-      used();
-      watch.over();
-      this.#active--;
-      this.touch();
-    };
-    try {
-      await ready;
-      const env = { ...this.#start.environment, ...options.env };
-      const terminal = await openTerminal(this.#instance, { ...options, env, cwd }, async (outcome) =>
-        this.#result(outcome, await watch.seen(), used()),
-      );
-      terminal.exit.then(ended, ended);
-      return terminal;
-    } catch (error) {
-      ended();
-      throw error;
-    }
+    return this.#executions.terminal(options);
   }
 
   /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. */
@@ -238,7 +285,84 @@ export class Sandbox {
     options: ExecOptions = {},
   ): Promise<ExecutionResult> {
     const { rows, columns } = seat;
-    return this.#execute({ argv, terminal: { rows, columns } }, seatedOptions(seat, options), sink);
+    return this.#executions.execute(
+      { argv, terminal: { rows, columns } },
+      seatedOptions(seat, options),
+      sink,
+    );
+  }
+
+  /** Code that keeps its state between runs, like a notebook. It goes with the sandbox. */
+  async createContext(options: ContextOptions = {}): Promise<CodeContext> {
+    this.#assertRunning();
+    this.touch();
+    return this.#contexts.create(options);
+  }
+
+  /** The context of that name, made now if there is none. One of another language is refused. */
+  async obtainContext(id: string, language: string): Promise<CodeContext> {
+    this.#assertRunning();
+    this.touch();
+    return this.#contexts.obtain(id, language);
+  }
+
+  /** The context of that name; CONTEXT_NOT_FOUND: there is none. */
+  context(id: string): CodeContext {
+    this.#assertRunning();
+    return this.#contexts.get(id);
+  }
+
+  listContexts(): CodeContext[] {
+    return this.#contexts.list();
+  }
+
+  /** Keeps all files of the workspace as they are now, with the session. Programs may run meanwhile. */
+  snapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return this.#snapshots.create({ ...options, isTemporary: false });
+  }
+
+  /**
+   * Makes the workspace what it was. SANDBOX_BUSY: something runs; terminals and contexts that wait may stay. What
+   * `denyWrite` protects stays as it is, and is told in `skipped`.
+   */
+  restore(snapshot: string | SnapshotInfo, options: RestoreOptions = {}): Promise<RestoreReport> {
+    return this.#snapshots.restore(snapshot, options);
+  }
+
+  /** The session's snapshots, the newest first. */
+  listSnapshots(): Promise<SnapshotInfo[]> {
+    return this.#snapshots.list();
+  }
+
+  /** False: there is none of that id. */
+  deleteSnapshot(snapshot: string | SnapshotInfo): Promise<boolean> {
+    return this.#snapshots.remove(snapshot);
+  }
+
+  /** As an uncompressed tar. Read the stream to its end or destroy it. */
+  exportSnapshot(snapshot: string | SnapshotInfo): Promise<Readable> {
+    return this.#snapshots.exportArchive(snapshot);
+  }
+
+  /** A snapshot of what a tar has: files, directories, and links that stay inside. Nothing else is taken. */
+  importSnapshot(archive: Readable | Uint8Array, options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return this.#snapshots.importArchive(archive, options);
+  }
+
+  /** The sandbox of a new session that starts with the files of a snapshot, or with these. */
+  fork(sessionKey?: string, options: ForkOptions = {}): Promise<Sandbox> {
+    return this.#snapshots.fork(sessionKey, options);
+  }
+
+  /** True: programs can run in cells of their own (`isolate`). */
+  get hasCells(): boolean {
+    return this.#settings.cells !== undefined;
+  }
+
+  /** Makes cells ahead of the first program; resolves when the first of them is ready. */
+  async prewarmCells(): Promise<void> {
+    this.#assertRunning();
+    await this.#cells.prepare();
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */
@@ -315,6 +439,7 @@ export class Sandbox {
   /** Lets go of everything that this host holds of it. */
   async #leave(): Promise<void> {
     this.#programs.close();
+    await this.#snapshots.close();
     await this.network.close();
     try {
       await this.#sync?.finish();
@@ -326,72 +451,6 @@ export class Sandbox {
       this.#workspace.close();
       await this.#reads?.close();
     }
-  }
-
-  async #execute(
-    request: Omit<RunRequest, "env" | "cwd">,
-    options: ExecOptions,
-    execution: ExecutionSink,
-    /** Something to do while it is found out what happened to the files. Never throws. */
-    tidyUp?: () => Promise<void>,
-  ): Promise<ExecutionResult> {
-    this.#assertRunning();
-    checkExecOptions(options);
-    const stream = options.stream ?? false;
-    const { watch, ready } = this.#touched.begin({ reads: true });
-    this.#active++;
-    let used: (() => NetworkUse | undefined) | undefined;
-    try {
-      await ready;
-      used = this.network.measure();
-      const outcome = await runCommand(
-        this.#instance,
-        {
-          ...request,
-          env: { ...this.#start.environment, ...options.env },
-          cwd: this.#start.directory(options.cwd),
-        },
-        {
-          stdin: options.stdin,
-          timeoutMs: options.timeoutMs ?? this.#settings.timeoutMs,
-          signal: options.signal,
-          stream,
-          overlapped: () => watch.overlapped,
-          maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : this.#settings.maxOutputBytes),
-          ended: watch.ended,
-        },
-        execution,
-      );
-      const [seen] = await Promise.all([watch.seen(), tidyUp?.()]);
-      return this.#result(outcome, seen, used(), options.timeoutMs);
-    } catch (error) {
-      throw commandUnavailable(error, this.#instance.imageOf?.());
-    } finally {
-      used?.();
-      watch.over();
-      this.#active--;
-      this.touch();
-    }
-  }
-
-  #result(
-    outcome: CommandOutcome,
-    changes: FilesTouched,
-    network: NetworkUse | undefined,
-    timeoutMs = this.#settings.timeoutMs,
-  ): ExecutionResult {
-    if (!outcome.clean) void this.stopUnasked();
-    return createResult(outcome, {
-      sandboxType: this.type,
-      sandboxId: this.id,
-      sessionId: this.sessionId,
-      fileChanges: changes.changes,
-      ...(changes.read !== undefined && { filesRead: changes.read }),
-      ...(changes.readTruncated === true && { filesReadTruncated: true }),
-      ...(changes.truncated === true && { filesWrittenTruncated: true }),
-      ...(network !== undefined && { network }),
-      timeoutMs,
-    });
   }
 
   #assertRunning(): void {

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../errors.js";
+import { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 import type { ExecutionResult } from "./result.js";
 import { type CommandOutcome, outcomeOf } from "./run-command.js";
 
@@ -34,7 +35,7 @@ export function seatedOptions<Options extends { readonly env?: TerminalOptions["
   { input }: TerminalSeat,
   options: Options & { readonly timeoutMs?: number | undefined },
 ) {
-  const timeoutMs = options.timeoutMs ?? 2 ** 31 - 1;
+  const timeoutMs = options.timeoutMs ?? LONGEST_TIMEOUT_MS;
   return {
     ...options,
     env: { TERM: "xterm-256color", ...options.env },

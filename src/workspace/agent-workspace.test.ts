@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { PathTraversalError } from "./path-traversal-error.js";
 
@@ -118,6 +118,23 @@ describe("AgentWorkspace", () => {
     );
     await expect(workspace.writeStream("a", failing())).rejects.toThrow("source broke");
     expect(readdirSync(root)).toEqual([]);
+  });
+
+  it("removes the halves that killed processes left, once nobody can be writing them any more", async () => {
+    const half = ".skerry-0123456789abcdef01.tmp";
+    mkdirSync(join(root, "d"));
+    mkdirSync(join(root, half));
+    for (const name of [`d/${half}`, "d/.skerry-mine.tmp"]) writeFileSync(join(root, name), "");
+    const list = async () => (await workspace.list(".", { recursive: true })).map(({ path }) => path);
+    expect(await list()).toEqual([half, "d", `d/${half}`, "d/.skerry-mine.tmp"]);
+    const later = Date.now() + 3_700_000;
+    vi.spyOn(Date, "now").mockReturnValue(later);
+    try {
+      expect(await list()).toEqual([half, "d", "d/.skerry-mine.tmp"]);
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(readdirSync(join(root, "d"))).toEqual([".skerry-mine.tmp"]);
   });
 
   it("keeps a stream in its own directory when the workspace is closed meanwhile", async () => {

@@ -1,9 +1,26 @@
 import { constants as bufferLimits } from "node:buffer";
-import { closeSync, constants, fstatSync, lstatSync, openSync, rmdirSync, unlinkSync, write } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  write,
+} from "node:fs";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../errors.js";
-import { createFile, PendingFile, removeQuietly, writeAll } from "./atomic-write.js";
+import {
+  createFile,
+  isUnfinished,
+  PendingFile,
+  removeIfStale,
+  removeQuietly,
+  writeAll,
+} from "./atomic-write.js";
 import { type BootstrapTarget, createDescriptorTarget } from "./bootstrap-target.js";
 import { boundedReadStream, readBounded } from "./bounded-read.js";
 import { textOf } from "./byte-name.js";
@@ -18,12 +35,14 @@ import {
   openRegularFile,
   withParent,
 } from "./descriptor-walk.js";
+import { DirectoryTree } from "./directory-tree.js";
 import { type Entry, entryOf } from "./entry.js";
-import { bytesOf, foundNothing, requireCount, requireMode } from "./file-arguments.js";
+import { bytesOf, foundNothing, requireCount, requireElsewhere, requireMode } from "./file-arguments.js";
 import { fileError, quoted, tooLarge } from "./file-errors.js";
 import { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 import { removeTree } from "./remove-tree.js";
 import { scanTree } from "./tree-scan.js";
+import type { WholeTree } from "./whole-tree.js";
 import type {
   ByteSource,
   FileRules,
@@ -194,8 +213,9 @@ export class AgentWorkspace implements WorkspaceFiles {
     const prefix = parsed.text === "" ? "" : `${parsed.text}/`;
     const entries: Entry[] = [];
     const truncated = this.#inDirectory(parsed, (fd) =>
-      scanTree(fd, limits, (handle, relative) => {
+      scanTree(fd, limits, (handle, relative, { name }) => {
         const stat = lstatSync(handle, { throwIfNoEntry: false });
+        if (isUnfinished(name) && stat?.isFile() && removeIfStale(handle, stat.ctimeMs)) return false;
         if (stat !== undefined) entries.push(entryOf(prefix + textOf(relative), stat));
         return true;
       }),
@@ -251,9 +271,33 @@ export class AgentWorkspace implements WorkspaceFiles {
     await withParent(this.descriptor, parsed, (fd, leaf) => removeTree(fd, leaf, { shownAs: parsed.text }));
   }
 
+  /** Gives a file, a link or a directory another path; FILE_EXISTS: something is there. */
+  async move(from: string, to: string): Promise<void> {
+    const [source, target] = [this.#writable(from), this.#writable(to)];
+    requireElsewhere(source, target);
+    withParent(this.descriptor, source, (sourceFd, name) => {
+      if (lstatSync(beneath(sourceFd, name)).isDirectory())
+        this.#inDirectory(source, (fd) => this.#denied.refuseBeneath(fd, source.text));
+      this.#inDirectoryOf(target, (targetFd, leaf) => {
+        const path = beneath(targetFd, leaf);
+        // What a program puts there after this look is replaced: its own loss.
+        if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw fileError({ code: "EEXIST" }, to);
+        renameSync(beneath(sourceFd, name), path);
+      });
+    });
+  }
+
   /** Looking holds up other sessions: past its time it stops, and says so. */
   snapshot(excluded: readonly string[] = []): Snapshot {
     return takeSnapshot(this, { excluded, maxMs: SNAPSHOT_MS });
+  }
+
+  get tree(): WholeTree {
+    return new DirectoryTree(this);
+  }
+
+  isProtected(path: string): boolean {
+    return this.#denied.covers(parseInnerPath(path).components);
   }
 
   bootstrapTarget(): BootstrapTarget {

@@ -10,8 +10,12 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
+import { systemCode } from "../errors.js";
 import { beneath, type Owner } from "./descriptor-walk.js";
 
+/** What a process that was killed while it wrote left behind. */
+const UNFINISHED = /^\.skerry-[0-9a-f]{18}\.tmp$/;
+const STALE_MS = 3_600_000;
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /** Creates a file that was not there; the caller closes the descriptor. A link at the name is EEXIST. */
@@ -33,6 +37,24 @@ export function createFile(
     removeQuietly(directoryFd, name);
     throw error;
   }
+}
+
+/** True for the name of a file that was not, or not yet, written whole. */
+export function isUnfinished(name: string): boolean {
+  return UNFINISHED.test(name);
+}
+
+/** Removes such a file when nobody can be writing it any more. True: it is gone. */
+export function removeIfStale(handle: string | Buffer, ctimeMs: number): boolean {
+  // Nobody but the kernel sets this time.
+  if (Date.now() - ctimeMs <= STALE_MS) return false;
+  try {
+    unlinkSync(handle);
+  } catch (error) {
+    // Whoever else has seen it was first.
+    if (systemCode(error) !== "ENOENT") throw error;
+  }
+  return true;
 }
 
 /** Writes everything at the descriptor's position. */

@@ -17,11 +17,16 @@ export class DeniedPaths {
 
   /** Throws FILE_DENIED when the path, or a directory above it, is denied. */
   refuse(components: readonly string[]): void {
-    if (this.#matchers.length === 0) return;
-    for (let depth = 1; depth <= components.length; depth++) {
-      const path = components.slice(0, depth).join("/");
-      if (this.#matchers.some((matches) => matches(path))) throw denied(components.join("/"));
-    }
+    if (this.covers(components)) throw denied(components.join("/"));
+  }
+
+  /** True when the path, or a directory above it, is denied. */
+  covers(components: readonly string[]): boolean {
+    if (this.#matchers.length === 0) return false;
+    return components.some((_, index) => {
+      const path = components.slice(0, index + 1).join("/");
+      return this.#matchers.some((matches) => matches(path));
+    });
   }
 
   /** False: nothing is denied, and no tree needs to be looked through. */

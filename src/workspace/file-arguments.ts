@@ -1,4 +1,6 @@
 import { SandboxError, systemCode } from "../errors.js";
+import { quoted } from "./file-errors.js";
+import type { RelativePath } from "./relative-path.js";
 
 /** A caller's content as bytes. */
 export function bytesOf(data: Uint8Array | string): Uint8Array {
@@ -25,4 +27,12 @@ export function foundNothing(error: unknown): false {
   const code = systemCode(error);
   if (code === "FILE_NOT_FOUND" || code === "FILE_TYPE") return false;
   throw error;
+}
+
+/** Refuses to move something into itself. */
+export function requireElsewhere(from: RelativePath, to: RelativePath): void {
+  if (to.text !== from.text && !to.text.startsWith(`${from.text}/`)) return;
+  throw new SandboxError("INVALID_ARGUMENT", `${quoted(from.text)} cannot be moved into itself`, {
+    hint: "Name a path outside of it.",
+  });
 }

@@ -20,6 +20,9 @@ export type { Entry } from "./entry.js";
 export { PathTraversalError } from "./path-traversal-error.js";
 export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";
+export type { SnapshotProgress } from "./snapshots/keep-tree.js";
+export type { RestoreReport } from "./snapshots/restore-tree.js";
+export type { SnapshotInfo } from "./snapshots/snapshot.js";
 export {
   type Collected,
   type CollectOptions,

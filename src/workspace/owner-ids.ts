@@ -1,15 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError, systemCode } from "../errors.js";
 import type { Owner } from "./descriptor-walk.js";
@@ -30,9 +20,8 @@ export function allocateOwner(
   for (let attempt = 0; attempt < attempts; attempt++) {
     const uid = range.start + randomInt(range.count);
     try {
-      const fd = openSync(join(directory, String(uid)), "wx", 0o600);
-      writeSync(fd, `${maker}\n${holder}`);
-      closeSync(fd);
+      // A link that leads nowhere: it is there with what it says, whenever we are killed.
+      symlinkSync(`${maker}\n${holder}`, join(directory, String(uid)));
       return { uid, gid: uid };
     } catch (error) {
       if (systemCode(error) !== "EEXIST") throw error;
@@ -47,7 +36,7 @@ export function allocateOwner(
 export function moveOwner(stateDir: string, { uid }: Owner, maker: string, holder: string): void {
   const file = join(stateDir, "owners", String(uid));
   const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
-  writeFileSync(unfinished, `${maker}\n${holder}`, { mode: 0o600 });
+  symlinkSync(`${maker}\n${holder}`, unfinished);
   renameSync(unfinished, file);
 }
 
@@ -62,10 +51,23 @@ export function releaseUnheld(
 ): void {
   const directory = join(stateDir, "owners");
   for (const name of readdirIfThere(directory)) {
-    const [maker = "", holder] = readFileSync(join(directory, name), "utf8").split("\n");
-    // Another process may be about to write into an empty one.
-    if (holder !== undefined && !isHeld(maker, holder, Number(name)))
-      rmSync(join(directory, name), { force: true });
+    const [maker = "", holder = ""] = readIfThere(join(directory, name)).split("\n");
+    if (holder !== "" && !isHeld(maker, holder, Number(name))) rmSync(join(directory, name), { force: true });
+  }
+}
+
+/** How many ids are taken. */
+export function countOwners(stateDir: string): number {
+  return readdirIfThere(join(stateDir, "owners")).length;
+}
+
+/** Empty: somebody has given it back meanwhile. */
+function readIfThere(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return "";
+    throw error;
   }
 }
 

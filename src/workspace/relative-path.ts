@@ -3,7 +3,8 @@ import { PathTraversalError } from "./path-traversal-error.js";
 import { visibleName } from "./visible-name.js";
 
 const MAX_COMPONENT_BYTES = 255;
-const MAX_PATH_BYTES = 4096;
+/** Of a whole path, its slashes included. */
+export const MAX_PATH_BYTES = 4096;
 const MAX_DEPTH = 256;
 
 /** A path that names something beneath the workspace, split and free of `.`, `..` and empty components. */

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { BootstrapTarget } from "./bootstrap-target.js";
 import type { Snapshot } from "./change-tracker.js";
 import type { Entry } from "./entry.js";
+import type { WholeTree } from "./whole-tree.js";
 
 /** What holds for the files of a workspace, however the host reaches them. */
 export interface FileRules {
@@ -58,8 +59,14 @@ export interface WorkspaceFiles {
   mkdir(path: string): Promise<void>;
   /** Removes a file, a link or an empty directory; with `recursive`, a whole tree. */
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+  /** Gives a file, a link or a directory another path. Makes missing directories; FILE_EXISTS: something is there. */
+  move(from: string, to: string): Promise<void>;
   /** What the files look like now, without the excluded paths. It stops when looking takes too long. */
   snapshot(excluded?: readonly string[]): Snapshot | Promise<Snapshot>;
+  /** All of it at once, past `denyWrite`. */
+  readonly tree: WholeTree;
+  /** True for a path that `denyWrite` names, or that lies beneath one. */
+  isProtected(path: string): boolean;
   /** Where a bootstrap puts what it copies. */
   bootstrapTarget(): BootstrapTarget;
   close(): void;

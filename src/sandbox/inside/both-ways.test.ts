@@ -21,6 +21,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type GuestInside, startGuest } from "../../../test/setup/guest-inside.js";
+import { byteNameOf } from "../../workspace/byte-name.js";
 import {
   AgentWorkspace,
   bootstrapWorkspace,
@@ -261,6 +262,36 @@ describe.each(WAYS)("files through %s", (way, open) => {
     }
   });
 
+  it("moves files and directories to free paths, and what denyWrite names nowhere", async () => {
+    const workspace = await open({ denyWrite: [".env"] });
+    await workspace.writeFile("a/one.txt", "1");
+    await workspace.writeFile("two.txt", "2");
+    await workspace.move("a/one.txt", "b/c/-one.txt");
+    await workspace.move("b", "d e");
+    expect(await workspace.readFile("d e/c/-one.txt")).toEqual(Buffer.from("1"));
+    expect((await workspace.list(".", { recursive: true })).map(({ path }) => path)).toEqual([
+      "a",
+      "d e",
+      "d e/c",
+      "d e/c/-one.txt",
+      "two.txt",
+    ]);
+
+    mkdirSync(join(root, "kept"));
+    writeFileSync(join(root, "kept/.env"), "KEY=1");
+    symlinkSync(outside, join(root, "away"));
+    await expect(workspace.move("two.txt", "d e/c/-one.txt")).rejects.toEqual(failsWith("FILE_EXISTS"));
+    await expect(workspace.move("two.txt", "away/two.txt")).rejects.toEqual(failsWith("PATH_TRAVERSAL"));
+    await expect(workspace.move("away/secret.txt", "s.txt")).rejects.toEqual(failsWith("PATH_TRAVERSAL"));
+    await expect(workspace.move("none", "some")).rejects.toEqual(failsWith("FILE_NOT_FOUND"));
+    await expect(workspace.move("d e", "d e/c/again")).rejects.toEqual(failsWith("INVALID_ARGUMENT"));
+    await expect(workspace.move("kept", "elsewhere")).rejects.toEqual(failsWith("FILE_DENIED"));
+    await expect(workspace.move("two.txt", ".env")).rejects.toEqual(failsWith("FILE_DENIED"));
+    await expect(workspace.move("kept/.env", "env")).rejects.toEqual(failsWith("FILE_DENIED"));
+    await workspace.move("away", "link");
+    expect(readlinkSync(join(root, "link"))).toBe(outside);
+  });
+
   it("follows no link when it reads, and lists links as what they are", async () => {
     const workspace = await open();
     symlinkSync(join(outside, "secret.txt"), join(root, "link"));
@@ -372,6 +403,80 @@ describe.each(WAYS)("files through %s", (way, open) => {
     expect((await workspace.scan("d")).truncated).toBe(false);
     await workspace.remove("d", { recursive: true });
     expect(existsSync(join(root, "d"))).toBe(false);
+  });
+
+  it("describes all of a tree, and says whether it is all", async () => {
+    const workspace = await open();
+    mkdirSync(join(root, "dir/empty"), { recursive: true });
+    chmodSync(join(root, "dir/empty"), 0o750);
+    writeFileSync(join(root, "dir/run.sh"), "12345", { mode: 0o755 });
+    chmodSync(join(root, "dir/run.sh"), 0o4755);
+    symlinkSync("../../outside é", join(root, "dir/link"));
+    execFileSync("mkfifo", [join(root, "fifo")]);
+    writeFileSync(Buffer.concat([Buffer.from(`${root}/z`), Buffer.from([0xff])]), "");
+    const { nodes, skipped, ...rest } = await workspace.tree.look(100);
+    const seen = [...nodes.values()].map(({ path, type, mode, size, target }) => {
+      if (type === "symlink") return [path, type, Buffer.from(target ?? "", "latin1").toString()];
+      return [path, type, mode.toString(8), ...(type === "file" ? [size] : [])];
+    });
+    expect(seen.sort()).toEqual([
+      ["dir", "directory", "755"],
+      ["dir/empty", "directory", "750"],
+      ["dir/link", "symlink", "../../outside é"],
+      ["dir/run.sh", "file", "755", 5],
+    ]);
+    expect(skipped.map(({ path, code }) => [path, code]).sort()).toEqual([
+      ["fifo", "FILE_TYPE"],
+      ["z\ufffd", "INVALID_ARGUMENT"],
+    ]);
+    expect(rest).toEqual({ truncated: false, isOnlyTooDeep: false });
+    expect(await workspace.tree.look(3)).toMatchObject({ truncated: true, isOnlyTooDeep: false });
+    mkdirSync(join(root, Array(70).fill("d").join("/")), { recursive: true });
+    expect(await workspace.tree.look(100)).toMatchObject({ truncated: true, isOnlyTooDeep: true });
+  });
+
+  it("writes, links, closes and removes a tree as a whole, past what denyWrite names", async () => {
+    const workspace = await open({ denyWrite: ["*.pem"] });
+    const { tree } = workspace;
+    await tree.makeDirectories(["a/b", "closed"]);
+    await tree.write(
+      { path: "a/b/key.pem", mode: 0o640 },
+      Readable.from([Buffer.from("12"), Buffer.from("3")]),
+    );
+    await tree.write({ path: "-n", mode: 0o600 }, Readable.from([Buffer.alloc(200_000)]));
+    await tree.link([
+      { path: "closed/link", target: "/nowhere" },
+      { path: "-n", target: byteNameOf("é") },
+      { path: "a", target: "not in place of a directory" },
+    ]);
+    await tree.setTimes([{ path: "a/b/key.pem", mtimeNs: 1_500_000_000_000_000_000n }]);
+    await tree.setModes([
+      { path: "a/b/key.pem", type: "file", mode: 0o400 },
+      { path: "closed", type: "directory", mode: 0o500 },
+    ]);
+    const text = (await workspace.readFile("a/b/key.pem")).toString();
+    expect([text, readlinkSync(join(root, "closed/link")), readlinkSync(join(root, "-n"))]).toEqual([
+      "123",
+      "/nowhere",
+      "é",
+    ]);
+    const key = statSync(join(root, "a/b/key.pem"));
+    expect([key.mode & 0o777, key.mtimeMs, statSync(join(root, "closed")).mode & 0o777]).toEqual([
+      0o400, 1_500_000_000_000, 0o500,
+    ]);
+    const parts: Buffer[] = [];
+    for await (const part of tree.read("a/b/key.pem")) parts.push(part as Buffer);
+    expect(Buffer.concat(parts).toString()).toBe("123");
+    await tree.remove([
+      { path: "-n", type: "symlink" },
+      { path: "a/b", type: "directory" },
+      { path: "gone", type: "file" },
+    ]);
+    expect([workspace.isProtected("a/b/key.pem"), workspace.isProtected("a/b")]).toEqual([true, false]);
+    mkdirSync(join(root, `closed/${Array(300).fill("d").join("/")}`), { recursive: true });
+    symlinkSync(outside, join(root, "a/outside"));
+    await tree.removeTrees(["closed", "a", "gone"]);
+    expect(readdirSync(root)).toEqual([]);
   });
 
   it("tells what changed between two snapshots, without what is excluded", async () => {

@@ -4,7 +4,7 @@ import type { RelativePath } from "../../workspace/relative-path.js";
 import { notAListing, scriptFailure, toolsMissing, tooSlow } from "./failures.js";
 import { type Found, Listing, type ListingLimits } from "./listing.js";
 import { type Inside, type InsideCommand, type InsideEnd, runInside } from "./run-inside.js";
-import { CLAIM, type FindKind, list, look, MAKE, PROBE_FIND, REMOVE } from "./scripts.js";
+import { CLAIM, type FindKind, list, look, MAKE, MOVE, PROBE_FIND, REMOVE } from "./scripts.js";
 
 /** How long a command may take; removing a large tree is work. */
 export const COMMAND_MS = 30_000;
@@ -43,7 +43,12 @@ export class FileCommands {
     path: RelativePath,
     limits: ListingLimits,
     timeoutMs = COMMAND_MS,
-  ): Promise<{ readonly found: readonly Found[]; readonly truncated: boolean }> {
+  ): Promise<{
+    readonly found: readonly Found[];
+    readonly truncated: boolean;
+    /** Nothing was left out but what lies deeper. */
+    readonly isOnlyTooDeep: boolean;
+  }> {
     const listing = new Listing(limits);
     const end = await this.#run(list(await this.findKind()), {
       walk: path.components,
@@ -57,7 +62,9 @@ export class FileCommands {
     if (end.reason === "timeout" && found.length === 0) throw tooSlow(path.text);
     const isCut = ({ type, path: inner }: Found) =>
       type === "directory" && limits.maxDepth > 1 && inner.split("/").length === limits.maxDepth;
-    return { found, truncated: listing.truncated || end.exitCode !== 0 || found.some(isCut) };
+    const isIncomplete = listing.truncated || end.exitCode !== 0;
+    const isTooDeep = found.some(isCut);
+    return { found, truncated: isIncomplete || isTooDeep, isOnlyTooDeep: !isIncomplete && isTooDeep };
   }
 
   /** Makes the first `count` directories of the path, or all of them. */
@@ -75,6 +82,13 @@ export class FileCommands {
     const [walk, leaf] = split(path);
     const how = recursive ? "recursive" : "";
     await this.#do(REMOVE, path, { walk, arguments: [leaf, how], timeoutMs: REMOVE_MS });
+  }
+
+  /** The source was looked at: a link that has come above it since leads nowhere but inside. */
+  async move(from: RelativePath, to: RelativePath): Promise<void> {
+    const [walk, leaf] = split(to);
+    const source = `${this.#inside.guestWorkspace}/${from.text}`;
+    await this.#do(MOVE, to, { walk, make: true, arguments: [leaf, source] });
   }
 
   async #do(script: string, path: RelativePath, command: Walk): Promise<void> {

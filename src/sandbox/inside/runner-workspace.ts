@@ -2,7 +2,13 @@ import type { Readable } from "node:stream";
 import { SandboxError } from "../../errors.js";
 import { byteNameOf, textOf } from "../../workspace/byte-name.js";
 import { DENIED_SCAN, DeniedPaths } from "../../workspace/denied-paths.js";
-import { bytesOf, foundNothing, requireCount, requireMode } from "../../workspace/file-arguments.js";
+import {
+  bytesOf,
+  foundNothing,
+  requireCount,
+  requireElsewhere,
+  requireMode,
+} from "../../workspace/file-arguments.js";
 import { linkError, quoted, tooLarge, typeError } from "../../workspace/file-errors.js";
 import type {
   BootstrapTarget,
@@ -137,16 +143,17 @@ export class RunnerWorkspace implements WorkspaceFiles {
   async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
     const parsed = this.#writable(path);
     const recursive = options.recursive ?? false;
-    if (recursive && this.#denied.any && (await this.#commands.look(parsed)).type === "directory") {
-      const limits = { recursive, limit: DENIED_SCAN.maxEntries };
-      const { entries, truncated } = await this.scan(parsed.text, limits);
-      this.#denied.refuseListed(
-        entries.map((entry) => entry.path),
-        truncated,
-        parsed.text,
-      );
-    }
+    if (recursive && this.#denied.any && (await this.#commands.look(parsed)).type === "directory")
+      await this.#refuseBeneath(parsed);
     await this.#commands.remove(parsed, recursive);
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    const [source, target] = [this.#writable(from), this.#writable(to)];
+    requireElsewhere(source, target);
+    const { type } = await this.#commands.look(source);
+    if (this.#denied.any && type === "directory") await this.#refuseBeneath(source);
+    await this.#commands.move(source, target);
   }
 
   async snapshot(excluded: readonly string[] = []): Promise<Snapshot> {
@@ -169,6 +176,10 @@ export class RunnerWorkspace implements WorkspaceFiles {
     return createRunnerTarget(this.#inside, this.#atMost(COMMAND_MS));
   }
 
+  isProtected(path: string): boolean {
+    return this.#denied.covers(parseInnerPath(path).components);
+  }
+
   /** Everything inside at once, for copying it. `denyWrite` does not apply: protected files get there this way. */
   get tree(): GuestTree {
     return new GuestTree(this.#inside, this.#commands, this.#writes);
@@ -176,6 +187,16 @@ export class RunnerWorkspace implements WorkspaceFiles {
 
   /** The wire is the instance's; there is nothing of our own to close. */
   close(): void {}
+
+  async #refuseBeneath(path: RelativePath): Promise<void> {
+    const limits = { recursive: true, limit: DENIED_SCAN.maxEntries };
+    const { entries, truncated } = await this.scan(path.text, limits);
+    this.#denied.refuseListed(
+      entries.map((entry) => entry.path),
+      truncated,
+      path.text,
+    );
+  }
 
   async #receive(path: RelativePath, maxBytes: number, totalMs?: number): Promise<Readable> {
     const { type, shown, size } = await this.#commands.look(path);

@@ -76,6 +76,10 @@ else
   rmdir "./$1" || fail ${Exit.failed}
 fi`;
 
+/** After the walk's arguments: a name that is free, and the path of what gets it. */
+export const MOVE = `${WALK}! there "$1" || fail ${Exit.exists}
+mv -f "$2" "./$1" || fail ${Exit.failed}`;
+
 /** Arguments: the workspace, then paths beneath it. For a workspace in which nothing has run yet. */
 export const MAKE_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
@@ -117,6 +121,14 @@ export const REMOVE_ALL = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
 for path do
   if [ -L "$path" ] || [ ! -d "$path" ]; then rm -f "$path"; else rmdir "$path"; fi 2>/dev/null
+done
+true`;
+
+/** Arguments: the workspace, then paths beneath it. What cannot go with all that is in it stays. */
+export const REMOVE_TREES = `cd -P "$1" || exit ${Exit.noWorkspace}
+shift
+for path do
+  rm -rf "$path" 2>/dev/null || { chmod -R u+rwx "$path"; rm -rf "$path"; } 2>/dev/null
 done
 true`;
 

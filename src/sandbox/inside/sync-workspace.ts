@@ -2,11 +2,11 @@ import { SandboxError } from "../../errors.js";
 import type { AgentWorkspace } from "../../workspace/agent-workspace.js";
 import { DeniedPaths } from "../../workspace/denied-paths.js";
 import { foundNothing } from "../../workspace/file-arguments.js";
+import { HostTree } from "../../workspace/host-tree.js";
 import { parseInnerPath } from "../../workspace/relative-path.js";
 import type { RunnerWorkspace } from "./runner-workspace.js";
 import { Budget, type SyncLimits } from "./sync/budget.js";
 import type { GuestTree } from "./sync/guest-tree.js";
-import { HostTree } from "./sync/host-tree.js";
 import { pullFiles } from "./sync/pull-files.js";
 import { pushFiles } from "./sync/push-files.js";
 import { type SyncReport, Tally } from "./sync/tally.js";
@@ -45,7 +45,7 @@ export class WorkspaceSync {
 
   constructor(host: AgentWorkspace, inside: RunnerWorkspace, options: SyncOptions) {
     this.#limits = options.limits;
-    this.#host = new HostTree(host, options.limits.maxEntries);
+    this.#host = new HostTree(host);
     this.#guest = inside.tree;
     this.#denied = new DeniedPaths(options.denyWrite ?? []);
     this.#excluded = options.excluded ?? (() => []);
@@ -62,13 +62,13 @@ export class WorkspaceSync {
   }
 
   async #push(keep: boolean): Promise<SyncReport> {
-    const [host, guest] = [await this.#host.look(), await this.#lookInside()];
+    const [host, guest] = [await this.#host.look(this.#limits.maxEntries), await this.#lookInside()];
     const base = keep ? (this.#base ?? new Map()) : this.#base;
     const plan = planSync(host, guest, { from: "host", base, isExcluded: this.#isExcluded() });
     const tally = new Tally([...host.skipped, ...guest.skipped], host.truncated || guest.truncated);
     const { files, links, directories } = byType(plan);
     const gone = plan.remove.map(({ path }) => path);
-    await this.#guest.remove(gone);
+    await this.#guest.remove(plan.remove);
     tally.removed = gone.length;
     const above = parentsOf([...files.map(({ from }) => from), ...links]);
     const closed = [...guest.nodes.values()].filter(
@@ -96,7 +96,7 @@ export class WorkspaceSync {
   }
 
   async #pull(last: boolean): Promise<SyncReport> {
-    const [guest, host] = [await this.#lookInside(), await this.#host.look()];
+    const [guest, host] = [await this.#lookInside(), await this.#host.look(this.#limits.maxEntries)];
     const isExcluded = this.#isExcluded();
     const plan = planSync(guest, host, {
       from: "guest",
@@ -154,7 +154,7 @@ export class WorkspaceSync {
     const modes = new Map([...closed, ...directories].map((node) => [node.path, node]));
     for (const { path, mode, ...node } of [...modes.values()].sort((a, b) => (a.path < b.path ? 1 : -1))) {
       const wanted = guest.nodes.get(path)?.mode ?? mode;
-      tally.attempt(path, () => this.#host.setMode({ ...node, path, mode }, wanted));
+      tally.attempt(path, () => this.#host.setMode({ ...node, path }, wanted));
     }
     tally.copied += directories.length;
     const nodes = new Map([...guest.nodes, ...seen]);

@@ -1,6 +1,8 @@
 import type { Readable } from "node:stream";
 import { type ByteName, byteNameOf, textOf } from "../../../workspace/byte-name.js";
+import { isReserved, reserved, special, unaddressable } from "../../../workspace/host-tree.js";
 import { parseInnerPath, parseRelativePath } from "../../../workspace/relative-path.js";
+import { TREE_MAX_DEPTH, type Tree, type WholeTree } from "../../../workspace/whole-tree.js";
 import { batches } from "../bootstrap-target.js";
 import { notAListing, scriptFailure, tooSlow } from "../failures.js";
 import { COMMAND_MS, type FileCommands } from "../file-commands.js";
@@ -13,21 +15,20 @@ import {
   MAKE_WHAT_GOES,
   READ_LINKS,
   REMOVE_ALL,
+  REMOVE_TREES,
   statAll,
   TOUCH_ALL,
 } from "../scripts.js";
 import { receiveFile, sendFile } from "../transfer.js";
 import type { WritesUnderWay } from "../writes-under-way.js";
-import { isReserved, reserved, special, unaddressable } from "./host-tree.js";
-import type { Node, SyncProblem, Tree } from "./tree.js";
+import type { Node, SyncProblem } from "./tree.js";
 
-const MAX_DEPTH = 64;
 const LIST_MS = 120_000;
 const MAX_LINK_BYTES = 4096;
 const WORKSPACE = { text: "", components: [] };
 
 /** The files inside, through commands and transfers of the guest. All that it answers is the hostile side's word. */
-export class GuestTree {
+export class GuestTree implements WholeTree {
   readonly #inside: Inside;
   readonly #commands: FileCommands;
   readonly #writes: WritesUnderWay;
@@ -39,9 +40,9 @@ export class GuestTree {
   }
 
   /** `known` tells the targets of links that have not changed since. */
-  async look(maxEntries: number, known: (path: string) => Node | undefined): Promise<Tree> {
-    const [{ found, truncated }, isHalf] = await this.#writes.observe(() =>
-      this.#commands.list(parseRelativePath("."), { maxEntries, maxDepth: MAX_DEPTH }, LIST_MS),
+  async look(maxEntries: number, known: (path: string) => Node | undefined = () => undefined): Promise<Tree> {
+    const [{ found, truncated, isOnlyTooDeep }, isHalf] = await this.#writes.observe(() =>
+      this.#commands.list(parseRelativePath("."), { maxEntries, maxDepth: TREE_MAX_DEPTH }, LIST_MS),
     );
     const nodes = new Map<string, Node>();
     const skipped: SyncProblem[] = [];
@@ -65,13 +66,13 @@ export class GuestTree {
       nodes.set(path, { ...nodes.get(path)!, target });
     }
     // Gone since, or turned into something else: the next look tells.
-    let isCut = truncated;
+    let isCut = false;
     for (const path of links) {
       if (nodes.get(path)?.target !== undefined) continue;
       nodes.delete(path);
       isCut = true;
     }
-    return { nodes, skipped, truncated: isCut };
+    return { nodes, skipped, truncated: isCut || truncated, isOnlyTooDeep: !isCut && isOnlyTooDeep };
   }
 
   /** What stands at these paths now; what is gone is left out. */
@@ -80,7 +81,7 @@ export class GuestTree {
     const wanted = new Set(paths.map(byteNameOf));
     const script = statAll(await this.#commands.findKind());
     for (const batch of batches(paths.map((path) => [`./${path}`]))) {
-      const listing = new Listing({ maxEntries: batch.length, maxDepth: MAX_DEPTH });
+      const listing = new Listing({ maxEntries: batch.length, maxDepth: TREE_MAX_DEPTH });
       await this.#run(script, batch, (chunk) => listing.push(chunk), [0, 1]);
       for (const found of listing.found) {
         if (!wanted.has(found.path)) throw notAListing();
@@ -95,12 +96,12 @@ export class GuestTree {
     return this.#ask(HASH_ALL, paths, 64);
   }
 
-  read(path: string, maxBytes: number): Readable {
+  read(path: string, maxBytes = Number.MAX_SAFE_INTEGER): Readable {
     const idleMs = COMMAND_MS;
     return receiveFile(this.#inside.runner, this.#absolute(path), { shown: path, maxBytes, idleMs });
   }
 
-  async write({ path, mode }: Node, content: Readable): Promise<void> {
+  async write({ path, mode }: Pick<Node, "path" | "mode">, content: Readable): Promise<void> {
     await this.#writes.during(path, () =>
       sendFile(this.#inside.runner, this.#absolute(path), content, { shown: path, mode, idleMs: COMMAND_MS }),
     );
@@ -110,22 +111,26 @@ export class GuestTree {
     for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_WHAT_GOES, batch);
   }
 
-  async link(nodes: readonly Node[]): Promise<void> {
+  async link(nodes: readonly Pick<Node, "path" | "target">[]): Promise<void> {
     const pairs = nodes.map(({ path, target }) => [textOf(target!), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(LINK_WHAT_GOES, batch);
   }
 
   /** In this order; what is not empty or already gone stays as it is. */
-  async remove(paths: readonly string[]): Promise<void> {
-    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(REMOVE_ALL, batch);
+  async remove(nodes: readonly Pick<Node, "path">[]): Promise<void> {
+    for (const batch of batches(nodes.map(({ path }) => [`./${path}`]))) await this.#run(REMOVE_ALL, batch);
   }
 
-  async setModes(nodes: readonly Node[]): Promise<void> {
+  async removeTrees(paths: readonly string[]): Promise<void> {
+    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(REMOVE_TREES, batch);
+  }
+
+  async setModes(nodes: readonly Pick<Node, "path" | "mode">[]): Promise<void> {
     const pairs = nodes.map(({ path, mode }) => [mode.toString(8), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(CHMOD_ALL, batch);
   }
 
-  async setTimes(nodes: readonly Node[]): Promise<void> {
+  async setTimes(nodes: readonly Pick<Node, "path" | "mtimeNs">[]): Promise<void> {
     const pairs = nodes.map(({ path, mtimeNs }) => [timeText(mtimeNs), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(TOUCH_ALL, batch);
   }

@@ -1,8 +1,8 @@
 import { SandboxError } from "../../../errors.js";
+import type { HostTree, IncomingFile } from "../../../workspace/host-tree.js";
+import { inParallel } from "../../../workspace/in-parallel.js";
 import type { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
-import type { HostTree, IncomingFile } from "./host-tree.js";
-import { inParallel } from "./in-parallel.js";
 import type { Tally } from "./tally.js";
 import { isUntouched, type Node, type Plan } from "./tree.js";
 

@@ -1,7 +1,7 @@
+import type { HostTree } from "../../../workspace/host-tree.js";
+import { inParallel } from "../../../workspace/in-parallel.js";
 import { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
-import type { HostTree } from "./host-tree.js";
-import { inParallel } from "./in-parallel.js";
 import type { Tally } from "./tally.js";
 import type { Node } from "./tree.js";
 

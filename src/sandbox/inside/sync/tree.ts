@@ -1,34 +1,10 @@
-import type { ErrorCode } from "../../../errors.js";
+import type { Tree, TreeNode, TreeProblem } from "../../../workspace/whole-tree.js";
 
 /** A file, directory or symbolic link of either side. */
-export interface Node {
-  readonly path: string;
-  readonly type: "file" | "directory" | "symlink";
-  /** Permission bits, without set-user-id and its relatives. */
-  readonly mode: number;
-  readonly size: number;
-  readonly mtimeNs: bigint;
-  readonly ctimeNs: bigint;
-  readonly ino: bigint;
-  /** Where a link points to, one character for each byte. */
-  readonly target?: string;
-}
-
-/** What could not be copied, and why. The path is a program's own words. */
-export interface SyncProblem {
-  readonly path: string;
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
-/** One side as it was looked at. */
-export interface Tree {
-  readonly nodes: ReadonlyMap<string, Node>;
-  /** What is there and can never be copied: special files, and names that are not UTF-8. */
-  readonly skipped: readonly SyncProblem[];
-  /** True when there is more than was seen: nothing may be concluded from what is missing. */
-  readonly truncated: boolean;
-}
+export type Node = TreeNode;
+/** What could not be copied, and why. */
+export type SyncProblem = TreeProblem;
+export type { Tree } from "../../../workspace/whole-tree.js";
 
 export type Side = "host" | "guest";
 

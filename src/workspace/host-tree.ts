@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   closeSync,
+  createReadStream,
+  type Dirent,
   futimesSync,
   lchownSync,
   lstatSync,
@@ -9,15 +11,12 @@ import {
   rmdirSync,
   symlinkSync,
   unlinkSync,
-  write,
 } from "node:fs";
 import type { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
-import { promisify } from "node:util";
-import { systemCode } from "../../../errors.js";
-import type { AgentWorkspace } from "../../../workspace/agent-workspace.js";
-import { PendingFile } from "../../../workspace/atomic-write.js";
-import { byteNameOf, textOf } from "../../../workspace/byte-name.js";
+import { systemCode } from "../errors.js";
+import type { AgentWorkspace } from "./agent-workspace.js";
+import { isUnfinished, PendingFile, removeIfStale } from "./atomic-write.js";
+import { byteNameOf, entryPath, textOf } from "./byte-name.js";
 import {
   beneath,
   duplicateDirectory,
@@ -26,67 +25,65 @@ import {
   openEntryDirectory,
   openRegularFile,
   withParent,
-} from "../../../workspace/descriptor-walk.js";
-import { fileError } from "../../../workspace/file-errors.js";
-import { parseInnerPath } from "../../../workspace/relative-path.js";
-import { scanTree } from "../../../workspace/tree-scan.js";
-import { readDescriptor } from "../transfer.js";
-import type { Node, SyncProblem, Tree } from "./tree.js";
+} from "./descriptor-walk.js";
+import { fileError } from "./file-errors.js";
+import { MAX_PATH_BYTES, parseInnerPath } from "./relative-path.js";
+import { SparseWriter } from "./sparse-write.js";
+import { TimeSlice } from "./time-slice.js";
+import { openEntries } from "./tree-scan.js";
+import { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem } from "./whole-tree.js";
 
-const MAX_DEPTH = 64;
-const SLICE_MS = 8;
-/** What a process that was killed while it wrote left behind. */
-const UNFINISHED = /^\.skerry-[0-9a-f]{18}\.tmp$/;
-const STALE_MS = 3_600_000;
-const writeAsync = promisify(write);
-
-/** The copy of a session's files on this host, walked from open directories: no link in it is ever followed. */
+/** A session's files on this host, walked from open directories: no link in it is ever followed. */
 export class HostTree {
   readonly #workspace: AgentWorkspace;
-  readonly #maxEntries: number;
 
-  constructor(workspace: AgentWorkspace, maxEntries: number) {
+  constructor(workspace: AgentWorkspace) {
     this.#workspace = workspace;
-    this.#maxEntries = maxEntries;
   }
 
   /** Looks through a directory at a time; others get their turn in between. */
-  async look(): Promise<Tree> {
-    const nodes = new Map<string, Node>();
-    const skipped: SyncProblem[] = [];
-    let truncated = false;
-    let sliceEnd = performance.now() + SLICE_MS;
+  async look(maxEntries: number): Promise<Tree> {
+    const nodes = new Map<string, TreeNode>();
+    const skipped: TreeProblem[] = [];
+    let isFull = false;
+    let isHidden = false;
+    let isTooDeep = false;
+    const slice = new TimeSlice();
     const directories = [""];
-    for (let at = directories.pop(); at !== undefined; at = directories.pop()) {
-      if (performance.now() > sliceEnd) {
-        await setImmediate();
-        sliceEnd = performance.now() + SLICE_MS;
-      }
+    const take = (fd: number, prefix: string, { name }: Dirent): void => {
+      const node = describeEntry(entryPath(fd, name), name, prefix, skipped);
+      if (node === "hidden") isHidden = true;
+      if (node === undefined || node === "hidden") return;
+      nodes.set(node.path, node);
+      if (node.type !== "directory") return;
+      if (node.path.split("/").length < TREE_MAX_DEPTH) directories.push(node.path);
+      else isTooDeep = true;
+    };
+    for (let at = directories.pop(); at !== undefined && !isFull; at = directories.pop()) {
       const fd = this.#enter(at);
       if (fd === undefined) continue;
-      const prefix = at === "" ? "" : `${at}/`;
-      const limits = { maxEntries: this.#maxEntries - nodes.size, maxDepth: 1, recursive: false };
+      const entries = openEntries(fd);
       try {
-        const isCut = scanTree(fd, limits, (handle, name) => {
-          const node = describe(handle, name, prefix, skipped);
-          if (node === undefined) return false;
-          nodes.set(node.path, node);
-          if (node.type === "directory") {
-            if (node.path.split("/").length < MAX_DEPTH) directories.push(node.path);
-            else truncated = true;
-          }
-          return false;
-        });
-        truncated ||= isCut;
+        for (let entry = entries?.readSync(); entry; entry = entries?.readSync()) {
+          isFull = nodes.size + skipped.length >= maxEntries;
+          if (isFull) break;
+          take(fd, at === "" ? "" : `${at}/`, entry);
+          await slice.pass();
+        }
+      } catch (error) {
+        throw fileError(error, at);
       } finally {
+        entries?.closeSync();
         closeSync(fd);
       }
+      isHidden ||= entries === undefined;
     }
-    return { nodes, skipped, truncated };
+    const isCut = isFull || isHidden;
+    return { nodes, skipped, truncated: isCut || isTooDeep, isOnlyTooDeep: isTooDeep && !isCut };
   }
 
   /** What stands at the path now. */
-  at(path: string): Node | undefined {
+  at(path: string): TreeNode | undefined {
     return withParent(this.#workspace.descriptor, parseInnerPath(path), (fd, leaf) => {
       const prefix = path.slice(0, path.length - leaf.length);
       return describe(beneath(fd, leaf), byteNameOf(leaf), prefix, []);
@@ -95,8 +92,7 @@ export class HostTree {
 
   /** An open file of it as a stream; whoever asked destroys it. */
   read(path: string): Readable {
-    const { descriptor, owner } = this.#workspace;
-    return readDescriptor(openRegularFile(descriptor, parseInnerPath(path), owner).fd);
+    return createReadStream("", { fd: this.#openFile(path), start: 0 });
   }
 
   async hash(path: string): Promise<string> {
@@ -142,27 +138,31 @@ export class HostTree {
   }
 
   /** A directory must be empty. */
-  remove({ path, type }: Node): void {
+  remove({ path, type }: Pick<TreeNode, "path" | "type">): void {
     this.#inParent(path, (handle) => (type === "directory" ? rmdirSync(handle) : unlinkSync(handle)));
   }
 
   /** Of a directory or a regular file, through a descriptor: a mode set by name would follow a link. */
-  setMode({ path, type }: Node, mode: number): void {
+  setMode({ path, type }: Pick<TreeNode, "path" | "type">, mode: number): void {
     if (type === "directory") {
       this.#inParent(path, (handle) => through(openEntryDirectory(handle), (fd) => chmodSync(fd, mode)));
     } else {
-      const { fd } = openRegularFile(this.#workspace.descriptor, parseInnerPath(path));
-      through(fd, (handle) => chmodSync(handle, mode));
+      through(this.#openFile(path), (handle) => chmodSync(handle, mode));
     }
   }
 
   setTime(path: string, mtimeNs: bigint): void {
-    const { fd } = openRegularFile(this.#workspace.descriptor, parseInnerPath(path));
+    const fd = this.#openFile(path);
     try {
       futimesSync(fd, seconds(mtimeNs), seconds(mtimeNs));
     } finally {
       closeSync(fd);
     }
+  }
+
+  #openFile(path: string): number {
+    const { descriptor, owner } = this.#workspace;
+    return openRegularFile(descriptor, parseInnerPath(path), owner).fd;
   }
 
   #inParent(path: string, action: (handle: string) => void): void {
@@ -190,6 +190,7 @@ export class IncomingFile {
   readonly #directoryFd: number;
   readonly #leaf: string;
   readonly #pending: PendingFile;
+  readonly #content: SparseWriter;
   #open = true;
 
   /** Takes the directory's descriptor over. */
@@ -199,6 +200,7 @@ export class IncomingFile {
     this.#leaf = leaf;
     try {
       this.#pending = new PendingFile(directoryFd, mode, owner);
+      this.#content = new SparseWriter(this.#pending.fd);
     } catch (error) {
       closeSync(directoryFd);
       throw error;
@@ -206,17 +208,16 @@ export class IncomingFile {
   }
 
   async take(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await writeAsync(this.#pending.fd, bytes, at, bytes.length - at, null);
-      at += bytesWritten;
-    }
+    await this.#content.take(bytes);
   }
 
-  commit(mtimeNs: bigint): void {
+  /** Left out: the time is now. */
+  commit(mtimeNs?: bigint): void {
     if (!this.#open) return;
     this.#open = false;
     try {
-      futimesSync(this.#pending.fd, seconds(mtimeNs), seconds(mtimeNs));
+      this.#content.finish();
+      if (mtimeNs !== undefined) futimesSync(this.#pending.fd, seconds(mtimeNs), seconds(mtimeNs));
       this.#pending.commit(this.#leaf, false);
     } catch (error) {
       this.#pending.discard();
@@ -236,25 +237,37 @@ export class IncomingFile {
 
 /** A name that only this host gives, to files that it has not written whole: nothing of a sandbox may come under it. */
 export function isReserved(path: string): boolean {
-  return UNFINISHED.test(path.slice(path.lastIndexOf("/") + 1));
+  return isUnfinished(path.slice(path.lastIndexOf("/") + 1));
+}
+
+/** Undefined: there is nothing to be told of. Hidden: a directory that can be read but not searched shows names only. */
+function describeEntry(...entry: Parameters<typeof describe>): TreeNode | "hidden" | undefined {
+  try {
+    return describe(...entry);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "EACCES") return "hidden";
+    // Gone, or no link any more, since it was seen.
+    if (code === "ENOENT" || code === "EINVAL") return undefined;
+    throw error;
+  }
 }
 
 function describe(
   handle: string | Buffer,
   name: string,
   prefix: string,
-  skipped: SyncProblem[],
-): Node | undefined {
+  skipped: TreeProblem[],
+): TreeNode | undefined {
   const stat = lstatSync(handle, { bigint: true, throwIfNoEntry: false });
   if (stat === undefined) return undefined;
-  if (UNFINISHED.test(name) && stat.isFile()) {
-    // Nobody but the kernel sets this time.
-    if (Date.now() - Number(stat.ctimeMs) > STALE_MS) unlinkSync(handle);
+  if (isUnfinished(name) && stat.isFile()) {
+    removeIfStale(handle, Number(stat.ctimeMs));
     return undefined;
   }
   const text = textOf(name);
   const path = prefix + text;
-  if (byteNameOf(text) !== name) {
+  if (byteNameOf(text) !== name || Buffer.byteLength(path) > MAX_PATH_BYTES) {
     skipped.push(unaddressable(path));
     return undefined;
   }
@@ -277,15 +290,15 @@ function describe(
   };
 }
 
-export function unaddressable(path: string): SyncProblem {
+export function unaddressable(path: string): TreeProblem {
   return { path, code: "INVALID_ARGUMENT", message: "Its name is not UTF-8, or too long" };
 }
 
-export function reserved(path: string): SyncProblem {
+export function reserved(path: string): TreeProblem {
   return { path, code: "FILE_DENIED", message: "Skerry gives such names to its own unfinished files" };
 }
 
-export function special(path: string): SyncProblem {
+export function special(path: string): TreeProblem {
   return { path, code: "FILE_TYPE", message: "It is neither a file, nor a directory, nor a symbolic link" };
 }
 

@@ -1,0 +1,37 @@
+import type { Reason } from "../result.js";
+import type { Kernel } from "./kernel.js";
+
+/** How long interrupted code may take to come to an end before its interpreter is killed. */
+const GRACE_MS = 2000;
+
+/** Watches the clock and the caller, interrupts once, and kills what does not heed it. */
+export class Interruption {
+  reason: Reason | undefined;
+  readonly #kernel: Kernel;
+  readonly #signals: readonly AbortSignal[];
+  readonly #onAbort = () => this.end("cancelled");
+  #timer: NodeJS.Timeout;
+
+  constructor(kernel: Kernel, timeoutMs: number, signals: readonly AbortSignal[]) {
+    this.#kernel = kernel;
+    this.#signals = signals;
+    this.#timer = setTimeout(() => this.end("timeout"), timeoutMs);
+    for (const signal of signals) {
+      if (signal.aborted) this.end("cancelled");
+      else signal.addEventListener("abort", this.#onAbort, { once: true });
+    }
+  }
+
+  end(reason: Reason): void {
+    if (this.reason !== undefined) return;
+    this.reason = reason;
+    this.#kernel.interrupt();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#kernel.kill(), GRACE_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    for (const signal of this.#signals) signal.removeEventListener("abort", this.#onAbort);
+  }
+}
