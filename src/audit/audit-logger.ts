@@ -45,6 +45,16 @@ export interface PendingAttempt {
   end(outcome: AuditOutcome): Promise<AuditRecord>;
 }
 
+/** How writing goes. */
+export interface AuditHealth {
+  /** Attempts that have begun and not ended. */
+  readonly open: number;
+  /** Records that wait to be written. */
+  readonly waiting: number;
+  /** Why nothing could be written the last time; undefined: it could. */
+  readonly failure: SandboxError | undefined;
+}
+
 interface Entry {
   readonly body: AuditBody;
   /** An attempt's record stays owed when it cannot be written; any other is given up. */
@@ -112,6 +122,10 @@ export class AuditLogger {
     await this.#draining;
     await this.#commit();
     if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  get health(): AuditHealth {
+    return { open: this.#open.size, waiting: this.#queue.size, failure: this.#failure };
   }
 
   /**

@@ -1,4 +1,11 @@
-export { AuditLogger, type AuditLoggerOptions, type PendingAttempt } from "./audit-logger.js";
+export {
+  type AuditHealth,
+  AuditLogger,
+  type AuditLoggerOptions,
+  type PendingAttempt,
+} from "./audit-logger.js";
+export { type AuditTail, checkAuditTail } from "./check-tail.js";
+export { LogReader } from "./log-reader.js";
 export { type AuditQuery, queryAudit } from "./query.js";
 export {
   AUDIT_RESULTS,
@@ -9,6 +16,15 @@ export {
   type AuditRecord,
   type AuditResult,
 } from "./record.js";
+export {
+  type AuditReport,
+  type BusySession,
+  type Counted,
+  type Decider,
+  type ReachedHost,
+  type ReportOptions,
+  reportAudit,
+} from "./report.js";
 export { type AuditSink, createCallbackSink, createFileSink, createStreamSink } from "./sinks.js";
 export { type TailOptions, tailAudit } from "./tail.js";
 export {

@@ -227,7 +227,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     expect(ofVictim.length - (victim.lines.length - 1)).toBeOneOf([0, 1]);
     expect(attempts.length - ofVictim.length).toBe(3 * count);
     expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
-  }, 120_000);
+  }, 180_000);
 });
 
 describe("an attempt whose process is killed", () => {
@@ -336,7 +336,7 @@ describe("the lock", () => {
       for (const { closed } of makers) await closed;
       rmSync(join(directory, "writer"), { recursive: true });
     }
-  }, 60_000);
+  }, 180_000);
 
   it("leaves nothing of those who were killed while they made it", async () => {
     const { closed } = await start("UNLUCKY");
@@ -379,7 +379,7 @@ describe("the lock", () => {
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
     expect(lockedBy()).toEqual(["nobody"]);
-  }, 60_000);
+  }, 180_000);
 
   it("is not taken by one who comes late, after another took it over from the dead and gave it back", async () => {
     lockFor(dead());

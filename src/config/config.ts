@@ -1,6 +1,7 @@
 /** The configuration after validation: every default filled in, durations in milliseconds, sizes in MiB. */
 export interface Config {
   readonly sandbox: SandboxConfig;
+  readonly server: ServerConfig;
 }
 
 export const SANDBOX_MODES = ["per-session", "shared", "disabled"] as const;
@@ -25,11 +26,22 @@ export interface SandboxConfig {
   readonly languages: Readonly<Record<string, LanguageConfig>>;
   readonly backends: BackendsConfig;
   readonly workspace: WorkspaceConfig;
+  readonly snapshots: SnapshotsConfig;
   readonly policy: PolicyConfig;
   /** Left out: strict where there is a policy or somebody to ask; otherwise code is not looked at. */
   readonly securityMode?: "strict" | "permissive";
   readonly confirmation: ConfirmationConfig;
   readonly audit: AuditConfig;
+}
+
+/** What the snapshots of a session may have. */
+export interface SnapshotsConfig {
+  /** The files of one together. */
+  readonly maxBytes: number;
+  /** Files, directories and links of one. */
+  readonly maxFiles: number;
+  /** All of them together, on disk. */
+  readonly maxStoredBytes: number;
 }
 
 /** What agents may do. */
@@ -219,4 +231,86 @@ export interface WorkspaceConfig {
   readonly initDirectory: string;
   /** Copied when there is no init directory. */
   readonly bootstrapFiles: readonly string[];
+}
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** What `skerry serve` listens on, and what its callers may use. */
+export interface ServerConfig {
+  readonly host: string;
+  /** 0: one that is free. */
+  readonly port: number;
+  /** Names that a request may call this server by, besides those of the loopback and the address it listens on. */
+  readonly hosts: readonly string[];
+  /** Origins whose pages may use it. */
+  readonly origins: readonly string[];
+  /** Files. Left out: plain HTTP, on the loopback only. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** True: plain HTTP also on other addresses. */
+  readonly insecure: boolean;
+  /** A URL. Left out: a file in the state directory. */
+  readonly store?: string;
+  /** Where the other servers of the same store reach this one. Left out: what it listens on. */
+  readonly url?: string;
+  /** A file: those who vouch for the other servers' certificates. Left out: the usual ones. */
+  readonly peerCa?: string;
+  /** A server without a sign of life for so long is dead to the others. */
+  readonly leaseMs: number;
+  readonly limits: ServerLimitsConfig;
+  readonly sessions: ServerSessionsConfig;
+  readonly pool: ServerPoolConfig;
+  readonly processes: ServerProcessesConfig;
+  /** How long a terminal lives that nobody is connected to. */
+  readonly terminals: { readonly detachedMs: number };
+  readonly mcp: ServerMcpConfig;
+  /** How long what runs may go on after a signal to stop. */
+  readonly stopDeadlineMs: number;
+  readonly logs: { readonly level: LogLevel };
+}
+
+export interface ServerLimitsConfig {
+  /** Of a request in JSON. Files are streamed. */
+  readonly bodyBytes: number;
+  /** Requests of one key at once. */
+  readonly concurrency: number;
+  /** Requests of one key in a minute. */
+  readonly requestsPerMinute: number;
+}
+
+export interface ServerProcessesConfig {
+  /** Processes of one session that run at once; as many terminals. */
+  readonly perSession: number;
+  /** What is kept of the output of all processes and terminals of one organisation. */
+  readonly logBytes: number;
+}
+
+export interface ServerSessionsConfig {
+  /** From its creation or renewal; null: until somebody deletes it. */
+  readonly ttlMs: number | null;
+  readonly maxPerOrg: number;
+  /** Sandboxes at most that run for sessions which nobody has used yet; 0: each starts with the first use. */
+  readonly startAhead: number;
+}
+
+/** The sandboxes that a server keeps ready. */
+export interface ServerPoolConfig {
+  /** Of all sandboxes, also those of sessions. Left out: there is no pool, and no such limit. */
+  readonly maxInstances?: number;
+  /** Left out: 2, or the maximum where that is less. */
+  readonly minInstances?: number;
+  /** Languages whose interpreters are started ahead. */
+  readonly preload: readonly string[];
+  readonly maxUses: number;
+  readonly maxAgeMs: number;
+  /** How long a call waits for a sandbox. */
+  readonly acquireTimeoutMs: number;
+}
+
+/** Clients of the Model Context Protocol at `/mcp`. */
+export interface ServerMcpConfig {
+  /** Connections of one key at once. */
+  readonly sessionsPerKey: number;
+  /** A client that is not heard of for so long is taken for gone. */
+  readonly idleMs: number;
 }

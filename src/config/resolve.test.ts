@@ -328,3 +328,82 @@ describe("an invalid configuration", () => {
     expect(problemsOf(() => parseConfig(JSON.parse(text)))).toContain("nested deeper than 32 levels");
   });
 });
+
+describe("the server's settings", () => {
+  it("are a loopback address, an allowance for each key, and no other name or page, by default", () => {
+    expect(parseConfig({ server: {} }).server).toEqual({
+      host: "127.0.0.1",
+      port: 7070,
+      hosts: [],
+      origins: [],
+      insecure: false,
+      leaseMs: 60_000,
+      limits: { bodyBytes: 16 * 2 ** 20, concurrency: 64, requestsPerMinute: 6000 },
+      sessions: { ttlMs: 24 * 3_600_000, maxPerOrg: 1000, startAhead: 8 },
+      pool: { preload: ["python"], maxUses: 100, maxAgeMs: 3_600_000, acquireTimeoutMs: 30_000 },
+      processes: { perSession: 32, logBytes: 64 * 2 ** 20 },
+      terminals: { detachedMs: 3_600_000 },
+      mcp: { sessionsPerKey: 100, idleMs: 3_600_000 },
+      stopDeadlineMs: 30_000,
+      logs: { level: "info" },
+    });
+  });
+
+  it("are read with their units", () => {
+    const { server } = parseConfig({
+      server: {
+        host: "::",
+        port: 0,
+        hosts: ["skerry.example.com", "[2001:db8::7]"],
+        origins: ["https://console.example.com"],
+        tls: { cert: "/etc/cert.pem", key: "~/key.pem" },
+        store: "postgres://db.example.com/skerry",
+        url: "https://skerry-1.example.com:7070",
+        peerCa: "/etc/skerry/ca.pem",
+        lease: "20s",
+        limits: { body: "1mb" },
+        sessions: { ttl: "never", startAhead: 0 },
+        pool: { maxInstances: 1, preload: [], maxAge: "5m", acquireTimeout: "250ms" },
+        mcp: { idle: "5m" },
+        stopDeadline: "5s",
+      },
+    });
+    expect(server).toMatchObject({
+      tls: { cert: "/etc/cert.pem", key: "~/key.pem" },
+      url: "https://skerry-1.example.com:7070",
+      peerCa: "/etc/skerry/ca.pem",
+      leaseMs: 20_000,
+      limits: { bodyBytes: 2 ** 20, concurrency: 64 },
+      sessions: { ttlMs: null, maxPerOrg: 1000, startAhead: 0 },
+      pool: { maxInstances: 1, preload: [], maxUses: 100, maxAgeMs: 300_000, acquireTimeoutMs: 250 },
+      mcp: { sessionsPerKey: 100, idleMs: 300_000 },
+      stopDeadlineMs: 5000,
+    });
+  });
+
+  it.each([
+    ["a host that is a name", { host: "skerry.example.com" }, "server.host: expected an address"],
+    ["a port out of range", { port: 70_000 }, "server.port: "],
+    ["an allowed host with a port", { hosts: ["a.example:80"] }, "server.hosts[0]: expected a host"],
+    ["an origin with a path", { origins: ["https://a.example/"] }, "server.origins[0]: expected an origin"],
+    ["any origin at all", { origins: ["*"] }, "server.origins[0]: expected an origin"],
+    ["an address for others with a path", { url: "https://a.example/x" }, "server.url: expected an origin"],
+    [
+      "an address for others that is no server's",
+      { url: "ftp://a.example" },
+      "server.url: expected an address",
+    ],
+    ["a lease that is over before it is prolonged", { lease: "1s" }, "server.lease: it must be from"],
+    ["half of TLS", { tls: { cert: "/c.pem" } }, "server.tls.key: "],
+    ["a body without a limit", { limits: { body: "4gb" } }, "server.limits.body: it must be"],
+    ["logs without room", { processes: { logs: "1kb" } }, "server.processes.logs: it must be"],
+    ["processes without end", { processes: { perSession: 1000 } }, "server.processes.perSession: "],
+    ["a misspelt key", { orgins: [] }, 'server.orgins: unknown key, did you mean "origins"?'],
+    ["sandboxes kept ready without a pool", { pool: { minInstances: 1 } }, "pool.minInstances: it means"],
+    ["more kept ready than there may be", { pool: { minInstances: 3, maxInstances: 2 } }, "it is more than"],
+    ["a pool of none", { pool: { maxInstances: 0 } }, "server.pool.maxInstances: "],
+    ["an unknown level", { logs: { level: "loud" } }, "server.logs.level: "],
+  ])("do not take %s", (_, server, problem) => {
+    expect(problemsOf(() => parseConfig({ server }))).toContain(problem);
+  });
+});

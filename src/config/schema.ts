@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { toSandboxError } from "../errors.js";
-import { type Config, type LimitsConfig, SANDBOX_MODES, SECRET_PLACES } from "./config.js";
+import { type Config, type LimitsConfig, LOG_LEVELS, SANDBOX_MODES, SECRET_PLACES } from "./config.js";
 import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
 import {
   allowedDomainComplaint,
@@ -258,17 +258,17 @@ const quantity = text.regex(
   'expected a quantity such as "500m" or "1Gi"',
 );
 const opensandboxDefaults = defaults.backends.opensandbox;
-const server = (initial: { serverUrl: string; apiKey: string; defaultImage: string }) => ({
+const remoteServer = (initial: { serverUrl: string; apiKey: string; defaultImage: string }) => ({
   serverUrl: serverUrl.default(initial.serverUrl),
   apiKey: z.string().default(initial.apiKey),
   defaultImage: text.default(initial.defaultImage),
 });
 const opensandbox = z.strictObject({
   mode: z.enum(["local", "vke"]).default(opensandboxDefaults.mode),
-  local: z.strictObject(server(opensandboxDefaults.local)).prefault({}),
+  local: z.strictObject(remoteServer(opensandboxDefaults.local)).prefault({}),
   vke: z
     .strictObject({
-      ...server(opensandboxDefaults.vke),
+      ...remoteServer(opensandboxDefaults.vke),
       namespace: text.default(opensandboxDefaults.vke.namespace),
       kubeconfigPath: text.default(opensandboxDefaults.vke.kubeconfigPath),
       tos: z
@@ -297,6 +297,14 @@ const workspace = z.strictObject({
   bootstrapFiles: list(relativePath).default(() => [...defaults.workspace.bootstrapFiles]),
 });
 
+const snapshots = z
+  .strictObject({
+    maxBytes: sizeBytes.default(defaults.snapshots.maxBytes),
+    maxFiles: count(1).default(defaults.snapshots.maxFiles),
+    maxStored: sizeBytes.default(defaults.snapshots.maxStoredBytes),
+  })
+  .transform(({ maxStored, ...rest }) => ({ ...rest, maxStoredBytes: maxStored }));
+
 const confirmation = z
   .strictObject({ timeout: durationMs.default(defaults.confirmation.timeoutMs) })
   .transform(({ timeout }) => ({ timeoutMs: timeout }));
@@ -311,6 +319,111 @@ const audit = z
     keepFiles: count(1).optional(),
   })
   .transform(({ maxFile, ...rest }) => ({ ...rest, maxFileMb: maxFile }));
+
+const serverDefaults = DEFAULT_CONFIG.server;
+const hostName = text.regex(/^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])$/, {
+  error: 'expected a host in lower case and without a port, such as "skerry.example.com" or "[2001:db8::7]"',
+});
+/** As browsers write it: nothing else would ever be equal. */
+const origin = text.refine((value) => URL.canParse(value) && new URL(value).origin === value, {
+  error: 'expected an origin such as "https://console.example.com": scheme, host and port only',
+});
+/** Where the other servers reach this one. */
+const peerUrl = origin.refine((value) => /^https?:/.test(value), {
+  error: 'expected an address such as "https://skerry-1.example.com:7070"',
+});
+const serverPool = z
+  .strictObject({
+    maxInstances: count(1).max(65_536).optional(),
+    minInstances: count(0).max(65_536).optional(),
+    preload: list(languageName).default(() => [...serverDefaults.pool.preload]),
+    maxUses: count(0).default(serverDefaults.pool.maxUses),
+    maxAge: durationMs.default(serverDefaults.pool.maxAgeMs),
+    acquireTimeout: durationMs.default(serverDefaults.pool.acquireTimeoutMs),
+  })
+  .superRefine(({ maxInstances, minInstances }, context) => {
+    if (minInstances === undefined || minInstances <= (maxInstances ?? -1)) return;
+    const message =
+      maxInstances === undefined
+        ? "it means nothing without maxInstances, which makes the pool"
+        : `it is more than maxInstances, which is ${maxInstances}`;
+    context.addIssue({ code: "custom", path: ["minInstances"], message });
+  })
+  .transform(({ maxAge, acquireTimeout, ...rest }) => ({
+    ...rest,
+    maxAgeMs: maxAge,
+    acquireTimeoutMs: acquireTimeout,
+  }));
+const server = z
+  .strictObject({
+    host: text
+      .refine((host) => host === "localhost" || isIP(host) !== 0, {
+        error: 'expected an address of this machine such as "127.0.0.1", or "localhost"',
+      })
+      .default(serverDefaults.host),
+    port: z
+      .preprocess(
+        (value) => (typeof value === "string" && /^\d{1,5}$/.test(value) ? Number(value) : value),
+        z.number({ error: "expected a port from 0 to 65535" }).int().min(0).max(65_535),
+      )
+      .default(serverDefaults.port),
+    hosts: list(hostName).default(() => []),
+    origins: list(origin).default(() => []),
+    tls: z.strictObject({ cert: fixedPath, key: fixedPath }).optional(),
+    insecure: z.boolean().default(serverDefaults.insecure),
+    store: text.optional(),
+    url: peerUrl.optional(),
+    peerCa: fixedPath.optional(),
+    lease: durationMs
+      .refine((ms) => ms >= 5000 && ms <= 3_600_000, 'it must be from "5s" to "1h"')
+      .default(serverDefaults.leaseMs),
+    limits: z
+      .strictObject({
+        body: sizeBytes
+          .refine((bytes) => bytes >= 1024 && bytes <= 2 ** 30, 'it must be from "1kb" to "1gb"')
+          .default(serverDefaults.limits.bodyBytes),
+        concurrency: count(1).default(serverDefaults.limits.concurrency),
+        requestsPerMinute: count(1).default(serverDefaults.limits.requestsPerMinute),
+      })
+      .transform(({ body, ...rest }) => ({ ...rest, bodyBytes: body }))
+      .prefault({}),
+    sessions: z
+      .strictObject({
+        ttl: durationMsOrNever.default(serverDefaults.sessions.ttlMs),
+        maxPerOrg: count(1).default(serverDefaults.sessions.maxPerOrg),
+        startAhead: count(0).max(1000).default(serverDefaults.sessions.startAhead),
+      })
+      .transform(({ ttl, ...rest }) => ({ ...rest, ttlMs: ttl }))
+      .prefault({}),
+    pool: serverPool.prefault({}),
+    processes: z
+      .strictObject({
+        perSession: count(1).max(256).default(serverDefaults.processes.perSession),
+        logs: sizeBytes
+          .refine((bytes) => bytes >= 2 ** 20, 'it must be at least "1mb"')
+          .default(serverDefaults.processes.logBytes),
+      })
+      .transform(({ logs, ...rest }) => ({ ...rest, logBytes: logs }))
+      .prefault({}),
+    terminals: z
+      .strictObject({ detached: durationMs.default(serverDefaults.terminals.detachedMs) })
+      .transform(({ detached }) => ({ detachedMs: detached }))
+      .prefault({}),
+    mcp: z
+      .strictObject({
+        sessionsPerKey: count(1).default(serverDefaults.mcp.sessionsPerKey),
+        idle: durationMs.default(serverDefaults.mcp.idleMs),
+      })
+      .transform(({ idle, ...rest }) => ({ ...rest, idleMs: idle }))
+      .prefault({}),
+    stopDeadline: durationMs.default(serverDefaults.stopDeadlineMs),
+    logs: z.strictObject({ level: z.enum(LOG_LEVELS).default(serverDefaults.logs.level) }).prefault({}),
+  })
+  .transform(({ stopDeadline, lease, ...rest }) => ({
+    ...rest,
+    stopDeadlineMs: stopDeadline,
+    leaseMs: lease,
+  }));
 
 /** The whole file. `sandbox.opensandbox` is folded into `sandbox.backends.opensandbox` before it gets here. */
 export const configSchema = z.strictObject({
@@ -338,12 +451,14 @@ export const configSchema = z.strictObject({
         })
         .prefault({}),
       workspace: workspace.prefault({}),
+      snapshots: snapshots.prefault({}),
       policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),
       securityMode: z.enum(["strict", "permissive"]).optional(),
       confirmation: confirmation.prefault({}),
       audit: audit.prefault({}),
     })
     .prefault({}),
+  server: server.prefault({}),
 });
 
 type ParsedConfig = z.output<typeof configSchema>;

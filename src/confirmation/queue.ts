@@ -1,3 +1,4 @@
+import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { SandboxError } from "../errors.js";
 import { parseAnswer } from "./answer.js";
@@ -40,6 +41,8 @@ interface Entry {
   mayRemember: boolean;
   timer: NodeJS.Timeout | undefined;
   readonly controller: AbortController;
+  /** Asks the service, in the async context of whoever made the request: its turn may come in another's. */
+  readonly ask: () => void;
   /** Takes the first outcome, and no other. */
   readonly settle: (outcome: ConfirmationOutcome) => void;
 }
@@ -173,6 +176,7 @@ export class ConfirmationQueue implements PendingConfirmations {
       mayRemember: true,
       timer: undefined,
       controller: new AbortController(),
+      ask: AsyncResource.bind(() => void this.#ask(entry)),
       settle,
     };
     entry.timer = setTimeout(() => settle(this.#expired(this.#maxWaitMs)), this.#maxWaitMs);
@@ -200,7 +204,7 @@ export class ConfirmationQueue implements PendingConfirmations {
     this.#shown++;
     this.#tell({ type: "shown", pending: entry });
     // Somebody who was told may have decided it.
-    if (this.#entries.has(entry.request.id)) void this.#ask(entry);
+    if (this.#entries.has(entry.request.id)) entry.ask();
   }
 
   /** Gives it that long to be answered, but never longer than it may wait altogether. */

@@ -67,7 +67,7 @@ for (const { title, backend, nearlyAllMb, elsewhere = false, it, missing } of BA
   const docker = gate === undefined ? {} : { host: gate.host };
   const config = await parseConfig({ sandbox: { backends: { docker } } });
 
-  describe(title, { timeout: 60_000 }, () => {
+  describe(title, { timeout: 180_000 }, () => {
     beforeEach(() => {
       stateDir = mkdtempSync(join(tmpdir(), "skerry-monitor-"));
       chmodSync(stateDir, 0o711);

@@ -16,5 +16,6 @@ export { loadPolicy, readPolicyText } from "./load-policy.js";
 export { checkPolicy, parsePolicy } from "./parse-policy.js";
 export type { Policy, PolicyProblem, RuleReference } from "./policy.js";
 export { PolicyEngine } from "./policy-engine.js";
+export { type ReviewedRule, rulesToReview } from "./rules-to-review.js";
 export { POLICY_TEMPLATE } from "./template.js";
 export { BUILT_IN_TOOLS, TIERS, type Tier } from "./tools.js";

@@ -44,6 +44,7 @@ const answerSchema = z.object({
     lastFailure: z
       .object({ at: moment, code: z.enum(Object.keys(ERROR_CODES) as [ErrorCode]), message: text })
       .optional(),
+    lastTimeoutAt: moment.optional(),
     nextAttemptAt: moment.optional(),
   }),
 });

@@ -59,6 +59,7 @@ export interface PoolStatus extends Readonly<Record<PoolState, number>> {
   readonly destroyed: number;
   /** Callers who waited in vain. */
   readonly timeouts: number;
+  readonly lastTimeoutAt?: Date;
   readonly instances: readonly PoolInstance[];
   readonly lastFailure?: PoolFailure;
   /** The source fails; it is asked again in the background at this time. */

@@ -389,7 +389,7 @@ export class Pool<Item extends PoolItem> {
   }
 
   #tooLate(timeoutMs: number): SandboxError {
-    this.#tally.timeouts += 1;
+    this.#tally.noteTimeout();
     return exhausted(timeoutMs, this.status());
   }
 

@@ -10,6 +10,7 @@ export class Tally {
   resets = 0;
   destroyed = 0;
   timeouts = 0;
+  lastTimeoutAt: Date | undefined;
   lastFailure: PoolFailure | undefined;
 
   note(error: unknown): void {
@@ -18,9 +19,18 @@ export class Tally {
     this.lastFailure = { at: new Date(), code, message };
   }
 
+  /** Somebody waited in vain. */
+  noteTimeout(): void {
+    this.timeouts += 1;
+    this.lastTimeoutAt = new Date();
+  }
+
   describe() {
-    const { hits, misses, created, failures, resets, destroyed, timeouts, lastFailure } = this;
-    const counts = { hits, misses, created, failures, resets, destroyed, timeouts };
-    return lastFailure === undefined ? counts : { ...counts, lastFailure };
+    const { hits, misses, created, failures, resets, destroyed, timeouts, lastFailure, lastTimeoutAt } = this;
+    return {
+      ...{ hits, misses, created, failures, resets, destroyed, timeouts },
+      ...(lastFailure !== undefined && { lastFailure }),
+      ...(lastTimeoutAt !== undefined && { lastTimeoutAt }),
+    };
   }
 }
