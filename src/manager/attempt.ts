@@ -42,6 +42,8 @@ export class Attempt {
   readonly #asked: CheckedCall;
   #call: CheckedCall;
   #findings: Findings = {};
+  /** For somebody's decision; undefined: nobody was asked. */
+  #waitedMs: number | undefined;
   #ended = false;
 
   private constructor(call: CheckedCall, pending: PendingAttempt | undefined, metrics: Metrics | undefined) {
@@ -56,7 +58,7 @@ export class Attempt {
     const { sessionId, agentId, orgId, role, tool, language } = call;
     const names = { sessionId, agentId, orgId, role, tool, language };
     try {
-      const details = terminalDetails(call);
+      const details = callDetails(call);
       const fields = { ...names, ...textFieldsOf(call), ...(details !== undefined && { details }) };
       return new Attempt(call, audit?.begin(fields), metrics);
     } catch (error) {
@@ -70,6 +72,11 @@ export class Attempt {
   note(findings: Findings, call = this.#call): void {
     this.#findings = { ...this.#findings, ...findings };
     this.#call = call;
+  }
+
+  /** Somebody was asked, and it took so long. */
+  waited(ms: number): void {
+    this.#waitedMs = (this.#waitedMs ?? 0) + ms;
   }
 
   /** Ends it with a result; also one of a call that was not allowed to run. */
@@ -113,8 +120,9 @@ export class Attempt {
   #outcome(result: AuditResult, error: string | undefined): AuditOutcome {
     const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
     const details = {
-      ...terminalDetails(this.#call),
+      ...callDetails(this.#call),
       ...surroundingsOf(this.#call),
+      ...(this.#waitedMs !== undefined && { waited_ms: Math.round(this.#waitedMs) }),
       ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
       ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),
     };
@@ -169,8 +177,14 @@ function ruleOf({ rule: { source, path, line } }: Decision): string {
   return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
 }
 
-function terminalDetails({ terminal }: CheckedCall): { readonly terminal: true } | undefined {
-  return terminal === undefined ? undefined : { terminal: true };
+function callDetails(call: CheckedCall): Record<string, string | true> | undefined {
+  const { terminal, background, requestId } = call;
+  if (terminal === undefined && background === undefined && requestId === undefined) return undefined;
+  return {
+    ...(terminal !== undefined && { terminal: true }),
+    ...(background === true && { background }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
 }
 
 function hasSameText(call: CheckedCall, other: CheckedCall): boolean {

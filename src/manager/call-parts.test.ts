@@ -128,6 +128,7 @@ describe("what a call brings along", () => {
       stdin: sha256("some input"),
       files: expect.stringMatching(/^1 files, sha256:[0-9a-f]{64}$/),
       output_files: "out/*",
+      waited_ms: expect.any(Number),
     });
     expect(JSON.stringify(record)).not.toMatch(/s3cret-value|some input|some content/);
   });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { LANGUAGES } from "../sandbox/languages.js";
+import type { CallHarness } from "./harness-call.js";
 import { HEAD_BYTES, StreamedInput } from "./streamed-input.js";
 import { type CheckedCall, languageOf, quote, textOf } from "./tool-call.js";
 
@@ -20,12 +21,14 @@ const STARTUP_VARIABLES = ["BASH_ENV", "ENV"];
 
 /** Everything a call brings along that is or may become code: nothing of it goes past policy, risk and person. */
 export function partsOf(call: CheckedCall): CallPart[] {
+  if (call.fileWork !== undefined) return scriptsOf(call);
   const isShell = isShellLanguage(languageOf(call));
   const main = { name: "", text: isShell ? inContext(call) : textOf(call), language: languageOf(call) };
   const surroundings = isShell ? "" : exportsOf(call).trim();
   return [
     main,
     ...(surroundings === "" ? [] : [{ name: "environment", text: surroundings, language: "bash" }]),
+    ...(call.harness?.scripts ?? []),
     ...scriptsOf(call),
   ];
 }
@@ -33,6 +36,8 @@ export function partsOf(call: CheckedCall): CallPart[] {
 /** Facts for the record that are no code: hashes instead of content. */
 export function surroundingsOf(call: CheckedCall): Record<string, string> | undefined {
   const facts = {
+    ...(call.context !== undefined && { context: call.context }),
+    ...(call.harness !== undefined && harnessFacts(call.harness)),
     ...(call.cwd !== undefined && { cwd: call.cwd }),
     ...(call.env !== undefined && { env: Object.keys(call.env).sort().join(",") }),
     ...(call.args !== undefined && call.args.length > 0 && { args: call.args.map(quote).join(" ") }),
@@ -46,6 +51,8 @@ export function surroundingsOf(call: CheckedCall): Record<string, string> | unde
 /** What else a person should see, as text. */
 export function describeSurroundings(call: CheckedCall): Record<string, string> {
   const shown = new Map<string, string>();
+  if (call.context !== undefined) shown.set("context", call.context);
+  for (const { name, text } of call.harness?.scripts ?? []) shown.set(name, text);
   if (call.cwd !== undefined) shown.set("directory", call.cwd);
   for (const [name, value] of Object.entries(call.env ?? {})) shown.set(`variable ${name}`, value);
   if (call.args !== undefined && call.args.length > 0) shown.set("arguments", call.args.map(quote).join(" "));
@@ -54,6 +61,10 @@ export function describeSurroundings(call: CheckedCall): Record<string, string> 
   for (const [path, content] of Object.entries(call.files ?? {}))
     shown.set(`file ${path}`, describeInput(content));
   return Object.fromEntries(shown);
+}
+
+function harnessFacts({ name, scripts = [] }: CallHarness): Record<string, string> {
+  return { harness: name, ...Object.fromEntries(scripts.map((each) => [each.name, hash(each.text)])) };
 }
 
 function describeInput(content: Content): string {

@@ -121,10 +121,10 @@ describe("a manager with a context graph", () => {
     const startedAt = performance.now();
     const result = await manager.execute({ sessionId: "s", command: "touch a" });
     expect(result.success).toBe(true);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(performance.now() - startedAt).toBeLessThan(25_000);
     // Or the manager waits for it.
     expect((await manager.execute({ sessionId: "s", command: "true" })).success).toBe(true);
-  }, 30_000);
+  }, 180_000);
 
   it("refuses what is no context graph", () => {
     expect(() => new SandboxManager({ contextGraph: {} as ContextGraph })).toThrow(

@@ -19,6 +19,9 @@ export type Decided =
 /** Code that a person keeps editing into something that must be asked about again ends here. */
 const MAX_EDITS = 5;
 
+/** What is said of everything that is left to run. */
+const WITHOUT_END = "It goes on until it ends or is ended.";
+
 /** Policy, risk, confirmation, in this order. Edited code starts from the top. */
 export async function decideOnCall(
   given: CheckedCall,
@@ -41,7 +44,9 @@ export async function decideOnCall(
     }
     if (verdict === "allow") return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
 
+    const askedAt = performance.now();
     const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
+    attempt.waited(performance.now() - askedAt);
     if (!outcome.approved) {
       attempt.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
       if (outcome.cause !== "cancelled") attempt.violated("confirmation");
@@ -106,8 +111,12 @@ function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: A
         },
       }),
       limits: { ...plan.limits },
-      // An approval for the session must not cover a terminal because the same command was agreed to without one.
-      surroundings: { ...describeSurroundings(call), ...(call.terminal && { terminal: UNKNOWN_INPUT }) },
+      // An approval for the session must not cover these because the same command was agreed to without them.
+      surroundings: {
+        ...describeSurroundings(call),
+        ...(call.terminal && { terminal: UNKNOWN_INPUT }),
+        ...(call.background && { background: WITHOUT_END }),
+      },
       backend: call.backend,
     },
     { signal },

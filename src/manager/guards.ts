@@ -21,6 +21,8 @@ export interface Guards {
   readonly assertUsable: () => void;
   /** The session that a key stands for, by the manager's mode. */
   readonly nameOf: (sessionId: string) => string;
+  /** Told of each call of a session that is over. */
+  readonly onEnded: (session: string) => void;
   /** Of this call, from the caller of the library. */
   readonly limits: Limits | undefined;
 }

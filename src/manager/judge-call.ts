@@ -98,10 +98,20 @@ function planOf(
   return { decision, risk, securityMode, limits: decision?.limits ?? {} };
 }
 
+/** Of a call that brings no code along. */
+const NO_CODE: RiskAssessment = {
+  level: "safe",
+  findings: [],
+  language: "text",
+  parsed: true,
+  detectedPatterns: [],
+};
+
 let loadedRisk: typeof import("../risk/index.js") | undefined;
 
 /** The worst of all parts. The parsers are loaded when there is something to parse. */
 async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
+  if (parts.length === 0) return NO_CODE;
   // Importing what is loaded already still takes a tenth of what the assessment does.
   loadedRisk ??= await import("../risk/index.js");
   const { assess } = loadedRisk;
@@ -124,20 +134,23 @@ async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> 
 /** What a policy is asked about a call. */
 function requestOf(
   call: CheckedCall,
-  [main, ...scripts]: readonly CallPart[],
+  parts: readonly CallPart[],
   more: NonNullable<PolicyRequest["paths"]>,
 ): PolicyRequest {
+  const [main, ...others] = parts;
+  const scripts = call.fileWork === undefined ? others : parts;
   const paths = [
     ...more,
+    ...(call.fileWork?.paths ?? []),
     ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
     ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
   ];
-  const isCommand = call.code === undefined;
   return {
     tool: call.tool,
     role: call.role,
     language: call.language,
-    ...(isCommand ? { command: main!.text } : { code: main!.text }),
+    ...(call.fileWork === undefined &&
+      (call.code === undefined ? { command: main!.text } : { code: main!.text })),
     scripts: scripts.map(({ text, language }) => ({ code: text, language })),
     paths,
   };

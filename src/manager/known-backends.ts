@@ -30,6 +30,11 @@ export class KnownBackends {
     return this.#nameOf(one) === this.#nameOf(other);
   }
 
+  /** The name under which somebody has asked for a backend: a registered one may call itself something else. */
+  askedAs(backend: string): string {
+    return [...this.#names].find(([, own]) => own === backend)?.[0] ?? backend;
+  }
+
   #nameOf(name: string): string {
     return this.#names.get(name) ?? name;
   }

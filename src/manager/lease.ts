@@ -3,14 +3,18 @@ import type { Limits } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { PolicyLimits } from "../policy/index.js";
 import { coversPath, pathGlob, resolveSandboxPath } from "../policy/path-globs.js";
+import type { ResultEvent } from "../sandbox/contexts/context-result.js";
+import { LONGEST_TIMEOUT_MS } from "../sandbox/exec-options.js";
 import type { ExecutionSink } from "../sandbox/execution.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions, Sandbox } from "../sandbox/sandbox.js";
 import type { Collected } from "../workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
+import { runFileWork } from "./file-call.js";
 import type { Guards } from "./guards.js";
 import type { Plan } from "./judge-call.js";
 import { checkLimits, effectiveLimits, strictestLimits } from "./limits.js";
+import { runInContext } from "./run-in-context.js";
 import { StreamedInput } from "./streamed-input.js";
 import type { CheckedCall } from "./tool-call.js";
 
@@ -25,7 +29,7 @@ export interface Lease {
   release(isWhole: boolean): Promise<void>;
 }
 
-/** The session's sandbox with the plan's limits, or one of its own for a call without a session. */
+/** The session's sandbox with the plan's limits, or one of its own for a call without a session, in a cell or with a harness. */
 export async function acquireSandbox(
   call: CheckedCall,
   plan: Plan,
@@ -39,6 +43,8 @@ export async function acquireSandbox(
     limits,
     signal: call.signal,
     ...(call.backend !== undefined && { backend: backend.name }),
+    ...(isIsolated(call) && { cells: call.isolate }),
+    ...(call.fileWork !== undefined && { forFiles: true }),
   };
   try {
     const hasNetwork = probe.capabilities.network === "all-or-nothing";
@@ -48,7 +54,12 @@ export async function acquireSandbox(
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
       release,
     });
-    if (call.sessionId !== undefined) {
+    // Nothing of the session's is in a cell: its sandbox, with what runs there, stays as it is.
+    if (isIsolated(call)) {
+      const { sandbox, release } = await sandboxes.leaseForCells(ownerOf(call), options);
+      return lease(sandbox, async () => release());
+    }
+    if (call.sessionId !== undefined && call.harness === undefined) {
       const { sandbox, release } = await sandboxes.lease(nameOf(call.sessionId), options);
       return lease(sandbox, async () => release());
     }
@@ -61,6 +72,15 @@ export async function acquireSandbox(
   } catch (error) {
     throw asPolicyError(error, plan);
   }
+}
+
+function isIsolated({ isolate }: CheckedCall): boolean {
+  return isolate !== undefined && isolate !== false;
+}
+
+/** Whose programs may share a sandbox, each in a cell of its own. */
+function ownerOf({ orgId, agentId, role, sessionId }: CheckedCall): string {
+  return JSON.stringify([orgId, agentId, role, sessionId].map((each) => each ?? null));
 }
 
 /** The limits that a sandbox for the plan is asked to have, and all that it then has. Throws where it cannot. */
@@ -96,21 +116,29 @@ export async function placeFiles(
 export async function runInSandbox(
   sandbox: Sandbox,
   call: CheckedCall,
-  { limits }: Plan,
-  sink: ExecutionSink,
+  { limits, decision }: Plan,
+  sink: ExecutionSink<ResultEvent>,
 ): Promise<ExecutionResult> {
+  if (call.fileWork !== undefined) return runFileWork(sandbox, call.fileWork, decision, call.signal);
   const options: ExecOptions = {
     env: call.env,
     cwd: call.cwd,
     stdin: call.stdin,
     signal: call.signal,
     stream: call.stream,
-    timeoutMs: smaller(call.timeoutMs, limits.timeoutMs),
+    timeoutMs:
+      smaller(call.timeoutMs, limits.timeoutMs) ??
+      (call.background === true ? LONGEST_TIMEOUT_MS : undefined),
     maxOutputBytes: smaller(call.maxOutputBytes, limits.outputBytes),
   };
   if (call.code !== undefined) {
     const { code, language = "", filename, args } = call;
-    return sandbox.runCodeInto(sink, { ...options, code, language, filename, args });
+    if (call.context !== undefined) {
+      const context = await sandbox.obtainContext(call.context, language);
+      return runInContext(context, sink, code, options);
+    }
+    const program = { ...options, code, language, filename, args, isolate: isIsolated(call) };
+    return sandbox.runCodeInto(sink, program, call.harness);
   }
   const argv = call.argv ?? ["bash", "-c", call.command ?? ""];
   if (call.terminal !== undefined) return sandbox.terminalInto(sink, argv, call.terminal, options);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
 import { reapUnusedContainers } from "../backends/docker/reap-unused.js";
@@ -7,14 +8,18 @@ import type { PoolManager } from "../pool/index.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
 import { backendOptions, type ChosenBackend } from "./choose-backend.js";
+import type { ForkOrder } from "./fork-session.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
+import type { CellOptions } from "./manager-options.js";
 import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
 import { reapAll } from "./reap-all.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
-import type { SessionStore } from "./session-store.js";
+import { reapSnapshots } from "./session-snapshots.js";
+import type { SessionStore, StoredSession } from "./session-store.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
+import { type SandboxStarts, StartTally } from "./start-tally.js";
 import { throwStopFailures } from "./stop-failures.js";
 import { unlessAborted } from "./unless-aborted.js";
 import { UnsavedChanges } from "./unsaved-changes.js";
@@ -37,6 +42,8 @@ export interface LiveSandboxesOptions {
   readonly audit?: AuditLogger | undefined;
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
+  /** Makes a new session out of the files of another. */
+  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
   /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
@@ -49,19 +56,36 @@ export interface StartOptions {
   readonly limits?: Limits | undefined;
   /** Left out: the manager's. */
   readonly backend?: string | undefined;
+  /** Left out: programs in it need no cells; one that has them will do. */
+  readonly cells?: boolean | CellOptions | undefined;
   readonly signal?: AbortSignal | undefined;
   /** A tool call's own: it is never idle, until it is discarded. */
   readonly leased?: boolean | undefined;
   /** Nobody hears what comes of it. */
   readonly isUnasked?: boolean | undefined;
+  /** Nothing will run in it: one that runs will do, whatever its limits are. */
+  readonly forFiles?: boolean | undefined;
+}
+
+type Place = Pick<TakeOrder, "key" | "isEphemeral" | "openSession" | "fill">;
+
+/** What a sandbox's workspace is filled with, and who is told where it is. */
+export interface FirstContent {
+  readonly fill: ForkOrder["fill"];
+  readonly opened: (session: StoredSession) => void;
 }
 
 interface Entry {
+  /** Under which it is found. */
   readonly key: string;
+  /** False: nobody's files are in it, and it goes with them. */
+  readonly isSession: boolean;
   readonly startedAt: number;
   /** What the first caller asked for. */
   readonly limits: Limits;
   readonly backend: string;
+  /** What its cells have, as text; undefined: it has none. */
+  readonly cells: string | undefined;
   readonly sandbox: Promise<Sandbox>;
   /** Once it has started. */
   running?: Sandbox;
@@ -69,6 +93,11 @@ interface Entry {
   leases: number;
   /** It makes way for another one; resolves when it is gone. */
   leaving?: Promise<void>;
+}
+
+export interface LeasedSandbox {
+  readonly sandbox: Sandbox;
+  readonly release: () => void;
 }
 
 const MAX_DISCARDING = 4;
@@ -90,6 +119,7 @@ export class LiveSandboxes {
   readonly #leavesSpare = new WeakSet<Sandbox>();
   readonly #unsaved: UnsavedChanges;
   readonly #backends: KnownBackends;
+  readonly #tally = new StartTally();
   #reaping: Promise<void> | undefined;
   #forgetSignals: (() => void) | undefined;
 
@@ -100,7 +130,9 @@ export class LiveSandboxes {
     this.#unsaved = new UnsavedChanges(options.audit);
     this.#backends = new KnownBackends(options.stateDir, options.config);
     const { config, store, warm, accessWatcher, waysOut } = options;
-    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut });
+    const fork = (order: ForkOrder) =>
+      options.fork({ ...order, backend: this.#backends.askedAs(order.backend) });
+    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut, fork });
     this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
     this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
   }
@@ -114,6 +146,11 @@ export class LiveSandboxes {
     return this.#entries.size + this.#ephemeral.size;
   }
 
+  /** How starts went so far. */
+  get starts(): SandboxStarts {
+    return this.#tally.starts;
+  }
+
   /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
   async get(name: string, options: StartOptions): Promise<Sandbox> {
     for (;;) {
@@ -125,6 +162,7 @@ export class LiveSandboxes {
         continue;
       }
       checkSameLimits(entry.limits, options.limits);
+      checkSameCells(entry.cells, options);
       // One caller's signal lets that caller go; the start is everybody's.
       const sandbox = await unlessAborted(entry.sandbox, options.signal);
       sandbox.touch();
@@ -139,7 +177,19 @@ export class LiveSandboxes {
    * The same until it is released. An idle sandbox with other limits or of another backend makes way for a new one;
    * one that somebody has leased, or that runs something, does not.
    */
-  async lease(name: string, options: StartOptions): Promise<{ sandbox: Sandbox; release: () => void }> {
+  lease(name: string, options: StartOptions): Promise<LeasedSandbox> {
+    return this.#lease(name, options, () => this.#startEntry(name, options));
+  }
+
+  /** A sandbox for programs in cells, which nobody but this owner has, with files of nobody's. It stays for the next one. */
+  leaseForCells(owner: string, options: StartOptions): Promise<LeasedSandbox> {
+    const { limits, backend, cells } = options;
+    // No session can be called that.
+    const name = `/cells/${JSON.stringify([owner, backend ?? null, limits, cells])}`;
+    return this.#lease(name, options, () => this.#startEphemeralEntry(name, options));
+  }
+
+  async #lease(name: string, options: StartOptions, startEntry: () => Entry): Promise<LeasedSandbox> {
     for (;;) {
       this.#options.assertUsable();
       this.#unsaved.tell(name);
@@ -148,7 +198,7 @@ export class LiveSandboxes {
       else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
       else {
         // From here to the end of the lease nobody else can send it away.
-        const entry = known ?? this.#startEntry(name, options);
+        const entry = known ?? startEntry();
         entry.leases++;
         const release = () => {
           entry.leases--;
@@ -168,7 +218,9 @@ export class LiveSandboxes {
     }
   }
 
-  #fits(entry: Entry, { limits, backend = this.#options.backend }: StartOptions): boolean {
+  #fits(entry: Entry, options: StartOptions): boolean {
+    const { limits, backend = this.#options.backend } = options;
+    if (options.forFiles === true) return true;
     return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
   }
 
@@ -184,14 +236,13 @@ export class LiveSandboxes {
     await entry.leaving;
   }
 
-  /** A sandbox of its own whose files go with it. */
-  async start(key: string, options: StartOptions): Promise<Sandbox> {
+  /** A sandbox of its own whose files go with it; with `content` they are the caller's to see to, once it has opened. */
+  async start(key: string, options: StartOptions, content?: FirstContent): Promise<Sandbox> {
     const forget = () => {
       this.#ephemeral.delete(entry);
     };
-    const place = { key, isEphemeral: true, openSession: async () => this.#store.openEphemeral(key) };
-    const sandbox = this.#start(place, options, forget);
-    const entry = this.#entry(key, options, sandbox);
+    const sandbox = this.#start(this.#ephemeralPlace(key, content), options, forget);
+    const entry = this.#entry(key, options, sandbox, false);
     this.#ephemeral.add(entry);
     this.#expiry.watch();
     sandbox.catch(forget);
@@ -226,8 +277,8 @@ export class LiveSandboxes {
   /** The names of the sessions that run. */
   async running(): Promise<Set<string>> {
     const names = new Set<string>();
-    for (const { key, sandbox } of this.#entries.values()) {
-      if ((await sandbox.catch(() => undefined))?.isRunning) names.add(key);
+    for (const { key, sandbox, isSession } of this.#entries.values()) {
+      if (isSession && (await sandbox.catch(() => undefined))?.isRunning) names.add(key);
     }
     return names;
   }
@@ -276,7 +327,10 @@ export class LiveSandboxes {
       () => reapMore?.() ?? 0,
       async () => (await this.backend()).backend.reap(),
       () => reapUnusedContainers({ stateDir, options: backendOptions("docker", this.#config) }),
-      () => this.#store.reap(),
+      async () => {
+        const count = await this.#store.reap();
+        return count + (await reapSnapshots(this.#store.paths(), this.#config.snapshots));
+      },
     ]);
   }
 
@@ -295,13 +349,15 @@ export class LiveSandboxes {
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
   }
 
-  #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>): Entry {
+  #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>, isSession: boolean): Entry {
     const backend = options.backend ?? this.#options.backend;
     const entry: Entry = {
       key,
+      isSession,
       startedAt: Date.now(),
       limits: options.limits ?? {},
       backend,
+      cells: cellsOf(options),
       sandbox,
       leases: options.leased === true ? 1 : 0,
     };
@@ -315,22 +371,39 @@ export class LiveSandboxes {
   }
 
   #startEntry(key: string, options: StartOptions): Entry {
+    const place = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
+    return this.#addEntry(key, place, options);
+  }
+
+  #startEphemeralEntry(name: string, options: StartOptions): Entry {
+    return this.#addEntry(name, this.#ephemeralPlace(`cells-${randomBytes(4).toString("hex")}`), options);
+  }
+
+  #ephemeralPlace(key: string, content?: FirstContent): Place {
+    const openSession = async () => {
+      const session = this.#store.openEphemeral(key);
+      content?.opened(session);
+      return session;
+    };
+    return { key, isEphemeral: true, openSession, fill: content?.fill };
+  }
+
+  #addEntry(name: string, place: Place, options: StartOptions): Entry {
     const forget = () => this.#forget(entry);
     const { signal: _, ...shared } = options;
-    const place = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
     const sandbox = this.#start(place, shared, forget);
-    const entry = this.#entry(key, options, sandbox);
-    this.#entries.set(key, entry);
+    const entry = this.#entry(name, options, sandbox, !place.isEphemeral);
+    this.#entries.set(name, entry);
     this.#expiry.watch();
     sandbox.catch(forget);
     return entry;
   }
 
-  async #start(
-    place: Pick<TakeOrder, "key" | "isEphemeral" | "openSession">,
-    options: StartOptions,
-    forget: () => void,
-  ): Promise<Sandbox> {
+  #start(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
+    return this.#tally.count(() => this.#startOne(place, options, forget));
+  }
+
+  async #startOne(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
     const chosen = await this.backend(options.backend);
     this.#forgetSignals ??= this.#watchSignals();
     let ended: (() => void) | undefined;
@@ -339,12 +412,14 @@ export class LiveSandboxes {
       limits: { ...this.requestedLimits, ...options.limits },
       signal: options.signal,
       hasInputs: options.hasInputs === true,
+      cells: options.cells,
       isLeased: options.leased === true,
       onStopped: (stopped) => {
         forget();
         ended?.();
         if (!place.isEphemeral) this.#unsaved.note(place.key, stopped);
         this.#started.delete(stopped.id);
+        if (place.fill !== undefined) return "kept";
         return this.#leavesSpare.has(stopped) ? "spare" : "removed";
       },
     };
@@ -390,6 +465,21 @@ export class LiveSandboxes {
     if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
     return cleanUpOnSignals(() => this.stopAll());
   }
+}
+
+/** What cells are asked for, as text; undefined: none. */
+function cellsOf({ cells }: StartOptions): string | undefined {
+  return cells === undefined || cells === false ? undefined : JSON.stringify(cells);
+}
+
+/** Throws where a sandbox that runs has no cells, or others than these. */
+function checkSameCells(running: string | undefined, options: StartOptions): void {
+  const wanted = cellsOf(options);
+  if (wanted === undefined || wanted === running || (options.cells === true && running !== undefined)) return;
+  const what = running === undefined ? "was not made for cells" : "has cells with other limits";
+  throw new SandboxError("SANDBOX_BUSY", `This session's sandbox runs already, and ${what}`, {
+    hint: "Stop it first (cleanupSession), or use another session.",
+  });
 }
 
 function busy(): SandboxError {

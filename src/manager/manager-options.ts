@@ -2,6 +2,7 @@ import type { AuditLogger } from "../audit/index.js";
 import type { Limits } from "../backends/backend.js";
 import type { Config, SandboxMode } from "../config/index.js";
 import type { ConfirmationService } from "../confirmation/index.js";
+import type { EgressEvent } from "../egress/events.js";
 import type { EgressRules } from "../egress/rules.js";
 import type { Secret, SecretOptions } from "../egress/secret.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
@@ -37,6 +38,8 @@ export interface SandboxManagerOptions {
   readonly securityMode?: SecurityMode;
   /** Who is asked about what is dangerous. Left out: nobody, and what needs an answer is rejected. */
   readonly confirmation?: ConfirmationService;
+  /** How many questions it is asked at once. Left out: one, as a terminal has room for. */
+  readonly confirmationsAtOnce?: number;
   /** Remembers every tool call. The caller closes it. */
   readonly audit?: AuditLogger;
   /** Counts them. */
@@ -45,17 +48,60 @@ export interface SandboxManagerOptions {
   readonly contextGraph?: ContextGraph;
   /** Watches what the sandboxes use; its alerts are audited. */
   readonly monitor?: SandboxMonitor;
+  /** Told of every connection that a sandbox asked for, as the audit log is. What it throws becomes a warning. */
+  readonly onConnection?: (connection: SandboxConnection) => void;
   /** Hosts that sandboxes may reach besides the configuration's, from `allowDomains`. */
   readonly egress?: EgressRules;
   /** Put in at the edge besides the configuration's: programs inside have a placeholder. */
   readonly secrets?: readonly (SecretOptions | Secret)[];
+  /** Throws when nothing may run here any more. Asked before everything that starts something. */
+  readonly assertMayRun?: () => void;
   /** Other processes of this user may open ports of the sessions that run here, and change what they reach. */
   readonly doors?: boolean;
+}
+
+/** A connection, and whose it is. */
+export interface SandboxConnection extends EgressEvent {
+  readonly sandboxId: string;
+  readonly sessionId: string;
 }
 
 export interface GetSandboxOptions {
   /** A sandbox of its own whose files go with it. */
   readonly ephemeral?: boolean;
   readonly limits?: Limits;
+  /** Programs in it can have cells of their own (`runCode` with `isolate`), with these limits each. */
+  readonly cells?: boolean | CellOptions;
   readonly signal?: AbortSignal;
+}
+
+export interface OpenSessionOptions extends GetSandboxOptions {
+  /**
+   * Whose calls will use it: it starts with the limits that the policy has for those, or not at all where none of them may
+   * run. Left out: with the limits given here.
+   */
+  readonly caller?: ExpectedCaller;
+}
+
+/** Somebody whose call is yet to come. */
+export interface ExpectedCaller {
+  readonly role?: string | undefined;
+  /** Left out: the manager's. */
+  readonly backend?: string | undefined;
+}
+
+/** What each cell of a sandbox has. The sandbox's own limits hold for all of them together. */
+export interface CellOptions {
+  /** Of each process in it. Left out: the sandbox's. */
+  readonly memoryMb?: number;
+  /** Default 64. */
+  readonly pids?: number;
+  /** Of its workspace, which is memory. Default 64. */
+  readonly workspaceMb?: number;
+  /** Of its temporary files and of its shared memory, each. Default 64. */
+  readonly tmpMb?: number;
+  /** Modules of Python that are loaded ahead. */
+  readonly preload?: readonly string[];
+  /** How many programs run at once; as many cells are made ahead. Default 2. */
+  readonly workers?: number;
 }

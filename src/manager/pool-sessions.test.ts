@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import {
@@ -55,9 +55,7 @@ real.describe("sessions of a manager with a pool", () => {
     await manager.getSandbox("s");
     const [session] = left("sessions");
     const { uid } = JSON.parse(readFileSync(join(stateDir, "sessions", session!, "session.json"), "utf8"));
-    expect(readFileSync(join(stateDir, "owners", String(uid)), "utf8").split("\n")[1]).toBe(
-      `sessions/${session}`,
-    );
+    expect(readlinkSync(join(stateDir, "owners", String(uid))).split("\n")[1]).toBe(`sessions/${session}`);
   });
 
   it("have the same files in two managers that make the same at once", async () => {

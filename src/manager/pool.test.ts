@@ -65,7 +65,7 @@ real.describe("a manager with a pool", () => {
   });
 
   it("frees the place of a sandbox that its user stops, and of one that dies", async () => {
-    const { pool, manager } = open({ minInstances: 0, maxInstances: 1, acquireTimeoutMs: 5000 });
+    const { pool, manager } = open({ minInstances: 0, maxInstances: 1, acquireTimeoutMs: 60_000 });
     const first = await manager.getSandbox("once", { ephemeral: true });
     expect(first.sessionId).toBe("once");
     await first.stop();

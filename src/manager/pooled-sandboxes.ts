@@ -109,7 +109,9 @@ export class PooledSandboxes {
     return this.#pool.stop();
   }
 
-  #mayTakePrepared({ key, isEphemeral }: TakeOrder): boolean {
+  #mayTakePrepared({ key, isEphemeral, cells, fill }: TakeOrder): boolean {
+    if (fill !== undefined) return false;
+    if (cells !== undefined && cells !== false) return false;
     return isEphemeral || (this.#canBeAdopted && !this.#options.store.exists(key));
   }
 

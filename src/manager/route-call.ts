@@ -8,7 +8,7 @@ import type { CheckedCall } from "./tool-call.js";
 
 /** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */
 export async function routeCall(
-  call: CheckedCall,
+  call: Partial<Pick<CheckedCall, "backend" | "terminal">>,
   plan: Plan,
   { sandboxes }: Pick<Guards, "sandboxes">,
 ): Promise<ChosenBackend> {

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { Limits } from "../backends/backend.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
@@ -6,6 +7,7 @@ import type { EgressChange } from "../egress/change.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import { PolicyEngine } from "../policy/policy-engine.js";
 import { SECURITY_MODES } from "../risk/required-sandbox.js";
+import type { ResultEvent } from "../sandbox/contexts/context-result.js";
 import { Execution } from "../sandbox/execution.js";
 import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
@@ -22,24 +24,37 @@ import {
   secretsOf,
 } from "./check-options.js";
 import { ChangeRecorder } from "./context-graph.js";
+import { expectedStart } from "./expected-start.js";
 import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
-import type { Guards } from "./guards.js";
-import { checkLimits } from "./limits.js";
-import { LiveSandboxes } from "./live-sandboxes.js";
-import type { GetSandboxOptions, SandboxManagerOptions } from "./manager-options.js";
 import {
-  type GuardedTerminal,
-  type OpeningTerminal,
-  openTerminal,
-  type TerminalCall,
-} from "./open-terminal.js";
+  type FileCall,
+  type FileResult,
+  type GuardedFiles,
+  type SandboxCall,
+  type SessionCall,
+  toolCallOf,
+} from "./file-call.js";
+import type { FileWatch } from "./file-watch.js";
+import { FileWatches } from "./file-watches.js";
+import { type ForkOrder, forkSession } from "./fork-session.js";
+import type { Guards } from "./guards.js";
+import type { CallHarness } from "./harness-call.js";
+import type { LastingCall } from "./lasting-call.js";
+import { checkLimits } from "./limits.js";
+import { LiveSandboxes, type StartOptions } from "./live-sandboxes.js";
+import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import { type GuardedTerminal, openTerminal, type TerminalCall } from "./open-terminal.js";
 import { runToolCall } from "./run-tool-call.js";
 import { SessionDoors } from "./session-doors.js";
-import { type SessionInfo, SessionStore, SHARED_KEY } from "./session-store.js";
+import { SessionSnapshots } from "./session-snapshots.js";
+import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./session-store.js";
+import { type GuardedProcess, type ProcessCall, startProcess } from "./start-process.js";
+import type { SandboxStarts } from "./start-tally.js";
 import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
+import { openWatch, type WatchCall } from "./watch-files.js";
 import { WaysOut } from "./ways-out.js";
 
-export type { GetSandboxOptions, SandboxManagerOptions } from "./manager-options.js";
+export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 
 /** On a busy machine the answer may take a while; a record without it is worth less. */
 const READS_TIMEOUT_MS = 2000;
@@ -57,7 +72,9 @@ export class SandboxManager {
   /** Started with the first sandbox of an audited manager. */
   #accessWatcher: AccessWatcher | undefined;
   readonly #forgetAlerts: (() => void) | undefined;
-  readonly #terminals = new Set<OpeningTerminal>();
+  /** Terminals and processes. */
+  readonly #lasting = new Set<LastingCall<unknown>>();
+  readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
   constructor(options: SandboxManagerOptions = {}) {
@@ -84,6 +101,7 @@ export class SandboxManager {
       isOpenToChanges: options.doors === true,
       audit,
       metrics,
+      ...(options.onConnection !== undefined && { onConnection: options.onConnection }),
     });
     this.#doors = new SessionDoors({
       stateDir,
@@ -105,6 +123,7 @@ export class SandboxManager {
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
       waysOut: this.#waysOut,
+      fork: (order) => this.#fork(order),
       reapMore: () => this.#doors.reap(),
       assertUsable: () => this.#assertUsable(),
       onStarted: (sandbox) => {
@@ -132,9 +151,44 @@ export class SandboxManager {
    * Runs a tool call: policy, risk, confirmation, a sandbox, an audit record. Await it for its result, or with
    * `stream: true` iterate it for its events.
    */
-  execute(call: ToolCall): Execution<ToolResult> {
+  execute(call: ToolCall): Execution<ToolResult, ResultEvent> {
     const named = this.#inSession(copyCall(call));
-    return new Execution(named?.stream === true, (sink) => runToolCall(named, this.#guards, sink));
+    return new Execution<ToolResult, ResultEvent>(named?.stream === true, (sink) =>
+      runToolCall(named, this.#guards, sink),
+    );
+  }
+
+  /** Something done to a session's files, through the same steps as `execute`. Rejects when the work itself fails. */
+  async useFiles<Value>(call: FileCall<Value>): Promise<FileResult<Value>> {
+    const named = this.#inSession(call);
+    return this.#useSession(named, (files) => named.work(files));
+  }
+
+  /** The same for something done with the session's sandbox itself: its contexts, its snapshots. */
+  async useSandbox<Value>(call: SandboxCall<Value>): Promise<FileResult<Value>> {
+    const named = this.#inSession(call);
+    return this.#useSession(named, (_, sandbox) => named.work(sandbox));
+  }
+
+  /**
+   * Tells what is created, modified and deleted in a directory of a session, from now on. It looks while the sandbox runs, and
+   * neither keeps it from being idle nor starts it again. Rejects where the session's files may not be listed.
+   */
+  async watchFiles(call: WatchCall): Promise<FileWatch> {
+    const named = this.#inSession(call);
+    const name = this.#nameFor(named.sessionId);
+    const watch = await this.#watches.open(name, named.signal, () =>
+      openWatch(named, (files) => this.useFiles(files)),
+    );
+    // What ends a session, or this manager, has not known of it yet.
+    if (this.#closed || !this.#store.exists(name)) this.#watches.end(name);
+    return watch;
+  }
+
+  /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. */
+  async executeBy(harness: CallHarness, call: ToolCall): Promise<ToolResult> {
+    const named = this.#inSession(copyCall(call));
+    return new Execution<ToolResult>(false, (sink) => runToolCall(named, this.#guards, sink, { harness }));
   }
 
   /**
@@ -142,10 +196,15 @@ export class SandboxManager {
    * allowed to open.
    */
   async openTerminal(call: TerminalCall): Promise<GuardedTerminal> {
-    const opening = openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards);
-    this.#terminals.add(opening);
-    void opening.over.then(() => this.#terminals.delete(opening));
-    return opening.opened;
+    return this.#last(openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards));
+  }
+
+  /**
+   * Starts a program or a command that goes on beside other calls: the same steps as `execute`, one record for its whole
+   * life, and no time limit unless the call or the policy sets one. Rejects where it is not allowed to start.
+   */
+  async startProcess(call: ProcessCall): Promise<GuardedProcess> {
+    return this.#last(startProcess(this.#inSession(copyCall(call)), this.#guards));
   }
 
   /** What `execute` would make of a call, and why. Nothing runs, nobody is asked, nothing is written down. */
@@ -154,12 +213,14 @@ export class SandboxManager {
   }
 
   /** Runs a program; a short form of `execute`. */
-  executeCode(call: ToolCall & { readonly language: string; readonly code: string }): Execution<ToolResult> {
+  executeCode(
+    call: ToolCall & { readonly language: string; readonly code: string },
+  ): Execution<ToolResult, ResultEvent> {
     return this.execute(call);
   }
 
   /** Runs a shell's command line, with `files` put in place first; a short form of `execute`. */
-  executeShell(call: ToolCall & { readonly command: string }): Execution<ToolResult> {
+  executeShell(call: ToolCall & { readonly command: string }): Execution<ToolResult, ResultEvent> {
     return this.execute(call);
   }
 
@@ -167,7 +228,7 @@ export class SandboxManager {
   async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
     const { limits, ...given } = options;
     const call = copyCall(given);
-    return new Execution(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
+    return new Execution<ToolResult>(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 
   /**
@@ -178,9 +239,12 @@ export class SandboxManager {
     return this.#getSandbox(key, options);
   }
 
-  /** Starts a session's sandbox in the background; a failure shows when it is asked for. */
-  openSession(key: string, options: GetSandboxOptions = {}): void {
-    this.#getSandbox(key, { ...options, isUnasked: true }).catch(() => undefined);
+  /**
+   * Starts a session's sandbox in the background; a failure shows when it is asked for. Resolves, always, when the start
+   * is over.
+   */
+  openSession(key: string, options: OpenSessionOptions = {}): Promise<void> {
+    return this.#startAhead(key, options).catch(() => undefined);
   }
 
   /** What waits for somebody's decision: to list, to decide and to be told about. */
@@ -196,6 +260,16 @@ export class SandboxManager {
     this.#assertUsable();
     validateSessionKey(key);
     return this.#doors.openPort(this.#nameFor(key), port, options);
+  }
+
+  /**
+   * One connection to a port inside a session that runs. PORT_FAILED: nobody listens there. UNSUPPORTED: ports are not
+   * opened unless the configuration says so.
+   */
+  async connectPort(key: string, port: number): Promise<Duplex> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.connectPort(this.#nameFor(key), port);
   }
 
   /**
@@ -220,6 +294,16 @@ export class SandboxManager {
     return this.#store.list().map((session) => ({ ...session, running: isRunning(session.key) }));
   }
 
+  /** How many sandboxes run or start now, without those that a pool keeps ready. */
+  get sandboxCount(): number {
+    return this.#sandboxes.size;
+  }
+
+  /** How starting them went so far. */
+  get sandboxStarts(): SandboxStarts {
+    return this.#sandboxes.starts;
+  }
+
   /** True when the session runs in this process, or in another of this user that opens its doors. */
   isRunning(key: string): boolean {
     validateSessionKey(key);
@@ -229,6 +313,19 @@ export class SandboxManager {
   /** True when a session of that name has files here. */
   hasSession(key: string): boolean {
     return this.#store.exists(this.#nameFor(key));
+  }
+
+  /** The snapshots of a session, which need not run: list, delete, export, import. */
+  snapshots(key: string): SessionSnapshots {
+    validateSessionKey(key);
+    const path = () => {
+      const found = this.#store.find(this.#nameFor(key));
+      if (found !== undefined) return found;
+      throw new SandboxError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(key)}`, {
+        hint: "listSessions() has those with files on this host.",
+      });
+    };
+    return new SessionSnapshots(sessionIdOf(this.#nameFor(key)), path, this.#config.snapshots);
   }
 
   /** Stops a session's sandbox and forgets what was approved for it; its files stay. */
@@ -245,6 +342,7 @@ export class SandboxManager {
       if (toSandboxError(error).code !== "FILE_FAILED") throw error;
     });
     this.#waysOut.forget(key);
+    this.#watches.end(this.#nameFor(key));
     return this.#store.delete(this.#nameFor(key));
   }
 
@@ -257,9 +355,10 @@ export class SandboxManager {
   async close(): Promise<void> {
     this.#closed = true;
     this.#guards.confirmations.close();
+    this.#watches.close();
     this.#forgetAlerts?.();
     // Each ends with its record, before the sandbox below it goes.
-    await Promise.all([...this.#terminals].map((terminal) => terminal.close()));
+    await Promise.all([...this.#lasting].map((each) => each.close()));
     try {
       do await this.cleanupAll();
       while (this.#sandboxes.size > 0);
@@ -285,13 +384,55 @@ export class SandboxManager {
     return this.#sandboxes.reap();
   }
 
-  async #getSandbox(key: string, options: GetSandboxOptions & { isUnasked?: boolean }): Promise<Sandbox> {
+  async #startAhead(key: string, { caller, ...options }: OpenSessionOptions): Promise<void> {
+    const expected = caller === undefined ? {} : await expectedStart(caller, this.#guards);
+    // Whoever has ended the session meanwhile has looked for its sandbox already.
+    if (expected === undefined || options.signal?.aborted) return;
+    await this.#getSandbox(key, { ...options, ...expected, isUnasked: true });
+  }
+
+  async #getSandbox(
+    key: string,
+    options: GetSandboxOptions & Pick<StartOptions, "isUnasked" | "backend">,
+  ): Promise<Sandbox> {
     this.#assertUsable();
     validateSessionKey(key);
     if (options.limits !== undefined) checkLimits(options.limits);
     return options.ephemeral
       ? this.#sandboxes.start(key, options)
       : this.#sandboxes.get(this.#nameFor(key), options);
+  }
+
+  async #fork(order: ForkOrder): Promise<Sandbox> {
+    this.#assertUsable();
+    if (this.#mode() === "shared") {
+      throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
+        hint: 'Set sandbox.mode to "per-session".',
+      });
+    }
+    return forkSession(order, this.#sandboxes, this.#store);
+  }
+
+  async #useSession<Value>(
+    call: SessionCall & Pick<FileCall<Value>, "content" | "isPlaced">,
+    work: (files: GuardedFiles, sandbox: Sandbox) => Promise<Value>,
+  ): Promise<FileResult<Value>> {
+    let done: { readonly value: Value } | undefined;
+    const { summary, paths, isPlaced, isWhole, refusal } = call;
+    const run = async (files: GuardedFiles, sandbox: Sandbox) => {
+      done = { value: await work(files, sandbox) };
+    };
+    const fileWork = { summary, paths, isPlaced, isWhole, refusal, run };
+    const result = await new Execution<ToolResult>(false, (sink) =>
+      runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { fileWork }),
+    );
+    return { ...result, ...done };
+  }
+
+  #last<Handle>(call: LastingCall<Handle>): Promise<Handle> {
+    this.#lasting.add(call);
+    void call.over.then(() => this.#lasting.delete(call));
+    return call.opened;
   }
 
   #watcher(): AccessWatcher {
@@ -308,6 +449,7 @@ export class SandboxManager {
       confirmations: new ConfirmationQueue({
         service: confirmation,
         timeoutMs: this.#config.confirmation.timeoutMs,
+        concurrency: this.#options.confirmationsAtOnce,
       }),
       audit,
       metrics,
@@ -315,6 +457,7 @@ export class SandboxManager {
       waysOut: this.#waysOut,
       assertUsable: () => this.#assertUsable(),
       nameOf: (sessionId) => this.#nameFor(sessionId),
+      onEnded: (session) => this.#watches.nudge(session),
       limits: undefined,
     };
   }
@@ -344,6 +487,7 @@ export class SandboxManager {
         hint: "Make a new SandboxManager; sessions and their files are still there.",
       });
     }
+    this.#options.assertMayRun?.();
     if (this.#isEnabled()) return;
     throw new SandboxError("SANDBOX_DISABLED", "Sandboxes are switched off by the configuration", {
       hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',

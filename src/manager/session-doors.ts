@@ -1,7 +1,15 @@
 import type { Duplex } from "node:stream";
 import { checkChange, type EgressChange } from "../egress/change.js";
+import { EGRESS_PORT } from "../egress/environment.js";
+import { SandboxError } from "../errors.js";
 import { type Door, hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "../sandbox/door.js";
-import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "../sandbox/open-port.js";
+import {
+  assertPorts,
+  checkPort,
+  type OpenPort,
+  type OpenPortOptions,
+  openPort,
+} from "../sandbox/open-port.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
 import type { WaysOut } from "./ways-out.js";
 
@@ -52,6 +60,19 @@ export class SessionDoors {
     this.#ports.add(opened);
     void opened.closed.then(() => this.#ports.delete(opened));
     return opened;
+  }
+
+  /** One connection to a session's port. The way out's own is none of those: programs inside have rules, callers not. */
+  async connectPort(session: string, port: number): Promise<Duplex> {
+    assertPorts(this.#options.ports);
+    checkPort(port, 1);
+    if (port === EGRESS_PORT) {
+      throw new SandboxError("INVALID_ARGUMENT", `Port ${port} inside is the sandbox's own way out`, {
+        hint: "Have the program inside listen on another.",
+      });
+    }
+    this.#options.find(session)?.touch();
+    return this.#connect(session, port);
   }
 
   /** Changes what a session may reach, in every process that runs it; resolves to how many do. */

@@ -80,7 +80,7 @@ real.describe("two roles in one session", () => {
 });
 
 real.describe("a sandbox that nobody uses is stopped", () => {
-  it("but not while a call is still putting its files in place", { timeout: 60_000 }, async () => {
+  it("but not while a call is still putting its files in place", { timeout: 180_000 }, async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } });
     const manager = stage.manager({ config });
     const sandbox = await manager.getSandbox("s");

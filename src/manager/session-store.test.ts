@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -19,8 +19,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const holderOf = (uid: number | undefined) =>
-  readFileSync(join(root, "owners", String(uid)), "utf8").split("\n")[1];
+const holderOf = (uid: number | undefined) => readlinkSync(join(root, "owners", String(uid))).split("\n")[1];
 
 requires("root").describe("the user of a sandbox that was started ahead", () => {
   it("goes with it to a new session, and stays with it where somebody else has made the session", async () => {
@@ -35,15 +34,24 @@ requires("root").describe("the user of a sandbox that was started ahead", () => 
 
   it("is given back when its process was killed on the way and another one made the session", async () => {
     const { owner, path } = await store.open("s");
-    writeFileSync(join(root, "owners", "200999"), `${DEAD}owner\n${relative(root, path)}`);
+    symlinkSync(`${DEAD}owner\n${relative(root, path)}`, join(root, "owners", "200999"));
     mkdirSync(join(root, "ephemeral", `${DEAD}left`));
     expect(await store.reap()).toBe(1);
     expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
   });
 
+  it("is given back when its process was killed before there was a directory", async () => {
+    const { owner } = await store.open("s");
+    symlinkSync(`${DEAD}owner\nephemeral/${DEAD}never`, join(root, "owners", "200999"));
+    await store.reap();
+    expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
+  });
+
   it("is kept for a session whose maker has ended", async () => {
     const { owner, path } = await store.open("s");
-    writeFileSync(join(root, "owners", String(owner?.uid)), `${DEAD}owner\n${relative(root, path)}`);
+    const taken = join(root, "owners", String(owner?.uid));
+    rmSync(taken);
+    symlinkSync(`${DEAD}owner\n${relative(root, path)}`, taken);
     mkdirSync(join(root, "ephemeral", `${DEAD}left`));
     await store.reap();
     expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);

@@ -17,7 +17,13 @@ import { join, relative } from "node:path";
 import { isOrphaned, labelFor } from "../backends/process-label.js";
 import { SandboxError, systemCode } from "../errors.js";
 import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../workspace/index.js";
-import { allocateOwner, moveOwner, releaseOwner, releaseUnheld } from "../workspace/owner-ids.js";
+import {
+  allocateOwner,
+  countOwners,
+  moveOwner,
+  releaseOwner,
+  releaseUnheld,
+} from "../workspace/owner-ids.js";
 import { checkStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** A session's place on disk. */
@@ -165,6 +171,20 @@ export class SessionStore {
     return this.#read(join(this.#root, "sessions", directoryName(key))) !== undefined;
   }
 
+  /** Where a session is; undefined: there is none. */
+  find(key: string): string | undefined {
+    return this.exists(key) ? join(this.#root, "sessions", directoryName(key)) : undefined;
+  }
+
+  /** Where all of them are. */
+  paths(): string[] {
+    if (!this.#isThere()) return [];
+    const directory = join(this.#root, "sessions");
+    return readDirectory(directory)
+      .filter((name) => !name.startsWith("."))
+      .map((name) => join(directory, name));
+  }
+
   list(): SessionInfo[] {
     if (!this.#isThere()) return [];
     const directory = join(this.#root, "sessions");
@@ -219,13 +239,19 @@ export class SessionStore {
         count++;
       }
     }
-    if (count > 0) {
+    if (count > 0 || this.#hasSpareOwners()) {
       releaseUnheld(
         this.#root,
         (maker, holder, uid) => !isOrphaned(maker) || isOwnedBy(join(this.#root, holder), uid),
       );
     }
     return count;
+  }
+
+  /** A process that was killed may have taken a user id, and no more than that. */
+  #hasSpareOwners(): boolean {
+    const holders = ["sessions", "ephemeral"].flatMap((name) => readDirectory(join(this.#root, name)));
+    return countOwners(this.#root) > holders.length;
   }
 
   /** Never acts on a directory, or through a link, that somebody else may have put there. */

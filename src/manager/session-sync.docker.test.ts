@@ -35,7 +35,7 @@ const onHost = (session: string, path = "") =>
   join(stateDir, "sessions", sessionDirectoryName(session), "workspace", path);
 
 describe("a session in containers that share no directory with this host", () => {
-  it("has its files again in the next container", { timeout: 120_000 }, async () => {
+  it("has its files again in the next container", { timeout: 180_000 }, async () => {
     const first = await manager.getSandbox("work");
     await first.shell(
       "mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d && echo x > run && chmod 755 run",
@@ -53,7 +53,7 @@ describe("a session in containers that share no directory with this host", () =>
     expect(readdirSync(onHost("work")).sort()).toEqual(["l", "out.bin", "run"]);
   });
 
-  it("copies both ways when it is asked to", { timeout: 60_000 }, async () => {
+  it("copies both ways when it is asked to", { timeout: 180_000 }, async () => {
     const sandbox = await manager.getSandbox("work");
     await sandbox.files.write("inside.txt", "1");
     expect(await sandbox.syncToHost()).toMatchObject({ complete: true });

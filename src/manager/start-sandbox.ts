@@ -2,13 +2,18 @@ import { randomBytes } from "node:crypto";
 import type { CreateSpec, Instance, Limits, SandboxBackend } from "../backends/backend.js";
 import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS, expandHome } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
+import type { CellSettings } from "../sandbox/cell-runner.js";
 import { Sandbox } from "../sandbox/sandbox.js";
 import type { WarmSettings } from "../sandbox/warm-interpreters.js";
 import type { AccessWatcher } from "../workspace/access-watcher.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../workspace/index.js";
+import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
+import type { ForkOrder } from "./fork-session.js";
 import { effectiveLimits } from "./limits.js";
+import type { CellOptions } from "./manager-options.js";
 import { assertFilesReachable, openSessionSync, openWorkspace } from "./open-workspace.js";
+import { openSnapshotStore } from "./session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "./session-store.js";
 import type { WaysOut } from "./ways-out.js";
 
@@ -19,6 +24,7 @@ export interface SandboxStarterOptions {
   /** Tells which files programs read; left out: nobody wants to know. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
   readonly waysOut: WaysOut;
+  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
 }
 
 export interface StartOrder {
@@ -27,6 +33,10 @@ export interface StartOrder {
   readonly signal: AbortSignal | undefined;
   /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
   readonly hasInputs: boolean;
+  /** Left out: programs in it have no cells of their own. */
+  readonly cells?: boolean | CellOptions | undefined;
+  /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
+  readonly fill?: ForkOrder["fill"] | undefined;
   /** Called once, when the sandbox has stopped. */
   readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
 }
@@ -80,14 +90,19 @@ export class SandboxStarter {
   async start(chosen: ChosenBackend, order: StartOrder): Promise<Sandbox> {
     const { backend, probe } = chosen;
     const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
+    const cells = cellSettings(order.cells, limits, probe.capabilities, backend.name);
     this.#assertNetwork(probe.capabilities.network, backend.name);
     const session = await order.openSession();
     let instance: Instance | undefined;
     try {
       assertFilesReachable(session, probe);
-      instance = await backend.create(this.#spec(session, limits, order));
+      const spec = {
+        ...this.#spec(session, limits, order),
+        ephemeral: session.ephemeral && order.fill === undefined,
+      };
+      instance = await backend.create(cells === undefined ? spec : { ...spec, cells: true });
       const place = { session, languages: [], keepsWarm: true };
-      const sandbox = await this.#furnish(instance, place, chosen, order);
+      const sandbox = await this.#furnish(instance, place, chosen, { ...order, cells });
       this.#prewarm(sandbox);
       return sandbox;
     } catch (error) {
@@ -158,7 +173,15 @@ export class SandboxStarter {
     instance: Instance,
     place: Place,
     chosen: ChosenBackend,
-    { onStopped, hasInputs, limits }: Pick<StartOrder, "onStopped" | "hasInputs" | "limits">,
+    {
+      onStopped,
+      hasInputs,
+      limits,
+      cells,
+      fill,
+    }: Pick<StartOrder, "onStopped" | "hasInputs" | "limits" | "fill"> & {
+      readonly cells?: CellSettings | undefined;
+    },
   ): Promise<Sandbox> {
     const { session } = place;
     const { denyWrite } = this.#config.filesystem;
@@ -190,11 +213,15 @@ export class SandboxStarter {
       workspace,
       ...(sync !== undefined && { sync }),
       ...(reads !== undefined && { reads }),
+      snapshots: openSnapshotStore(() => place.session.path, this.#config.snapshots),
+      fork: (key, filling, signal) =>
+        this.#options.fork({ key, fill: filling, limits, backend: type, signal }),
       network: waysOut.networkFor(traveller, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
         warm: ({ name }) => this.#warmSettings(name, place),
+        ...(cells !== undefined && { cells }),
       },
       onStopped: async () => {
         const fate = onStopped(sandbox);
@@ -203,8 +230,10 @@ export class SandboxStarter {
       },
     });
     if (waysOut.opensAtStart) await sandbox.network.open();
-    if (!session.ready) await this.#bootstrap(sync?.hostFiles ?? workspace);
-    if (session.ready || this.#config.workspace.source !== undefined) await sync?.start(!session.ready);
+    const files = sync?.hostFiles ?? workspace;
+    if (!session.ready) await (fill === undefined ? this.#bootstrap(files) : fill(files));
+    const hasContent = session.ready || fill !== undefined || this.#config.workspace.source !== undefined;
+    if (hasContent) await sync?.start(!session.ready);
     this.#store.markReady(session);
     return sandbox;
   }

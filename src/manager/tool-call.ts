@@ -3,12 +3,17 @@ import type { AuditResult } from "../audit/index.js";
 import { SandboxError } from "../errors.js";
 import type { Decision } from "../policy/index.js";
 import type { RiskAssessment } from "../risk/index.js";
+import type { ContextResult } from "../sandbox/contexts/context-result.js";
 import { findLanguage } from "../sandbox/languages.js";
 import type { ExecutionResult } from "../sandbox/result.js";
 import type { ExecOptions } from "../sandbox/sandbox.js";
 import type { TerminalSeat } from "../sandbox/terminal.js";
 import { type Collected, type OutputStream, validateSessionKey } from "../workspace/index.js";
 import { parseInnerPath } from "../workspace/relative-path.js";
+import { checkCellOptions } from "./cell-options.js";
+import type { FileWork } from "./file-call.js";
+import type { CallHarness } from "./harness-call.js";
+import type { CellOptions } from "./manager-options.js";
 import { HostFile, StreamedInput } from "./streamed-input.js";
 
 /** What an agent wants done, and in whose name. */
@@ -17,6 +22,8 @@ export interface ToolCall extends ExecOptions {
   readonly sessionId?: string | undefined;
   readonly agentId?: string | undefined;
   readonly orgId?: string | undefined;
+  /** What the caller calls this request, for the record. */
+  readonly requestId?: string | undefined;
   /** A role of the policy. */
   readonly role?: string | undefined;
   /** What the policy calls it. Left out: `code_run` for code, `shell_exec` for a command. */
@@ -41,10 +48,28 @@ export interface ToolCall extends ExecOptions {
   readonly onOutputFile?: ((file: OutputStream) => Promise<void> | void) | undefined;
   /** Only one that is at least as strong as what the security mode asks for. */
   readonly backend?: string | undefined;
+  /**
+   * Runs the code in the session's context of that name, which keeps its state between calls; the first call makes it. It goes
+   * with the session's sandbox.
+   */
+  readonly context?: string | undefined;
+  /**
+   * Runs the code in a cell: it sees neither the session's files nor its other programs, and leaves nothing. Calls without a
+   * session that have the same owner (org, agent, role) and ask for the same share a sandbox, each in a cell of its own.
+   */
+  readonly isolate?: boolean | CellOptions | undefined;
 }
 
-/** What came of a tool call. */
-export interface ToolResult extends ExecutionResult {
+/** What came of a tool call. Of code in a context it also says what that showed. */
+export interface ToolResult
+  extends ExecutionResult,
+    Partial<
+      Pick<ContextResult, "contextId" | "results" | "exception" | "executionCount" | "resultsTruncated">
+    > {
+  /** Why the context ended in this run; the next call starts it anew. Left out: it goes on. */
+  readonly contextEnded?: string;
+  /** Why the context had ended before this run, which started it anew, without its state. */
+  readonly contextRestarted?: string;
   /** What the policy said; left out without a policy. */
   readonly decision?: Decision;
   /** What the code would reach for; left out where nobody looked. */
@@ -63,20 +88,27 @@ export type CheckedCall = Omit<ToolCall, "files"> & {
   readonly files?: Readonly<Record<string, string | Uint8Array | StreamedInput>> | undefined;
   /** It runs on a terminal, and nobody knows what will be typed into it. */
   readonly terminal?: TerminalSeat | undefined;
+  /** It goes on beside other calls, with no time limit of its own. */
+  readonly background?: true | undefined;
+  /** It is done to the session's files, and runs nothing; `files` is then what it will write. */
+  readonly fileWork?: FileWork | undefined;
+  /** It does not run as a program, but by this. */
+  readonly harness?: CallHarness | undefined;
 };
 
 export const MAX_CODE_BYTES = 8 * 1024 * 1024;
 
 /** Refuses what no policy could decide about. Nobody else may hold the call that it takes: see `copyCall`. */
-export function checkToolCall(given: ToolCall): CheckedCall {
+export function checkToolCall(given: ToolCall, fileWork?: FileWork): CheckedCall {
   if (typeof given !== "object" || given === null) {
     throw invalid("A tool call is an object", 'For example { language: "python", code: "print(1)" }.');
   }
+  if (fileWork?.refusal !== undefined) throw fileWork.refusal;
   for (const name of LISTS) checkList(name, given[name]);
   checkRecord("env", given.env, isText);
   checkRecord("files", given.files, isContent);
-  const call: CheckedCall = { ...given, files: inputsOf(given.files), tool: toolOf(given) };
-  const kinds = [call.code, call.command, call.argv].filter((each) => each !== undefined);
+  const call: CheckedCall = { ...given, files: inputsOf(given.files), tool: toolOf(given), fileWork };
+  const kinds = [call.code, call.command, call.argv, fileWork].filter((each) => each !== undefined);
   if (kinds.length !== 1) {
     throw invalid(
       "A tool call takes code, a command or an argv, and one of them only",
@@ -103,6 +135,8 @@ export function checkToolCall(given: ToolCall): CheckedCall {
     throw invalid("onOutputFile must be a function", "It takes one file after the other.");
   }
   if (call.language !== undefined) findLanguage(call.language);
+  checkContext(call);
+  checkIsolation(call);
   const text = textOf(call);
   if (text.length > MAX_CODE_BYTES || Buffer.byteLength(text) > MAX_CODE_BYTES) {
     throw invalid("A program may have 8 MiB at most", "Put data into files and pass them with `files`.");
@@ -118,8 +152,41 @@ export function checkToolCall(given: ToolCall): CheckedCall {
   return call;
 }
 
+/** A context has its surroundings from its beginning, and belongs to a session. */
+function checkContext(call: CheckedCall): void {
+  if (call.context === undefined) return;
+  const given = NOT_IN_CONTEXTS.find((name) => call[name] !== undefined);
+  if (call.code === undefined || given !== undefined) {
+    throw invalid(
+      `Only code runs in a context${given === undefined ? "" : `, and it takes no ${given}`}`,
+      "Leave the context out, or set what the code needs in the code itself.",
+    );
+  }
+  if (call.sessionId === undefined) {
+    throw invalid("A context belongs to a session", "Pass a sessionId.");
+  }
+}
+
+/** A cell has nothing but its program. */
+function checkIsolation(call: CheckedCall): void {
+  if (call.isolate === undefined || call.isolate === false) return;
+  const given = NOT_IN_CELLS.find((name) => call[name] !== undefined);
+  if (isRecord(call.isolate)) checkCellOptions(call.isolate);
+  else if (call.isolate !== true) throw invalid("isolate is true, or what the cell may have", "Pass true.");
+  if (call.code === undefined || given !== undefined) {
+    throw invalid(
+      `Only code runs in a cell${given === undefined ? "" : `, and it takes no ${given}`}`,
+      "Leave isolate out, or put what the code needs into the code itself.",
+    );
+  }
+}
+
+const NOT_IN_CELLS = ["cwd", "filename", "files", "outputFiles", "context"] as const;
+const NOT_IN_CONTEXTS = ["env", "cwd", "stdin", "args", "filename"] as const;
+
 const TEXTS = [
   "code",
+  "context",
   "command",
   "language",
   "filename",
@@ -128,6 +195,7 @@ const TEXTS = [
   "role",
   "agentId",
   "orgId",
+  "requestId",
   "backend",
 ] as const;
 
@@ -206,7 +274,7 @@ export function closingStreams(call: CheckedCall): Disposable {
 }
 
 /** What can be said of a call that may make no sense at all: texts only, and few of them. */
-export function nameCall(given: ToolCall): CheckedCall {
+export function nameCall(given: ToolCall, fileWork?: FileWork): CheckedCall {
   const call: ToolCall = typeof given === "object" && given !== null ? given : {};
   const text = (name: keyof ToolCall) => {
     const value = call[name];
@@ -218,11 +286,17 @@ export function nameCall(given: ToolCall): CheckedCall {
     sessionId: text("sessionId"),
     agentId: text("agentId"),
     orgId: text("orgId"),
+    requestId: text("requestId"),
     role: text("role"),
     language: text("language"),
-    ...(text("code") !== undefined
-      ? { code: text("code") }
-      : { command: text("command") ?? (Array.isArray(argv) && argv.every(isText) ? textOf({ argv }) : "") }),
+    fileWork,
+    ...(fileWork !== undefined
+      ? {}
+      : text("code") !== undefined
+        ? { code: text("code") }
+        : {
+            command: text("command") ?? (Array.isArray(argv) && argv.every(isText) ? textOf({ argv }) : ""),
+          }),
   };
 }
 
@@ -231,12 +305,14 @@ function toolOf(call: ToolCall): string {
 }
 
 /** The text that is decided about, shown to a person and hashed into the audit record. */
-export function textOf(call: Pick<ToolCall, "code" | "command" | "argv">): string {
-  return call.code ?? call.command ?? (Array.isArray(call.argv) ? call.argv.map(quote).join(" ") : "");
+export function textOf(call: Pick<CheckedCall, "code" | "command" | "argv" | "fileWork">): string {
+  const argv = Array.isArray(call.argv) ? call.argv.map(quote).join(" ") : "";
+  return call.code ?? call.command ?? call.fileWork?.summary ?? argv;
 }
 
 /** The language of that text, for parsers. */
-export function languageOf(call: Pick<ToolCall, "code" | "language">): string {
+export function languageOf(call: Pick<CheckedCall, "code" | "language" | "fileWork">): string {
+  if (call.fileWork !== undefined) return "text";
   return call.code === undefined ? "bash" : (call.language ?? "");
 }
 

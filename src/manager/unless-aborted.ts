@@ -4,6 +4,8 @@ import { SandboxError } from "../errors.js";
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   const cancelled = () => new SandboxError("CANCELLED", "Waiting for the sandbox was cancelled");
+  // Nobody waits for it any more, whatever becomes of it.
+  promise.catch(() => undefined);
   if (signal.aborted) throw cancelled();
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -20,6 +20,7 @@ import type { Metrics } from "../metrics/index.js";
 import type { Decision } from "../policy/index.js";
 import type { NetworkInit, WayOut } from "../sandbox/network.js";
 import type { Sandbox } from "../sandbox/sandbox.js";
+import type { SandboxConnection, SandboxManagerOptions } from "./manager-options.js";
 
 /** Where programs inside find the certificates that they trust. */
 const CERTIFICATES = "/tmp/.skerry/certificates.pem";
@@ -37,6 +38,7 @@ export interface WaysOutOptions {
   readonly isOpenToChanges: boolean;
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
+  readonly onConnection?: SandboxManagerOptions["onConnection"];
 }
 
 /** Which sandbox asks. */
@@ -224,6 +226,14 @@ export class WaysOut {
     }
   }
 
+  #tell(connection: SandboxConnection): void {
+    try {
+      this.#options.onConnection?.(connection);
+    } catch (error) {
+      process.emitWarning(`A listener of connections failed: ${String(error)}`);
+    }
+  }
+
   #remember({ sandboxId, sessionId, backend }: Traveller, event: EgressEvent): void {
     const { audit, metrics } = this.#options;
     const { verdict, rule, why, bytesSent, bytesReceived } = event;
@@ -232,6 +242,7 @@ export class WaysOut {
     // What is still open is told again when it is over.
     if (event.open !== true)
       metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
+    this.#tell({ ...event, sandboxId, sessionId });
     const result = ({ allowed: "success", denied: "denied", failed: "failure" } as const)[verdict];
     audit
       ?.log({
