@@ -1,9 +1,6 @@
-import { containerTarget, describeConformance } from "../../test/setup/conformance-cases.js";
+import { BY_DISTANCE, containerTarget, describeConformance } from "../../test/setup/conformance-cases.js";
 import { startDocker } from "../../test/setup/docker.js";
 import { requires } from "../../test/setup/requires.js";
-
-/** What depends on where the daemon is. All of it in gVisor's own kernel, and over the wire, takes minutes. */
-const BY_DISTANCE = /memory|session|reaped|^(?!limits).*files/;
 
 const { it, missing } = requires("docker", "gvisor");
 const host = missing.length === 0 ? (await startDocker()).host : undefined;

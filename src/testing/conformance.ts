@@ -9,6 +9,7 @@ import { backendOptions } from "../manager/choose-backend.js";
 import { SandboxManager } from "../manager/index.js";
 import type { Sandbox } from "../sandbox/index.js";
 import { behaviourCases } from "./behaviour-cases.js";
+import { contextCases } from "./context-cases.js";
 import { fileCases } from "./file-cases.js";
 import { isolationCases } from "./isolation-cases.js";
 import { lifecycleCases } from "./lifecycle-cases.js";
@@ -56,6 +57,7 @@ export interface Case {
 
 const CASES: readonly Case[] = [
   ...behaviourCases,
+  ...contextCases,
   ...fileCases,
   ...limitCases,
   ...isolationCases,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { Capabilities } from "../backends/backend.js";
 import { SandboxManager } from "../manager/index.js";
+import type { Sandbox } from "../sandbox/index.js";
 import type { Case } from "./conformance.js";
 
 /** A kernel of its own has named pipes to itself: in a directory that it shares with the host there is none. */
@@ -68,6 +69,25 @@ export const fileCases: readonly Case[] = [
       equal(result.exitCode, 0, result.stderr);
       deepEqual([result.filesWritten, result.filesDeleted], [["change.txt", "d/new.txt"], ["delete.txt"]]);
       deepEqual((await sandbox.exec(["true"])).filesWritten, []);
+    },
+  },
+  {
+    title: "tells whoever watches what a program did to the files, and is as idle as before",
+    async run({ manager }) {
+      await manager.execute({ sessionId: "watched", command: "echo 1 > a" });
+      const sandbox = await manager.getSandbox("watched");
+      using watch = await manager.watchFiles({ sessionId: "watched" });
+      const events = watch[Symbol.asyncIterator]();
+      const next = async () => (await events.next()).value;
+      deepEqual(await next(), { type: "watching", path: ".", recursive: true });
+      await manager.execute({ sessionId: "watched", command: "mkdir d; mv a d/b" });
+      const usedAt = sandbox.lastUsedAt;
+      deepEqual(await next(), { type: "deleted", path: "a", entryType: "file" });
+      deepEqual(await next(), { type: "created", path: "d", entryType: "directory" });
+      deepEqual(await next(), { type: "created", path: "d/b", entryType: "file" });
+      equal(sandbox.lastUsedAt, usedAt);
+      await manager.deleteSession("watched");
+      deepEqual(await next(), { type: "ended", why: "The session has ended" });
     },
   },
   {
@@ -190,7 +210,8 @@ export const fileCases: readonly Case[] = [
   },
   {
     title: "starts a new session with the files of the configured source",
-    async run({ backend, stateDir, config: { sandbox } }) {
+    async run({ backend, stateDir, config: given }) {
+      const { sandbox } = given;
       const source = join(stateDir, "source");
       mkdirSync(join(source, "init/empty"), { recursive: true });
       mkdirSync(join(source, "skills/one"), { recursive: true });
@@ -199,7 +220,10 @@ export const fileCases: readonly Case[] = [
       writeFileSync(join(source, "init/.env"), "KEY=1");
       symlinkSync("run.sh", join(source, "init/link"));
       writeFileSync(join(source, "skills/one/SKILL.md"), "# one\n");
-      const config = { sandbox: { ...sandbox, workspace: { ...sandbox.workspace, source } } };
+      const config = {
+        ...given,
+        sandbox: { ...sandbox, workspace: { ...sandbox.workspace, source } },
+      };
       const manager = new SandboxManager({ backend, stateDir, config, handleSignals: false });
       try {
         const sandbox = await manager.getSandbox("filled");
@@ -229,6 +253,39 @@ export const fileCases: readonly Case[] = [
       } finally {
         await manager.close();
       }
+    },
+  },
+  {
+    title: "keeps a session's files in a snapshot, brings them back, and forks them",
+    async run({ manager }) {
+      const sandbox = await manager.getSandbox("kept");
+      const look = async ({ files }: Sandbox) =>
+        (await files.list(".", { recursive: true })).map(({ path, type, mode, size }) =>
+          type === "file" ? `${path} ${mode.toString(8)} ${size}` : `${path} ${type}`,
+        );
+      await sandbox.exec([
+        "sh",
+        "-c",
+        "mkdir -p a/b && echo one > a/b/f && chmod 750 a/b/f && ln -s b/f a/link",
+      ]);
+      await sandbox.files.write("large.bin", Buffer.alloc(300_000, 7));
+      const before = await look(sandbox);
+      const { id, files, bytes } = await sandbox.snapshot();
+      deepEqual([files, bytes], [2, 300_004]);
+      const change = "rm -r a; mkdir large.dir; echo x > large.dir/new; echo two > a; echo more >> large.bin";
+      equal((await sandbox.exec(["sh", "-c", change])).exitCode, 0);
+      const report = await sandbox.restore(id);
+      deepEqual(report, { written: 5, removed: 3, unchanged: 0, skipped: [] });
+      deepEqual(await look(sandbox), before);
+      equal((await sandbox.exec(["cat", "a/link"])).stdout, "one\n");
+      deepEqual((await sandbox.exec(["true"])).fileChanges, []);
+      const forked = await sandbox.fork("forked", { snapshotId: id });
+      deepEqual(await look(forked), before);
+      equal((await forked.exec(["sh", "-c", "echo own >> a/b/f && cat a/link"])).stdout, "one\nown\n");
+      equal(await sandbox.files.readText("a/b/f"), "one\n");
+      await manager.cleanupSession("kept");
+      deepEqual(await look(await manager.getSandbox("kept")), before);
+      equal(await manager.snapshots("kept").delete(id), true);
     },
   },
 ];

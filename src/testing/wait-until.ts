@@ -1,7 +1,7 @@
 /** Resolves when the condition holds; rejects after a while, saying what it waited for. */
 export async function waitUntil(
   condition: () => boolean | Promise<boolean>,
-  timeoutMs = 10_000,
+  timeoutMs = 60_000,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await condition())) {

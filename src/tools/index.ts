@@ -1,0 +1,43 @@
+export {
+  type AnthropicTool,
+  type AnthropicToolResult,
+  type McpTool,
+  type McpToolResult,
+  type OpenAiTool,
+  toAnthropicResult,
+  toAnthropicTools,
+  toMcpResult,
+  toMcpTools,
+  toOpenAiTools,
+  toVercelTools,
+  type VercelTool,
+} from "./adapters.js";
+export type { BrowserTool, BrowserTools } from "./browser-dispatch.js";
+export {
+  createTools,
+  type ToolCallOptions,
+  type ToolDescription,
+  ToolSet,
+  type ToolSetOptions,
+} from "./create-tools.js";
+export {
+  canonicalSamples,
+  type EvaluationOptions,
+  type EvaluationSummary,
+  evaluate,
+  loadProblems,
+  loadSamples,
+  type Problem,
+  passAtK,
+  ResultsFile,
+  type Sample,
+  type SampleResult,
+  summarise,
+  type Verdict,
+} from "./evaluation/index.js";
+export { cutMiddle, markUntrusted } from "./model-text.js";
+export { formatResult } from "./result-text.js";
+export { RunCodeTool } from "./run-code-tool.js";
+export { defineTool, type Tool, type ToolAnnotations, type ToolCaller, type ToolContext } from "./tool.js";
+export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./tool-reply.js";
+export { type WorldAction, WorldInterface } from "./world-interface.js";
