@@ -1,0 +1,119 @@
+import type { Database, Row, Statements, Value } from "./database.js";
+import { readPage } from "./paging.js";
+import { deleteInBatches, fromText, toText } from "./rows.js";
+import type { ExecutionListRequest, ExecutionRecord, Executions, NotedExecution, Page } from "./store.js";
+
+interface ExecutionRow extends Row {
+  readonly org: string;
+  readonly id: string;
+  readonly session: string | null;
+  readonly server: string;
+  readonly tool: string;
+  readonly state: ExecutionRecord["state"];
+  readonly started_at: number;
+  readonly ended_at: number | null;
+  readonly result: string;
+}
+
+/** What runs and what has run. */
+export class StoredExecutions implements Executions {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async record(executions: readonly NotedExecution[]): Promise<void> {
+    const [first, ...others] = executions;
+    if (first === undefined) return;
+    // One statement is all or none by itself.
+    if (others.length === 0) return write(this.#database, first);
+    await this.#database.transaction(async (statements) => {
+      for (const execution of executions) await write(statements, execution);
+    });
+  }
+
+  async get(org: string, id: string): Promise<ExecutionRecord | undefined> {
+    const sql = "SELECT * FROM executions WHERE org = ? AND id = ?";
+    const [row] = await this.#database.query<ExecutionRow>(sql, [org, id]);
+    return row && toExecution(row);
+  }
+
+  list(org: string, request: ExecutionListRequest = {}): Promise<Page<ExecutionRecord>> {
+    const listing = {
+      table: "executions",
+      equal: { org, session: request.session, state: request.state },
+      order: { started_at: "number", id: "string" },
+    } as const;
+    return readPage<ExecutionRow, ExecutionRecord>(this.#database, listing, request, toExecution);
+  }
+
+  interruptAllOf(server: string): Promise<readonly ExecutionRecord[]> {
+    return interruptExecutions(this.#database, { where: "server = ?", parameters: [server] });
+  }
+
+  async prune({ before, keep }: { before?: number; keep?: number }): Promise<number> {
+    let count = before === undefined ? 0 : await this.#forget("started_at < ?", [before]);
+    if (keep === undefined) return count;
+    const orgs = await this.#database.query<{ org: string }>(
+      "SELECT org FROM executions GROUP BY org HAVING COUNT(*) > ?",
+      [keep],
+    );
+    for (const { org } of orgs) {
+      const [first] = await this.#database.query<ExecutionRow>(
+        "SELECT * FROM executions WHERE org = ? ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?",
+        [org, keep],
+      );
+      if (first === undefined) continue;
+      const parameters = [org, first.started_at, first.id];
+      count += await this.#forget("org = ? AND (started_at, id) <= (?, ?)", parameters);
+    }
+    return count;
+  }
+
+  #forget(where: string, parameters: readonly Value[]): Promise<number> {
+    const condition = { where: `state <> 'running' AND ${where}`, parameters };
+    return deleteInBatches(this.#database, "executions", "org, id", condition);
+  }
+}
+
+async function write(statements: Statements, execution: NotedExecution): Promise<void> {
+  const { org, id, session, server, tool, startedAt, end } = execution;
+  await statements.run(
+    `INSERT INTO executions (org, id, session, server, tool, state, started_at, ended_at, result)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (org, id) DO UPDATE SET state = excluded.state, ended_at = excluded.ended_at, result = excluded.result
+       WHERE executions.state = 'running'`,
+    [
+      ...[org, id, session ?? null, server, tool],
+      ...(end === undefined ? ["running", startedAt, null] : ["done", startedAt, end.at]),
+      toText(end?.result ?? null),
+    ],
+  );
+}
+
+/** Whoever ran these is gone. */
+export async function interruptExecutions(
+  statements: Statements,
+  { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
+): Promise<ExecutionRecord[]> {
+  const rows = await statements.query<ExecutionRow>(
+    `UPDATE executions SET state = 'interrupted', ended_at = ? WHERE state = 'running' AND ${where} RETURNING *`,
+    [Date.now(), ...parameters],
+  );
+  return rows.map(toExecution);
+}
+
+function toExecution(row: ExecutionRow): ExecutionRecord {
+  return {
+    id: row.id,
+    org: row.org,
+    session: row.session ?? undefined,
+    server: row.server,
+    tool: row.tool,
+    state: row.state,
+    startedAt: row.started_at,
+    endedAt: row.ended_at ?? undefined,
+    result: fromText(row.result),
+  };
+}

@@ -1,0 +1,2 @@
+export { openStore } from "./open-store.js";
+export type * from "./store.js";

@@ -1,0 +1,47 @@
+import type { Database, Row, Statements } from "./database.js";
+import { storeFailed } from "./failures.js";
+import type { Lease, ServerRecord } from "./store.js";
+
+/** A server as the table has it. */
+export interface ServerRow extends Row {
+  readonly id: string;
+  readonly run: string;
+  readonly url: string;
+  readonly started_at: number;
+  readonly lease_until: number;
+  /** 1: its lease has not run out. */
+  readonly lives: number;
+}
+
+/** As callers see it. */
+export function toServer(row: ServerRow): ServerRecord {
+  return { id: row.id, url: row.url, startedAt: row.started_at, leaseUntil: row.lease_until };
+}
+
+/** A server, and whether it lives by the database's clock. */
+export async function findServer(
+  { clock }: Database,
+  statements: Statements,
+  id: string,
+): Promise<ServerRow | undefined> {
+  const sql = `SELECT servers.*, CASE WHEN lease_until > ${clock} THEN 1 ELSE 0 END AS lives FROM servers WHERE id = ?`;
+  return (await statements.query<ServerRow>(sql, [id]))[0];
+}
+
+/** Within the transaction that acts on it: STORE_FAILED unless this very run's lease holds. */
+export async function checkLease(database: Database, statements: Statements, lease: Lease): Promise<void> {
+  const row = await findServer(database, statements, lease.server);
+  if (row?.lives === 1 && row.run === lease.run) return;
+  throw storeFailed("This server's lease is void: it was declared dead, or has another run", {
+    hint: "The server has to stop what this run has, and start anew. Try again then.",
+  });
+}
+
+/**
+ * Takes the leases that have run out away for good, but for one's own. Whoever acts on somebody's death does this first:
+ * a sign of life at the same moment either comes before, and then nobody was dead, or finds no lease.
+ */
+export function buryServers({ clock }: Database, statements: Statements, but: string): Promise<Row[]> {
+  const sql = `DELETE FROM servers WHERE id <> ? AND lease_until <= ${clock} RETURNING id`;
+  return statements.query(sql, [but]);
+}

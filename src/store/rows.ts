@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import type { Statements, Value } from "./database.js";
+import type { Json } from "./store.js";
+
+const BATCH = 500;
+
+/** Not to be guessed, and the same length always. */
+export function newId(): string {
+  return randomBytes(12).toString("hex");
+}
+
+/** JSON as a column holds it. */
+export function toText(value: Json | undefined): string {
+  return JSON.stringify(value ?? null);
+}
+
+/** What `toText` wrote. */
+export function fromText(text: string): Json {
+  return JSON.parse(text) as Json;
+}
+
+/**
+ * `(?, ?, …)` for a list of one and more, with its parameters. Lists of about the same length are the same text, so that
+ * few statements have to be prepared; what is too much says its last value again.
+ */
+export function toList<T extends Value>(
+  values: readonly T[],
+): { readonly sql: string; readonly values: T[] } {
+  const padded = padToPowerOfTwo(values);
+  return { sql: `(${padded.map(() => "?").join(", ")})`, values: padded };
+}
+
+/** The last one again and again. */
+export function padToPowerOfTwo<T>(values: readonly T[]): T[] {
+  const length = 2 ** Math.ceil(Math.log2(Math.max(values.length, 1)));
+  return Array.from({ length }, (_, index) => values[Math.min(index, values.length - 1)]!);
+}
+
+/** Parts of at most so many. */
+export function inParts<T>(values: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) =>
+    values.slice(index * size, (index + 1) * size),
+  );
+}
+
+/** Deletes what fits, a batch at a time, so that nobody else waits long. The key's columns name a row. */
+export async function deleteInBatches(
+  statements: Statements,
+  table: string,
+  key: string,
+  { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const count = await statements.run(
+      `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${where} LIMIT ${BATCH})`,
+      parameters,
+    );
+    total += count;
+    if (count < BATCH) return total;
+    // SQLite answers at once: without this, nothing else in this process would have its turn before the last batch.
+    await setImmediate();
+  }
+}
