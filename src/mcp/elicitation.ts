@@ -1,0 +1,131 @@
+import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { EmptyResultSchema, type RequestId } from "@modelcontextprotocol/sdk/types.js";
+import type {
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  ConfirmationService,
+  ConfirmOptions,
+} from "../confirmation/index.js";
+import { visible } from "../visible.js";
+import { approvalText } from "./approval-text.js";
+
+const DECISIONS = {
+  once: "approve once",
+  session: "approve for this session",
+  reject: "reject",
+} as const;
+const MAX_REASON_CHARACTERS = 500;
+const MAX_NAME_CHARACTERS = 100;
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** What the client's form has. Nothing but an explicit choice approves. */
+const FORM = {
+  type: "object" as const,
+  properties: {
+    decision: {
+      type: "string" as const,
+      title: "Decision",
+      description: "For this session: the very same code again is not asked about.",
+      enum: [DECISIONS.reject, DECISIONS.once, DECISIONS.session],
+      default: DECISIONS.reject,
+    },
+    reason: {
+      type: "string" as const,
+      title: "Reason",
+      description: "If you reject it: what the agent is told.",
+      maxLength: MAX_REASON_CHARACTERS,
+    },
+  },
+  required: ["decision"],
+};
+
+/** What came of a question to the person at a client: an answer, or why there is none. */
+export type Elicited =
+  | { readonly answer: ConfirmationAnswer & { readonly by: string } }
+  | { readonly answer?: undefined; readonly why: string; readonly by: string };
+
+export interface ElicitOptions extends ConfirmOptions {
+  /** The client's request that this is about: over HTTP the question goes the way of its answer. */
+  readonly relatedRequestId?: RequestId | undefined;
+}
+
+/** Asks the person at a client's end of the connection. Rejects when nobody wants the answer any more. */
+export async function elicit(
+  server: Server,
+  request: ConfirmationRequest,
+  { signal, relatedRequestId }: ElicitOptions,
+): Promise<Elicited> {
+  const by = `mcp: ${clientName(server)}`;
+  if (!canElicit(server)) return { why: NOBODY_TO_ASK, by };
+  const message = approvalText(request);
+  if (message === undefined) return { why: TOO_LONG, by };
+  const options = { signal, ...(relatedRequestId !== undefined && { relatedRequestId }) };
+  // The SDK's clients do not take back a request whose number is 0: that shall not be a question.
+  await server.request({ method: "ping" }, EmptyResultSchema, options);
+  signal.throwIfAborted();
+  // Whoever waits for the answer has a clock; this one only keeps the SDK's from being the shorter.
+  const timeout = Math.min(LONGEST_MS, Math.max(0, request.expiresAt.getTime() - Date.now()) + 10_000);
+  const { action, content } = await server.elicitInput(
+    { mode: "form", message, requestedSchema: FORM },
+    { ...options, timeout },
+  );
+  if (action === "cancel") return { why: CLOSED, by };
+  if (action === "accept" && content?.["decision"] === DECISIONS.once) {
+    return { answer: { decision: "approve", scope: "once", by } };
+  }
+  if (action === "accept" && content?.["decision"] === DECISIONS.session) {
+    return { answer: { decision: "approve", scope: "session", by } };
+  }
+  const given = content?.["reason"];
+  const reason = typeof given === "string" && given.trim() !== "" ? visible(given) : REASONS[action];
+  return { answer: { decision: "reject", reason, by } };
+}
+
+/** The same where nobody else can be asked: without an answer it is a no. */
+export async function askByElicitation(
+  server: Server,
+  request: ConfirmationRequest,
+  options: ElicitOptions,
+): Promise<ConfirmationAnswer> {
+  const elicited = await elicit(server, request, options);
+  return elicited.answer ?? { decision: "reject", reason: elicited.why, by: elicited.by };
+}
+
+/** True: the client says that it can put a form before a person. */
+export function canElicit(server: Server): boolean {
+  return server.getClientCapabilities()?.elicitation?.form !== undefined;
+}
+
+/** What the client calls itself, in a form in which nothing acts or hides. */
+export function clientName(server: Server): string {
+  const name = server.getClientVersion()?.name.slice(0, MAX_NAME_CHARACTERS) || "unknown client";
+  return visible(name).slice(0, MAX_NAME_CHARACTERS);
+}
+
+const REASONS = {
+  accept: "The person rejected it and gave no reason",
+  decline: "The person declined",
+} as const;
+const CLOSED = "The person closed the question without an answer";
+
+const NOBODY_TO_ASK =
+  "This needs a person's approval, and this MCP client cannot ask for it (it has no elicitation). The person can use a client " +
+  "that has, allow it in the policy, or run it at a terminal with skerry run";
+const TOO_LONG =
+  "This needs a person's approval, and is too long to be shown to one. Do it in smaller parts, of which each can be read";
+
+/** Asks the one client of this process. */
+export class ElicitationConfirmationService implements ConfirmationService {
+  readonly name = "elicitation";
+  #server: Server | undefined;
+
+  /** Whose client is asked from now on. */
+  attach(server: Server): void {
+    this.#server = server;
+  }
+
+  async confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
+    if (this.#server === undefined) return { decision: "reject", reason: NOBODY_TO_ASK };
+    return askByElicitation(this.#server, request, options);
+  }
+}
