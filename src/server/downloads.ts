@@ -1,0 +1,25 @@
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { FastifyReply } from "fastify";
+
+/** Sends a stream as a file to keep: no browser shows what a program wrote. Rejects when it did not get there. */
+export async function sendStream(
+  reply: FastifyReply,
+  stream: Readable,
+  about: { readonly type: string; readonly name: string; readonly signal: AbortSignal },
+): Promise<void> {
+  reply.server.assertPlace();
+  reply.hijack();
+  reply.raw.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    "content-type": about.type,
+    "content-disposition": `attachment; filename*=UTF-8''${encoded(about.name)}`,
+  });
+  // Without a length, so that one which was cut is seen to be.
+  await pipeline(stream, reply.raw, { signal: about.signal });
+}
+
+/** As RFC 8187 has it: these four are left alone by the function, and mean something there. */
+function encoded(name: string): string {
+  return encodeURIComponent(name).replaceAll(/['()*]/g, (each) => `%${each.charCodeAt(0).toString(16)}`);
+}

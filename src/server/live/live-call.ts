@@ -1,0 +1,94 @@
+import { randomBytes } from "node:crypto";
+import { SandboxError } from "../../errors.js";
+import type { LastingHandle, ToolResult } from "../../manager/index.js";
+import type { SessionRecord } from "../../store/index.js";
+
+/** How a call ended: with a result, or with why there is none. */
+export type LiveOutcome =
+  | { readonly result: ToolResult; readonly failure?: undefined }
+  | { readonly failure: SandboxError; readonly result?: undefined };
+
+/** Whose it is. */
+export interface LiveOwner {
+  readonly session: SessionRecord;
+  /** Whoever types into it or signals it acts in this role. */
+  readonly role: string | undefined;
+}
+
+/** A tool call that outlives the request that asked for it: a process, a terminal. */
+export abstract class LiveCall<Handle extends LastingHandle = LastingHandle> {
+  /** Also of its row among the executions. */
+  readonly id = randomBytes(12).toString("hex");
+  readonly startedAt = Date.now();
+  readonly owner: LiveOwner;
+  readonly #ending = new AbortController();
+  #handle: Handle | undefined;
+  #endedAt: number | undefined;
+  #outcome: LiveOutcome | undefined;
+
+  constructor(owner: LiveOwner) {
+    this.owner = owner;
+  }
+
+  get state(): "starting" | "running" | "ended" {
+    if (this.#outcome !== undefined) return "ended";
+    return this.#handle === undefined ? "starting" : "running";
+  }
+
+  get endedAt(): number | undefined {
+    return this.#endedAt;
+  }
+
+  /** Undefined until it has ended. */
+  get outcome(): LiveOutcome | undefined {
+    return this.#outcome;
+  }
+
+  /** Aborts when somebody wants it to end. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** It has started; resolves when all that it printed was taken. */
+  begin(handle: Handle): Promise<void> {
+    this.#handle = handle;
+    return this.begun(handle);
+  }
+
+  finish(outcome: LiveOutcome): void {
+    this.#endedAt = Date.now();
+    this.#outcome = outcome;
+    // It holds the request, and this may be looked at for days.
+    this.#handle = undefined;
+    this.finished(outcome);
+  }
+
+  /** Ends it at once, wherever it is. */
+  end(): void {
+    this.#ending.abort(new SandboxError("CANCELLED", "It was ended"));
+  }
+
+  /** The server stops: what does not end by itself is ended later. */
+  abstract stop(): void;
+
+  /** From now on nobody is waited for that does not take its output. */
+  abstract release(): void;
+
+  /** Nobody will ask for it any more. */
+  abstract forget(): void;
+
+  /** CONFLICT: it does not run, or no more. */
+  protected get handle(): Handle {
+    if (this.#handle !== undefined && this.#outcome === undefined) return this.#handle;
+    throw new SandboxError(
+      "CONFLICT",
+      `It has ${this.#outcome === undefined ? "not started yet" : "ended"}`,
+      {
+        hint: "Look at its state first.",
+      },
+    );
+  }
+
+  protected abstract begun(handle: Handle): Promise<void>;
+  protected abstract finished(outcome: LiveOutcome): void;
+}

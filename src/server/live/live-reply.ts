@@ -1,0 +1,31 @@
+import type { ToolCall } from "../../manager/index.js";
+import { textOf } from "../../manager/tool-call.js";
+import { toMoment } from "../schemas.js";
+import type { LiveCall } from "./live-call.js";
+
+const MAX_COMMAND_CHARACTERS = 500;
+
+/** The beginning of what runs. A copy: a part of a text would keep all of it in memory. */
+export function shownCommand(call: Pick<ToolCall, "code" | "command" | "argv">): string {
+  return Buffer.from(textOf(call).slice(0, MAX_COMMAND_CHARACTERS)).toString();
+}
+
+/** What callers are told of any call that goes on without a request. */
+export function toLiveReply({ id, owner, state, startedAt, endedAt, outcome }: LiveCall) {
+  const { result, failure } = outcome ?? {};
+  return {
+    id,
+    state,
+    startedAt: toMoment(startedAt),
+    ...(owner.role !== undefined && { role: owner.role }),
+    ...(endedAt !== undefined && { endedAt: toMoment(endedAt) }),
+    ...(result !== undefined && {
+      reason: result.reason,
+      exitCode: result.exitCode,
+      signal: result.signal,
+      ...(result.error !== undefined && { error: result.error }),
+      ...(result.auditId !== undefined && { auditId: result.auditId }),
+    }),
+    ...(failure !== undefined && { code: failure.code, error: failure.message }),
+  };
+}

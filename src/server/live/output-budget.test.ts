@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { OutputBudget, type OutputKeeper } from "./output-budget.js";
+
+/** Takes what it is given. */
+class Keeper implements OutputKeeper {
+  capacity = 0;
+
+  resize(capacity: number): void {
+    this.capacity = capacity;
+  }
+}
+
+function began(budget: OutputBudget, wanted: number): Keeper {
+  const keeper = new Keeper();
+  budget.begin(keeper);
+  budget.grow(keeper, wanted);
+  return keeper;
+}
+
+describe("a budget of outputs", () => {
+  it("gives as much as is wanted while there is room", () => {
+    const budget = new OutputBudget(100);
+    const [one, two] = [began(budget, 40), began(budget, 60)];
+    expect([one.capacity, two.capacity, budget.used]).toEqual([40, 60, 100]);
+    budget.remove(one);
+    expect(budget.used).toBe(60);
+  });
+
+  it("takes from what has ended, the oldest of it first, and only then from what runs", () => {
+    const budget = new OutputBudget(100);
+    const [oldest, old, runs] = [began(budget, 30), began(budget, 30), began(budget, 40)];
+    budget.end(oldest, 30);
+    budget.end(old, 20);
+    const next = began(budget, 30);
+    expect([oldest, old, runs, next].map(({ capacity }) => capacity)).toEqual([10, 20, 40, 30]);
+    budget.grow(next, 60);
+    expect([oldest, old, runs, next].map(({ capacity }) => capacity)).toEqual([0, 0, 40, 60]);
+  });
+
+  it("is shared evenly by those that run, however many there are", () => {
+    const budget = new OutputBudget(100);
+    const keepers = Array.from({ length: 10 }, () => began(budget, 80));
+    for (const keeper of keepers) budget.grow(keeper, 80);
+    expect(keepers.map(({ capacity }) => capacity)).toEqual(Array(10).fill(10));
+    expect(budget.used).toBe(100);
+    for (const keeper of keepers.slice(1)) budget.remove(keeper);
+    budget.grow(keepers[0]!, 80);
+    expect([keepers[0]!.capacity, budget.used]).toEqual([80, 80]);
+  });
+
+  it("counts one that it did not know while it ran, and takes from it too", () => {
+    const budget = new OutputBudget(100);
+    const runs = began(budget, 90);
+    const late = new Keeper();
+    late.resize(50);
+    budget.end(late, 30);
+    expect([runs.capacity, late.capacity, budget.used]).toEqual([90, 10, 100]);
+  });
+});

@@ -1,0 +1,88 @@
+/** Something that keeps output in memory. */
+export interface OutputKeeper {
+  /** The memory it takes. */
+  readonly capacity: number;
+  /** Of what no longer fits the oldest goes. */
+  resize(capacity: number): void;
+}
+
+/** Less than a quarter more is not worth the copy. */
+const WORTH_GROWING = 1.25;
+
+/**
+ * What the outputs that are kept for an org take together. What has ended makes way first, the oldest of it first; those that
+ * run then share what there is.
+ */
+export class OutputBudget {
+  readonly #most: number;
+  readonly #running = new Set<OutputKeeper>();
+  /** In the order in which they ended. */
+  readonly #ended = new Set<OutputKeeper>();
+  #used = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Counts one that grows. */
+  begin(keeper: OutputKeeper): void {
+    this.#running.add(keeper);
+    this.#used += keeper.capacity;
+  }
+
+  /** It grows no more, and needs no more than this; one that was not counted while it ran is from now on. */
+  end(keeper: OutputKeeper, capacity: number): void {
+    if (!this.#running.delete(keeper)) this.#used += keeper.capacity;
+    this.#resize(keeper, capacity);
+    this.#ended.add(keeper);
+    this.#takeFromEnded(0);
+  }
+
+  /** Forgets it; its memory is the caller's to free. */
+  remove(keeper: OutputKeeper): void {
+    if (this.#running.delete(keeper) || this.#ended.delete(keeper)) this.#used -= keeper.capacity;
+  }
+
+  /** Gives one that runs as much as it wants, or as much as there is for it. */
+  grow(keeper: OutputKeeper, wanted: number): void {
+    this.#takeFromEnded(wanted - keeper.capacity);
+    if (this.#free < wanted - keeper.capacity) this.#takeFromRunning(keeper, wanted);
+    const most = Math.min(wanted, keeper.capacity + this.#free);
+    if (most >= wanted || most >= keeper.capacity * WORTH_GROWING) this.#resize(keeper, most);
+  }
+
+  get #free(): number {
+    return this.#most - this.#used;
+  }
+
+  /** Until so much is free. */
+  #takeFromEnded(bytes: number): void {
+    for (const each of this.#ended) {
+      const missing = bytes - this.#free;
+      if (missing <= 0) return;
+      this.#resize(each, Math.max(0, each.capacity - missing));
+      if (each.capacity === 0) this.#ended.delete(each);
+    }
+  }
+
+  /** Until this one can have its share. One that has it looks at nobody else's: it would do so with every line it keeps. */
+  #takeFromRunning(keeper: OutputKeeper, wanted: number): void {
+    const share = Math.floor(this.#most / this.#running.size);
+    const missing = () => Math.min(wanted, share) - keeper.capacity - this.#free;
+    if (keeper.capacity >= share) return;
+    for (const each of this.#running) {
+      if (missing() <= 0) return;
+      if (each !== keeper && each.capacity > share) this.#resize(each, share);
+    }
+  }
+
+  #resize(keeper: OutputKeeper, capacity: number): void {
+    this.#used -= keeper.capacity;
+    keeper.resize(capacity);
+    this.#used += keeper.capacity;
+  }
+}

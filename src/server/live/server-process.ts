@@ -1,0 +1,47 @@
+import { finished } from "node:stream/promises";
+import type { GuardedProcess, OutputPiece } from "../../manager/index.js";
+import type { SendableSignal } from "../../sandbox/index.js";
+import { LiveCall, type LiveOwner } from "./live-call.js";
+import type { OutputBudget } from "./output-budget.js";
+import { ProcessLog } from "./process-log.js";
+
+/** A process in the background, and what is kept of its output. Nobody has to read it. */
+export class ServerProcess extends LiveCall<GuardedProcess> {
+  /** What runs, as it was given. */
+  readonly command: string;
+  readonly log: ProcessLog;
+
+  constructor(owner: LiveOwner, command: string, budget: OutputBudget) {
+    super(owner);
+    this.command = command;
+    this.log = new ProcessLog(budget);
+  }
+
+  /** CONFLICT: it does not run. */
+  sendSignal(name: SendableSignal): void {
+    this.handle.signal(name);
+  }
+
+  override stop(): void {
+    this.sendSignal("SIGTERM");
+    // One that was stopped would not hear it.
+    this.sendSignal("SIGCONT");
+  }
+
+  /** Nobody was waited for. */
+  override release(): void {}
+
+  override forget(): void {
+    this.log.forget();
+  }
+
+  protected override begun({ output }: GuardedProcess): Promise<void> {
+    this.log.begin();
+    output.on("data", ({ type, data }: OutputPiece) => this.log.add(type, data));
+    return finished(output);
+  }
+
+  protected override finished(): void {
+    this.log.end();
+  }
+}

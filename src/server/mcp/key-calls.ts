@@ -1,0 +1,27 @@
+import { SandboxError } from "../../errors.js";
+
+/** How many calls of each key run now, whoever is still connected for their answers. */
+export class KeyCalls {
+  readonly #most: number;
+  readonly #running = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Counts a call until the function that it returns is called. RATE_LIMITED: there are too many. */
+  enter(key: string): () => void {
+    const running = this.#running.get(key) ?? 0;
+    if (running >= this.#most) {
+      throw new SandboxError("RATE_LIMITED", `This key has ${running} calls running, and that is the most`, {
+        hint: "Wait for one of them, or raise server.limits.concurrency.",
+      });
+    }
+    this.#running.set(key, running + 1);
+    return () => {
+      const left = (this.#running.get(key) ?? 1) - 1;
+      if (left === 0) this.#running.delete(key);
+      else this.#running.set(key, left);
+    };
+  }
+}

@@ -1,0 +1,133 @@
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, validateHeaderValue } from "node:http";
+
+/** Between two neighbours only. */
+const HOP_BY_HOP = [
+  "connection",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+
+/** A caller's own: its key, its cookies, where it is. What runs inside may be an attacker's. */
+const NOT_INSIDE = new Set([
+  ...HOP_BY_HOP,
+  "authorization",
+  "content-length",
+  "cookie",
+  "cookie2",
+  "forwarded",
+  "referer",
+  "via",
+  "x-real-ip",
+  "x-request-id",
+]);
+const NOT_INSIDE_PREFIXES = ["x-skerry-", "x-forwarded-", "proxy-", "sec-"];
+
+/** What would act on this server's origin, of which a page from inside is none. */
+const NOT_OUTSIDE = new Set([
+  ...HOP_BY_HOP,
+  "alt-svc",
+  "cache-control",
+  "clear-site-data",
+  "content-security-policy",
+  "content-security-policy-report-only",
+  "expect-ct",
+  "link",
+  "nel",
+  "origin-agent-cluster",
+  "permissions-policy",
+  "public-key-pins",
+  "public-key-pins-report-only",
+  "referrer-policy",
+  "refresh",
+  "report-to",
+  "reporting-endpoints",
+  "service-worker-allowed",
+  "set-cookie",
+  "set-cookie2",
+  "set-login",
+  "speculation-rules",
+  "strict-transport-security",
+  "supports-loading-mode",
+  "vary",
+  "www-authenticate",
+  "x-content-type-options",
+  "x-request-id",
+]);
+const NOT_OUTSIDE_PREFIXES = ["access-control-", "cross-origin-", "proxy-", "sec-", "x-skerry-"];
+
+/** Says that an answer is a program's, whatever its status is, and none of this server's. */
+const FROM_HEADER = "x-skerry-from";
+
+/** The headers of a request that goes inside. Where its body ends is said anew, as it was read. */
+export function headersInside(
+  headers: IncomingHttpHeaders,
+  port: number,
+  method: string,
+): OutgoingHttpHeaders {
+  const { "content-length": length, "transfer-encoding": chunked } = headers;
+  const framing =
+    chunked !== undefined
+      ? { "transfer-encoding": "chunked" }
+      : length !== undefined || ["POST", "PUT", "PATCH"].includes(method)
+        ? { "content-length": length ?? "0" }
+        : {};
+  return {
+    ...passed(headers, NOT_INSIDE, NOT_INSIDE_PREFIXES),
+    host: `localhost:${port}`,
+    connection: "close",
+    ...framing,
+  };
+}
+
+/** The headers of an answer from inside, and those that keep it from being more than data. */
+export function headersOutside(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  return {
+    ...passed(headers, NOT_OUTSIDE, NOT_OUTSIDE_PREFIXES),
+    "cache-control": "no-store",
+    "content-security-policy": "sandbox",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    [FROM_HEADER]: "inside",
+  };
+}
+
+function passed(
+  headers: IncomingHttpHeaders,
+  kept: ReadonlySet<string>,
+  prefixes: readonly string[],
+): OutgoingHttpHeaders {
+  const named = namesIn(headers.connection);
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name, value]) =>
+        value !== undefined &&
+        !kept.has(name) &&
+        !named.has(name) &&
+        !prefixes.some((prefix) => name.startsWith(prefix)) &&
+        [value].flat().every((each) => canStand(name, each)),
+    ),
+  );
+}
+
+/** Headers that `Connection` names are for the neighbour as well. */
+function namesIn(connection: string | undefined): ReadonlySet<string> {
+  return new Set((connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
+}
+
+function canStand(name: string, value: string): boolean {
+  try {
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,153 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { ConfirmationAnswer } from "../../confirmation/index.js";
+import { SandboxError } from "../../errors.js";
+import type { ApprovalOutcome, ApprovalRecord } from "../../store/index.js";
+import type { ApprovalEvent } from "../approval-desk.js";
+import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
+import { approval, replies, toMoment } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import type { App } from "./route-file.js";
+
+const answer = z.discriminatedUnion("decision", [
+  z.strictObject({ decision: z.literal("approve"), scope: z.enum(["once", "session"]).default("once") }),
+  z.strictObject({
+    decision: z.literal("edit"),
+    code: z
+      .string()
+      .min(1)
+      .max(8 * 1024 * 1024),
+  }),
+  z.strictObject({ decision: z.literal("reject"), reason: z.string().max(2000).optional() }),
+]);
+const decided = z.object({
+  accepted: z
+    .boolean()
+    .describe("False: somebody else was first, or its time was over. `approval` has what counts."),
+  approval,
+});
+const message = z.strictObject({ type: z.literal("decide"), id: z.string().min(1).max(200), answer });
+
+/** What waits for a person, and deciding it. */
+export function addApprovalRoutes(app: App, core: ServerCore): void {
+  const tags = ["approvals"];
+  const { approvals } = core;
+
+  app.get(
+    "/v1/approvals",
+    {
+      schema: {
+        tags,
+        summary: "What waits for a decision, the oldest first.",
+        response: replies(z.object({ items: z.array(approval) })),
+      },
+    },
+    async ({ key }) => ({ items: (await approvals.listPending(key.org)).map(toReply) }),
+  );
+
+  app.post(
+    "/v1/approvals/:id/decide",
+    {
+      schema: {
+        tags,
+        summary: "Approve, edit or reject. The first decision counts.",
+        params: z.object({ id: z.string().min(1).max(200) }),
+        body: answer,
+        response: { ...replies(decided), 409: decided },
+      },
+    },
+    async (request, reply) => {
+      const told = await decide(core, request, request.params.id, request.body);
+      return reply.code(told.accepted ? 200 : 409).send(told);
+    },
+  );
+
+  app.route({
+    method: "GET",
+    url: "/v1/approvals/stream",
+    config: { socket: true },
+    schema: {
+      tags,
+      summary: "A WebSocket: everything that is pending, then every change; also takes decisions.",
+      description:
+        'Sends {"type":"pending","approvals":[…]}, {"type":"requested","approval":{…}}, {"type":"decided","id":…,' +
+        '"outcome":{…}}, {"type":"answer","id":…,"accepted":…,"approval":{…}} and {"type":"error",…}; takes ' +
+        '{"type":"decide","id":…,"answer":{"decision":"approve"}}.',
+    },
+    handler: async () => {
+      throw onlySockets();
+    },
+    wsHandler: (socket, request) => void watch(core, new KeptSocket(socket, request), request),
+  });
+}
+
+/** Tells one watcher of everything, and takes its decisions. */
+async function watch(core: ServerCore, socket: KeptSocket, request: FastifyRequest): Promise<void> {
+  const { approvals } = core;
+  const { org } = request.key;
+  // Changes that come while the list is read are told after it, and nothing twice.
+  const early: ApprovalEvent[] = [];
+  const told = new Set<string>();
+  let tell = (event: ApprovalEvent): void => {
+    early.push(event);
+  };
+  const tellOnce = (event: ApprovalEvent): void => {
+    if (event.type === "requested") {
+      if (told.has(event.approval.id)) return;
+      told.add(event.approval.id);
+      socket.tell({ type: "requested", approval: toReply(event.approval) });
+    } else if (told.delete(event.id)) {
+      socket.tell({ type: "decided", id: event.id, outcome: toOutcome(event.outcome) });
+    }
+  };
+  socket.onClose(approvals.watch(org, (event) => tell(event)));
+  socket.onMessage(async (data) => {
+    const { id, answer: given } = parseMessage(String(data));
+    socket.tell({ type: "answer", id, ...(await decide(core, request, id, given)) });
+  });
+  try {
+    const pending = await approvals.listPending(org);
+    socket.tell({ type: "pending", approvals: pending.map(toReply) });
+    for (const { id } of pending) told.add(id);
+    for (const event of early) tellOnce(event);
+    tell = tellOnce;
+  } catch (error) {
+    socket.fail(error);
+    socket.close(1011, "what is pending could not be read");
+  }
+}
+
+function parseMessage(text: string): z.output<typeof message> {
+  const parsed = message.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  throw new SandboxError("INVALID_ARGUMENT", "This is no message that can be read", {
+    hint: 'Send {"type":"decide","id":"…","answer":{"decision":"approve"}}.',
+  });
+}
+
+async function decide(
+  { approvals }: ServerCore,
+  { key }: FastifyRequest,
+  id: string,
+  given: z.output<typeof answer>,
+): Promise<z.output<typeof decided>> {
+  const told = await approvals.decide(key.org, id, given as ConfirmationAnswer, `key:${key.id}`);
+  if (told !== undefined) return { accepted: told.accepted, approval: toReply(told.approval) };
+  throw new SandboxError("NOT_FOUND", "There is no such request", { hint: "GET /v1/approvals lists them." });
+}
+
+function toReply(record: ApprovalRecord): z.output<typeof approval> {
+  const { id, session, createdAt, expiresAt, request, outcome } = record;
+  return {
+    id,
+    createdAt: toMoment(createdAt),
+    expiresAt: toMoment(expiresAt),
+    request: request as Record<string, unknown>,
+    ...(session !== undefined && { session }),
+    ...(outcome !== undefined && { outcome: toOutcome(outcome) }),
+  };
+}
+
+function toOutcome({ decision, by, at }: ApprovalOutcome) {
+  return { decision, at: toMoment(at), ...(by !== undefined && { by }) };
+}

@@ -1,0 +1,246 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import type { Checkpoint, CodeContext, Sandbox } from "../../sandbox/index.js";
+import { contextExecuteBody } from "../execution-request.js";
+import { plainJson, runExecution } from "../run-execution.js";
+import { context, executionResult, replies, sessionParams } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { inSession, workValue } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+const contextId = z
+  .string()
+  .regex(/^[\w.:-]{1,100}$/, "expected 1 to 100 letters, digits, dots, colons or dashes");
+const contextParams = sessionParams.extend({ id: contextId });
+const checkpoint = z.object({ id: z.string(), createdAt: z.string(), snapshotId: z.string().optional() });
+const ok = z.object({ ok: z.literal(true) });
+
+/** Code that keeps its state. Contexts go with the session's sandbox. */
+export function addContextRoutes(app: App, core: ServerCore): void {
+  const tags = ["contexts"];
+  const { manager } = core;
+
+  /** Does something with the sandbox of a session, past none of the steps of a call. */
+  const withSandbox = async <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    summary: string,
+    work: (sandbox: Sandbox) => Promise<T>,
+  ): Promise<T> =>
+    inSession(core, request, reply, async ({ session, caller, signal }) => {
+      // A sandbox that would have to start for this has no contexts.
+      if (!manager.isRunning(session.id)) throw noContext();
+      const call = { ...caller, signal, tool: "code_run", summary, paths: [], work };
+      return workValue(await manager.useSandbox(call));
+    });
+  const withContext = async <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    what: string,
+    work: (found: CodeContext) => Promise<T>,
+  ): Promise<T> => {
+    const { id } = request.params as { readonly id: string };
+    return withSandbox(request, reply, `${what} ${id}`, (sandbox) => work(sandbox.context(id)));
+  };
+
+  app.post(
+    "/v1/sessions/:name/contexts",
+    {
+      schema: {
+        tags,
+        summary: "Make a context: code that keeps its state between runs.",
+        params: sessionParams,
+        body: z
+          .strictObject({ id: contextId.optional(), language: z.string().min(1).max(50).default("python") })
+          .prefault({}),
+        response: replies(context, 201),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller, signal }) => {
+        const { id = `ctx-${randomBytes(6).toString("hex")}`, language } = request.body;
+        if (await isThere(manager, session.id, id)) {
+          throw new SandboxError("CONFLICT", "There is a context of that name already", {
+            hint: "Use that one, or choose another name.",
+          });
+        }
+        // Like any code: the policy decides whether this language may run, and the record has it.
+        const begun = await manager.execute({ ...caller, signal, language, code: " ", context: id });
+        if (begun.contextId === undefined) workValue(begun);
+        const found = await withFound(manager, session.id, id);
+        return reply.code(201).send(toReply(found));
+      }),
+  );
+
+  app.get(
+    "/v1/sessions/:name/contexts",
+    {
+      schema: {
+        tags,
+        summary: "List the session's contexts.",
+        params: sessionParams,
+        response: replies(z.object({ items: z.array(context) })),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session }) => {
+        if (!manager.isRunning(session.id)) return { items: [] };
+        return { items: (await manager.getSandbox(session.id)).listContexts().map(toReply) };
+      }),
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/execute",
+    {
+      serializerCompiler: plainJson,
+      schema: {
+        tags,
+        summary: "Run code in a context.",
+        params: contextParams,
+        body: contextExecuteBody,
+        response: replies(executionResult),
+      },
+    },
+    async (request, reply) => {
+      const { id, name } = request.params;
+      const session = await core.sessions.find(request.key.org, name);
+      const { language } = await withFound(manager, session.id, id);
+      const body = { language, ...request.body, context: id };
+      return (await runExecution(core, request, reply, session, body)) ?? reply;
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/interrupt",
+    {
+      schema: {
+        tags,
+        summary: "Interrupt the code that runs now.",
+        params: contextParams,
+        response: replies(z.object({ interrupted: z.boolean().describe("False: nothing ran.") })),
+      },
+    },
+    async (request, reply) =>
+      withContext(request, reply, "interrupt the context", async (found) => ({
+        interrupted: found.interrupt(),
+      })),
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/restart",
+    {
+      schema: {
+        tags,
+        summary: "Start a context anew, with an empty state.",
+        params: contextParams,
+        response: replies(context),
+      },
+    },
+    async (request, reply) =>
+      withContext(request, reply, "restart the context", async (found) => {
+        await found.restart();
+        return toReply(found);
+      }),
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/checkpoint",
+    {
+      schema: {
+        tags,
+        summary: "Save a context's live state.",
+        params: contextParams,
+        body: z
+          .strictObject({ files: z.boolean().default(false).describe("Also the workspace's files.") })
+          .prefault({}),
+        response: replies(checkpoint, 201),
+      },
+    },
+    async (request, reply) => {
+      const { files } = request.body;
+      const saved = await withContext(request, reply, "save the context", (found) =>
+        found.checkpoint({ files }),
+      );
+      return reply.code(201).send(toCheckpoint(saved));
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/rollback",
+    {
+      schema: {
+        tags,
+        summary: "Go back to a saved state.",
+        params: contextParams,
+        body: z.strictObject({ checkpoint: z.string().min(1).max(200) }),
+        response: replies(context),
+      },
+    },
+    async (request, reply) =>
+      withContext(request, reply, "roll back the context", async (found) => {
+        await found.rollback(request.body.checkpoint);
+        return toReply(found);
+      }),
+  );
+
+  app.post(
+    "/v1/sessions/:name/contexts/:id/fork",
+    {
+      schema: {
+        tags,
+        summary: "Make another context with the same state.",
+        params: contextParams,
+        response: replies(context, 201),
+      },
+    },
+    async (request, reply) => {
+      const forked = await withContext(request, reply, "fork the context", (found) => found.fork());
+      return reply.code(201).send(toReply(forked));
+    },
+  );
+
+  app.delete(
+    "/v1/sessions/:name/contexts/:id",
+    { schema: { tags, summary: "End a context.", params: contextParams, response: replies(ok) } },
+    async (request, reply) =>
+      withContext(request, reply, "end the context", async (found) => {
+        await found.close();
+        return { ok: true } as const;
+      }),
+  );
+}
+
+async function isThere(manager: ServerCore["manager"], session: string, id: string): Promise<boolean> {
+  if (!manager.isRunning(session)) return false;
+  return (await manager.getSandbox(session)).listContexts().some((each) => each.id === id);
+}
+
+async function withFound(manager: ServerCore["manager"], session: string, id: string): Promise<CodeContext> {
+  if (!manager.isRunning(session)) throw noContext();
+  return (await manager.getSandbox(session)).context(id);
+}
+
+function toReply(found: CodeContext): z.output<typeof context> {
+  const { id, language, state, ending, createdAt, executionCount, checkpoints } = found;
+  return {
+    id,
+    language,
+    state,
+    createdAt: createdAt.toISOString(),
+    executionCount,
+    checkpoints: checkpoints.map(toCheckpoint),
+    ...(ending !== undefined && { ending }),
+  };
+}
+
+function toCheckpoint({ id, createdAt, snapshotId }: Checkpoint) {
+  return { id, createdAt: createdAt.toISOString(), ...(snapshotId !== undefined && { snapshotId }) };
+}
+
+function noContext(): SandboxError {
+  return new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
+    hint: "It may have gone with a sandbox that was stopped. Create it again.",
+  });
+}

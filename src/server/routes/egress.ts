@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import { replies, sessionParams } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { inSession } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+const hosts = z.array(z.string().min(1).max(300)).max(1000);
+
+/** What a session that runs may reach besides, or no longer. */
+export function addEgressRoutes(app: App, core: ServerCore): void {
+  app.post(
+    "/v1/sessions/:name/egress",
+    {
+      schema: {
+        tags: ["network"],
+        summary: "Let a session that runs reach more hosts, or fewer.",
+        description: "What is open and no longer allowed is closed. It holds until the server stops.",
+        params: sessionParams,
+        body: z.strictObject({ allow: hosts.optional(), deny: hosts.optional() }),
+        response: replies(z.object({ changed: z.literal(true) })),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller }) => {
+        const { allow, deny } = request.body;
+        const change = { ...(allow !== undefined && { allow }), ...(deny !== undefined && { deny }) };
+        const running = await core.manager.changeEgress(session.id, change);
+        if (running > 0) {
+          const { sessionId, orgId, agentId, requestId } = caller;
+          await core.audit?.log({
+            eventType: "egress_changed",
+            sessionId,
+            orgId,
+            agentId,
+            details: {
+              request_id: requestId,
+              allow: (allow ?? []).join(" "),
+              deny: (deny ?? []).join(" "),
+            },
+          });
+          return { changed: true } as const;
+        }
+        throw new SandboxError("SANDBOX_NOT_RUNNING", "Nothing runs in this session", {
+          hint: "Run something first: rules are those of a running sandbox.",
+        });
+      }),
+  );
+}

@@ -1,0 +1,258 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
+import { beneath } from "../../tools/files/delete.js";
+import type { Entry } from "../../workspace/index.js";
+import { parseInnerPath, parseRelativePath } from "../../workspace/relative-path.js";
+import { sendStream } from "../downloads.js";
+import { logError } from "../error-reply.js";
+import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { inSession, workValue } from "../session-calls.js";
+import { acceptStreams, bodyStream } from "../uploads.js";
+import type { App } from "./route-file.js";
+
+const BYTES = "application/octet-stream";
+const fileParams = sessionParams.extend({ "*": z.string().min(1) });
+const path = z.string().min(1).max(4096).describe("Relative to the workspace.");
+const done = z.object({ path: z.string() });
+const flag = z.enum(["true", "false"]).default("false");
+
+/** A session's files, streamed both ways. Each is a tool call: decided about and remembered. */
+export function addFileRoutes(app: App, core: ServerCore): void {
+  const tags = ["files"];
+  const { manager } = core;
+  acceptStreams(app, BYTES);
+
+  app.get(
+    "/v1/sessions/:name/files",
+    {
+      schema: {
+        tags,
+        summary: "List a directory, by path.",
+        params: sessionParams,
+        querystring: pageQuery.extend({
+          path: path.default("."),
+          recursive: flag,
+          cursor: cursor.optional(),
+        }),
+        response: replies(pageOf(fileEntry)),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ caller, signal }) => {
+        const { query } = request;
+        const directory = parseRelativePath(query.path).text || ".";
+        const entries = await manager.useFiles({
+          ...caller,
+          signal,
+          tool: "file_list",
+          summary: `list ${directory}`,
+          paths: [reads(directory)],
+          work: async ({ files, maySee }) =>
+            (await files.list(directory, { recursive: query.recursive === "true" })).filter((entry) =>
+              maySee(entry.path),
+            ),
+        });
+        return toPage(workValue(entries), query);
+      }),
+  );
+
+  app.get(
+    "/v1/sessions/:name/files/*",
+    { schema: { tags, summary: "Download a file.", params: fileParams } },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ caller, signal }) => {
+        const file = pathOf(request);
+        try {
+          const result = await manager.useFiles({
+            ...caller,
+            signal,
+            tool: "file_read",
+            summary: `read ${file}`,
+            paths: [reads(file)],
+            work: async ({ files }) => {
+              const stream = await files.readStream(file);
+              await sendStream(reply, stream, { type: BYTES, name: file.split("/").at(-1)!, signal });
+            },
+          });
+          workValue(result);
+        } catch (error) {
+          if (!reply.sent) throw error;
+          if (!signal.aborted) logError(request, error);
+          reply.raw.destroy();
+        }
+        return reply;
+      }),
+  );
+
+  /** Does something that writes, and answers with the path. */
+  const change = async (
+    request: FastifyRequest,
+    reply: Parameters<typeof inSession>[2],
+    call: Pick<FileCall<void>, "tool" | "summary" | "paths" | "work" | "content" | "isPlaced">,
+    file: string,
+  ) =>
+    inSession(core, request, reply, async ({ caller, signal }) => {
+      workValue(await manager.useFiles({ ...caller, signal, ...call }));
+      return { path: file };
+    });
+
+  app.put(
+    "/v1/sessions/:name/files/*",
+    {
+      schema: {
+        tags,
+        summary: "Upload a file: whole or not at all. Missing directories are made.",
+        params: fileParams,
+        consumes: [BYTES],
+        response: replies(done),
+      },
+    },
+    async (request, reply) => {
+      const file = pathOf(request);
+      const content = { [file]: bodyStream(request.body, BYTES) };
+      // Whether it was there before is not known by now.
+      const work: FileCall<void>["work"] = async ({ changed }) => changed(file, "modified");
+      const call = { tool: "file_write", summary: `write ${file}`, paths: [writes(file)], content, work };
+      return change(request, reply, { ...call, isPlaced: true }, file).finally(() =>
+        content[file]?.destroy(),
+      );
+    },
+  );
+
+  app.delete(
+    "/v1/sessions/:name/files/*",
+    {
+      schema: {
+        tags,
+        summary: "Delete a file, or with `recursive` a directory and all that is in it.",
+        params: fileParams,
+        querystring: z.strictObject({ recursive: flag }),
+        response: replies(done),
+      },
+    },
+    async (request, reply) => {
+      const file = pathOf(request);
+      const recursive = request.query.recursive === "true";
+      const call: Parameters<typeof change>[2] = {
+        tool: "file_delete",
+        summary: `remove ${file}${recursive ? " and everything beneath it" : ""}`,
+        paths: [writes(file)],
+        work: async ({ files, maySee, changed }) => {
+          const gone = recursive ? await allOf(file, files, maySee) : [file];
+          await files.remove(file, { recursive });
+          for (const each of gone) changed(each, "deleted");
+        },
+      };
+      return change(request, reply, call, file);
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/files/mkdir",
+    {
+      schema: {
+        tags,
+        summary: "Make a directory and those above it.",
+        params: sessionParams,
+        body: z.strictObject({ path }),
+        response: replies(done),
+      },
+    },
+    async (request, reply) => {
+      const directory = parseInnerPath(request.body.path).text;
+      const work: FileCall<void>["work"] = async ({ files, changed }) => {
+        await files.mkdir(directory);
+        changed(directory, "created");
+      };
+      const call = { tool: "file_write", summary: `make ${directory}`, paths: [writes(directory)], work };
+      return change(request, reply, call, directory);
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/files/move",
+    {
+      schema: {
+        tags,
+        summary: "Give a file or a directory another path, where nothing is.",
+        params: sessionParams,
+        body: z.strictObject({ from: path, to: path }),
+        response: replies(done),
+      },
+    },
+    async (request, reply) => {
+      const [from, to] = [parseInnerPath(request.body.from).text, parseInnerPath(request.body.to).text];
+      const work: FileCall<void>["work"] = async ({ files, maySee, changed }) => {
+        // A directory would take along what the policy keeps back.
+        const moved = await allOf(from, files, maySee);
+        await files.move(from, to);
+        for (const each of moved) {
+          changed(each, "deleted");
+          changed(to + each.slice(from.length), "created");
+        }
+      };
+      const paths = [reads(from), writes(from), writes(to)];
+      return change(
+        request,
+        reply,
+        { tool: "file_write", summary: `move ${from} to ${to}`, paths, work },
+        to,
+      );
+    },
+  );
+}
+
+/** A file, or a directory with what is in it; throws where the policy keeps some of that back. */
+async function allOf(
+  file: string,
+  files: GuardedFiles["files"],
+  maySee: GuardedFiles["maySee"],
+): Promise<readonly string[]> {
+  const { type } = await files.stat(file);
+  return type === "directory" ? beneath(file, files, maySee) : [file];
+}
+
+function pathOf(request: FastifyRequest): string {
+  return parseInnerPath((request.params as { readonly "*": string })["*"]).text;
+}
+
+function reads(file: string): TouchedPath {
+  return { path: file, access: "read" };
+}
+
+function writes(file: string): TouchedPath {
+  return { path: file, access: "write" };
+}
+
+/** What comes after the path that the cursor holds, whatever has come and gone since. */
+function toPage(
+  entries: readonly Entry[],
+  query: { readonly limit: number; readonly cursor?: string | undefined },
+) {
+  const after = query.cursor === undefined ? undefined : parseCursor(query.cursor);
+  const rest = after === undefined ? entries : entries.filter((entry) => entry.path > after);
+  const items = rest.slice(0, query.limit).map(({ path: file, type, size, mode, modifiedMs }) => ({
+    path: file,
+    type,
+    size,
+    mode,
+    modifiedAt: toMoment(modifiedMs),
+  }));
+  const last = items.at(-1);
+  return {
+    items,
+    ...(rest.length > items.length &&
+      last !== undefined && { next: Buffer.from(last.path).toString("base64url") }),
+  };
+}
+
+function parseCursor(text: string): string {
+  const decoded = Buffer.from(text, "base64url");
+  if (decoded.toString("base64url") === text) return decoded.toString("utf8");
+  throw new SandboxError("INVALID_ARGUMENT", "The cursor is none that a page of this list gave", {
+    hint: "Take `next` of the page before as it is, or leave the cursor out.",
+  });
+}

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../error-reply.js";
+import { replies } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import type { App } from "./route-file.js";
+
+/** For whoever restarts it and whoever sends it requests. */
+export function addHealthRoutes(app: App, { store, place, isStopping }: ServerCore): void {
+  const status = z.object({ status: z.literal("ok") });
+  const tags = ["health"];
+
+  app.get(
+    "/healthz",
+    { schema: { tags, summary: "The process answers.", security: [], response: replies(status) } },
+    async () => ({ status: "ok" }) as const,
+  );
+
+  app.get(
+    "/readyz",
+    { schema: { tags, summary: "It takes work.", security: [], response: replies(status) } },
+    async () => {
+      place.check();
+      if (isStopping())
+        throw new RetryLater(
+          "SERVER_STOPPING",
+          "This server takes no new work: it stops",
+          RETRY_AFTER_SECONDS,
+          "Ask another server.",
+        );
+      await store.ping();
+      return { status: "ok" } as const;
+    },
+  );
+}

@@ -1,0 +1,116 @@
+import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { packageVersion } from "../../config/package-version.js";
+import { SandboxError } from "../../errors.js";
+import { logError } from "../error-reply.js";
+import { chosenQuery, chosenSession } from "../mcp/chosen-session.js";
+import type { McpClient } from "../mcp/mcp-client.js";
+import { McpDesk } from "../mcp/mcp-desk.js";
+import { errorBody } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { goneSignal } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+const message = z.record(z.string(), z.unknown());
+/** The SDK's own. */
+const MAX_BATCH = 100;
+const errors = { "4xx": errorBody, "5xx": errorBody };
+
+/** The Model Context Protocol over streamable HTTP: the tools of a session for one client at a time. */
+export function addMcpRoutes(app: App, core: ServerCore): void {
+  const tags = ["mcp"];
+  const desk = new McpDesk({
+    core,
+    version: packageVersion(),
+    onError: (error) => logError(app, error),
+  });
+  app.addHook("preClose", () => desk.close());
+
+  app.post(
+    "/mcp",
+    {
+      schema: {
+        tags,
+        summary: "Messages of an MCP client.",
+        description:
+          "The Model Context Protocol, streamable HTTP. `initialize` makes an MCP session for the headers X-Skerry-Session " +
+          "and X-Skerry-Role; its answer has the header Mcp-Session-Id, which every later request sends.",
+        querystring: chosenQuery,
+        body: z.union([message, z.array(message).min(1).max(MAX_BATCH)]),
+        response: errors,
+      },
+    },
+    async (request, reply) => {
+      const id = request.headers["mcp-session-id"];
+      if (id !== undefined) {
+        await (await desk.find(request.key, String(id))).answer(request, reply);
+        return reply;
+      }
+      if (!isInitializeRequest(request.body)) throw notInitialized();
+      const gone = goneSignal(reply);
+      const { clientInfo } = request.body.params;
+      const client = await desk.open(request, chosenSession(request, request.query), clientInfo.name);
+      // Nobody knows its id but whoever gets this answer.
+      gone.addEventListener("abort", () => void desk.end(client), { once: true });
+      try {
+        gone.throwIfAborted();
+        await client.answer(request, reply);
+      } catch (error) {
+        await desk.end(client);
+        throw error;
+      }
+      return reply;
+    },
+  );
+
+  app.get(
+    "/mcp",
+    {
+      config: { standing: true },
+      schema: {
+        tags,
+        summary:
+          "What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID.",
+        querystring: chosenQuery,
+        response: errors,
+      },
+    },
+    async (request, reply) => {
+      await (await clientOf(desk, request)).answer(request, reply);
+      return reply;
+    },
+  );
+
+  app.delete(
+    "/mcp",
+    {
+      schema: {
+        tags,
+        summary: "End an MCP session: what it runs stops, and a session of its own goes.",
+        querystring: chosenQuery,
+        response: errors,
+      },
+    },
+    async (request, reply) => {
+      await desk.end(await clientOf(desk, request));
+      reply.code(204);
+    },
+  );
+}
+
+async function clientOf(desk: McpDesk, request: FastifyRequest): Promise<McpClient> {
+  const id = request.headers["mcp-session-id"];
+  if (id === undefined) throw notInitialized();
+  return desk.find(request.key, String(id));
+}
+
+function notInitialized(): SandboxError {
+  return new SandboxError(
+    "INVALID_ARGUMENT",
+    "Expected the header Mcp-Session-Id, or initialize as the message",
+    {
+      hint: "POST an initialize message; its answer has the id.",
+    },
+  );
+}

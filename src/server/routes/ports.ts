@@ -1,0 +1,103 @@
+import type { Duplex } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import { logError } from "../error-reply.js";
+import { KeptSocket, onlySockets } from "../kept-socket.js";
+import { carryTunnel } from "../ports/carry-tunnel.js";
+import { forwardRequest } from "../ports/forward-request.js";
+import { sessionParams } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { callerOf, inSession } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const port = z.coerce.number().int().min(1).max(65_535);
+const portParams = sessionParams.extend({ port });
+const KEY_HOLDS_MS = 1000;
+
+/** Ports inside, reached through this server: by HTTP, or by the bytes of one connection. */
+export function addPortRoutes(app: App, core: ServerCore): void {
+  const tags = ["ports"];
+  const { sessions, ports } = core;
+  /** Connections to what a tunnel will lead to. */
+  const found = new WeakMap<FastifyRequest, Duplex>();
+  const isCarried = new WeakSet<FastifyRequest>();
+  // Whatever it is, it is passed on as it comes.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_, payload, done) => done(null, payload));
+
+  app.route({
+    method: [...METHODS],
+    url: "/v1/sessions/:name/ports/:port/*",
+    schema: {
+      tags,
+      summary: "Pass a request on to what listens on a port inside.",
+      description:
+        "Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on " +
+        "this server's origin. Takes `sandbox.network.allowLocalBinding`.",
+      params: portParams.extend({ "*": z.string() }),
+    },
+    handler: async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller, signal }) => {
+        const params = request.params as z.output<typeof portParams>;
+        const target = { port: params.port, path: pathInside(request) };
+        const wanted = { session, caller, key: request.key.id, port: params.port };
+        const connection = await ports.connect(wanted, signal);
+        try {
+          await forwardRequest(request, reply, connection, target);
+        } catch (error) {
+          // Who is gone broke it off, and nobody is to blame.
+          if (!reply.sent) throw signal.aborted ? signal.reason : error;
+          if (!signal.aborted) logError(request, error);
+          reply.raw.destroy();
+        }
+        return reply;
+      }),
+  });
+
+  app.route({
+    method: "GET",
+    url: "/v1/sessions/:name/tunnels/:port",
+    config: { socket: true },
+    schema: {
+      tags,
+      summary: "A WebSocket: the bytes of one TCP connection to a port inside, as binary messages.",
+      params: portParams,
+    },
+    // Before the upgrade, so that what is wrong has a status.
+    preHandler: async (request) => {
+      const params = request.params as z.output<typeof portParams>;
+      const session = await sessions.find(request.key.org, params.name);
+      const caller = callerOf(core, request, session);
+      if (!request.ws) return;
+      const gone = new AbortController();
+      const used = sessions.use(session, gone.signal);
+      const { socket } = request.raw;
+      socket.once("close", () => {
+        // The caller left, or its upgrade was none, before there was a tunnel.
+        if (!isCarried.has(request)) gone.abort();
+        used.end();
+      });
+      if (socket.destroyed) gone.abort();
+      const wanted = { session, caller, key: request.key.id, port: params.port };
+      found.set(request, await ports.connect(wanted, used.signal));
+    },
+    handler: async () => {
+      throw onlySockets();
+    },
+    wsHandler: (socket, request) => {
+      isCarried.add(request);
+      const kept = new KeptSocket(socket, request, { keyHoldsMs: KEY_HOLDS_MS });
+      kept.onClose(ports.addTunnel(() => kept.cutOff(1001, "the server stops")));
+      carryTunnel(kept, found.get(request)!);
+    },
+  });
+}
+
+/** The rest of the address as it came: it is the inside's to read. */
+function pathInside({ raw }: FastifyRequest): string {
+  const path = /^\/v1\/sessions\/[^/?]+\/ports\/[^/?]+(\/.*)$/s.exec(raw.url ?? "")?.[1];
+  if (path !== undefined) return path;
+  throw new SandboxError("INVALID_ARGUMENT", "The address is not one that can be passed on");
+}

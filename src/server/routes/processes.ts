@@ -1,0 +1,222 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import { SENDABLE_SIGNALS } from "../../sandbox/index.js";
+import { assertRole, roleFor } from "../authenticate.js";
+import { logError } from "../error-reply.js";
+import { EventStream, wantsEvents } from "../event-stream.js";
+import { callOf, executeBody } from "../execution-request.js";
+import { followLog } from "../live/follow-log.js";
+import { lastingBodyLimit } from "../live/live-desk.js";
+import { shownCommand, toLiveReply } from "../live/live-reply.js";
+import { ServerProcess } from "../live/server-process.js";
+import { recordEvent } from "../record-event.js";
+import { processLogs, replies, serverProcess, sessionParams } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { callerOf, goneSignal, inSession } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+const processBody = executeBody.omit({ context: true }).meta({ id: "ProcessRequest" });
+const processParams = sessionParams.extend({ id: z.string().min(1).max(100) });
+const MAX_WAIT_MS = 30_000;
+const MAX_PAGE_BYTES = 1024 * 1024;
+const position = z.string().regex(/^\d{1,15}$/, "expected `next` of a page, or the id of an event");
+
+/** Programs and commands that go on without a request. */
+export function addProcessRoutes(app: App, core: ServerCore): void {
+  const tags = ["processes"];
+  const { sessions, manager, config, live } = core;
+  const { processes } = live;
+
+  /** Does something with a process of a session; `mayAct`: in the role that it has. */
+  const withProcess = <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { mayAct }: { readonly mayAct: boolean },
+    action: (process: ServerProcess) => T | Promise<T>,
+  ): Promise<T> =>
+    inSession(core, request, reply, async ({ session }) => {
+      const process = processes.get(session.id, (request.params as { readonly id: string }).id);
+      if (mayAct) assertRole(request.key, process.owner.role);
+      return action(process);
+    });
+
+  app.post(
+    "/v1/sessions/:name/processes",
+    {
+      bodyLimit: lastingBodyLimit(config),
+      schema: {
+        tags,
+        summary: "Start a program or a command that goes on. The session is made if there is none.",
+        description:
+          "Answers when it has started. It is not ended by a caller that hangs up, also not while it waits for somebody's approval.",
+        params: sessionParams,
+        body: processBody,
+        response: replies(serverProcess, 201),
+      },
+    },
+    async (request, reply) => {
+      const { key, params, body } = request;
+      const gone = goneSignal(reply);
+      const role = roleFor(key, body.role, config.sandbox.policy.role);
+      const session = await sessions.obtain(key.org, { name: params.name, role, settings: {} });
+      const caller = callerOf(core, request, session, body);
+      const call = { ...callOf(body), ...caller };
+      const owner = { session, role: caller.role };
+      const process = new ServerProcess(owner, shownCommand(body), live.outputsOf(key.org));
+      try {
+        await processes.start(process, body.code === undefined ? "shell_exec" : "code_run", (signal) =>
+          manager.startProcess({ ...call, signal }),
+        );
+      } catch (error) {
+        // Whoever hears of it need not find it in the list.
+        if (!gone.aborted) processes.forget(process);
+        throw error;
+      }
+      return reply.code(201).send(toReply(process));
+    },
+  );
+
+  app.get(
+    "/v1/sessions/:name/processes",
+    {
+      schema: {
+        tags,
+        summary: "List the session's processes, the oldest first.",
+        params: sessionParams,
+        response: replies(z.object({ items: z.array(serverProcess) })),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session }) => ({
+        items: processes.list(session.id).map(toReply),
+      })),
+  );
+
+  app.get(
+    "/v1/sessions/:name/processes/:id",
+    { schema: { tags, summary: "One process.", params: processParams, response: replies(serverProcess) } },
+    async (request, reply) => withProcess(request, reply, { mayAct: false }, toReply),
+  );
+
+  app.get(
+    "/v1/sessions/:name/processes/:id/logs",
+    {
+      schema: {
+        tags,
+        summary: "What a process has printed, from a cursor on.",
+        description:
+          "With `Accept: text/event-stream` it goes on until the process ends: stdout, stderr, dropped, exit. The id of an event " +
+          "is the cursor after it, and `Last-Event-ID` goes on there.",
+        params: processParams,
+        querystring: z.strictObject({
+          cursor: position.optional().describe("`next` of the page before; left out: from the beginning."),
+          limit: z.coerce
+            .number()
+            .int()
+            .min(1024)
+            .max(MAX_PAGE_BYTES)
+            .default(64 * 1024)
+            .describe("Bytes."),
+          waitMs: z.coerce
+            .number()
+            .int()
+            .min(0)
+            .max(MAX_WAIT_MS)
+            .default(0)
+            .describe("How long to wait where there is nothing yet."),
+        }),
+        response: replies(processLogs),
+      },
+    },
+    async (request, reply) => {
+      const found = await withProcess(request, reply, { mayAct: true }, (process) => process);
+      const { limit, waitMs } = request.query;
+      const cursor = cursorOf(request, request.query.cursor);
+      const gone = goneSignal(reply);
+      // Says now what is wrong with the cursor.
+      found.log.read(cursor, 0);
+      if (wantsEvents(request.headers.accept)) {
+        await sendLog(found, cursor, request, reply, gone);
+        return reply;
+      }
+      if (waitMs > 0) await found.log.waitBeyond(cursor, gone, waitMs);
+      const { pieces, next, dropped, ended } = found.log.read(cursor, limit);
+      const items = pieces.map(({ stream, text }) => ({ stream, text }));
+      return { items, next: String(next), dropped, ended };
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/processes/:id/signal",
+    {
+      schema: {
+        tags,
+        summary: "Send a signal to a process and everything in its group.",
+        params: processParams,
+        body: z.strictObject({ signal: z.enum(SENDABLE_SIGNALS) }),
+        response: replies(serverProcess),
+      },
+    },
+    async (request, reply) =>
+      withProcess(request, reply, { mayAct: true }, async (process) => {
+        const { session, role } = process.owner;
+        const { signal } = request.body;
+        const caller = callerOf(core, request, session, { role });
+        await recordEvent(core.audit, caller, "process_signalled", { execution: process.id, signal });
+        process.sendSignal(signal);
+        return toReply(process);
+      }),
+  );
+
+  app.delete(
+    "/v1/sessions/:name/processes/:id",
+    {
+      schema: {
+        tags,
+        summary: "Kill a process, and forget it and what it printed.",
+        params: processParams,
+        response: replies(z.object({ deleted: z.literal(true) })),
+      },
+    },
+    async (request, reply) => {
+      const found = await withProcess(request, reply, { mayAct: true }, (process) => process);
+      await processes.remove(found);
+      return { deleted: true } as const;
+    },
+  );
+}
+
+/** `Last-Event-ID` is what a browser sends when it comes back, to the address that it came from. */
+function cursorOf({ headers }: FastifyRequest, cursor = "0"): number {
+  const last = headers["last-event-id"];
+  if (last === undefined || !wantsEvents(headers.accept)) return Number(cursor);
+  const parsed = position.safeParse(last);
+  if (parsed.success) return Number(parsed.data);
+  throw new SandboxError("INVALID_ARGUMENT", "Last-Event-ID is none that this log gave", {
+    hint: "Leave it out, or take the id of the last event that came.",
+  });
+}
+
+/** Until it has ended, or the caller is gone. */
+async function sendLog(
+  process: ServerProcess,
+  cursor: number,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  gone: AbortSignal,
+): Promise<void> {
+  const stream = new EventStream(reply, gone);
+  try {
+    await followLog(process, cursor, stream, gone);
+    await stream.send("exit", toReply(process), process.log.bytes);
+  } catch (error) {
+    if (!gone.aborted) logError(request, error);
+  } finally {
+    stream.end();
+  }
+}
+
+function toReply(process: ServerProcess): z.output<typeof serverProcess> {
+  return { ...toLiveReply(process), command: process.command, outputBytes: process.log.bytes };
+}

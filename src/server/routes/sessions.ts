@@ -1,0 +1,142 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import type { SessionRecord } from "../../store/index.js";
+import { roleFor } from "../authenticate.js";
+import {
+  pageOf,
+  pageQuery,
+  replies,
+  roleName,
+  session,
+  sessionName,
+  sessionParams,
+  toMoment,
+  ttlMs,
+} from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import type { SessionSettings } from "../session-desk.js";
+import type { App } from "./route-file.js";
+
+const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[\x21-\x7e]+$/, "expected printable ASCII without spaces")
+  .describe("The same request with the same key makes one session, however often it comes.");
+const newSession = z.strictObject({
+  name: sessionName.optional().describe("Left out: one of its own."),
+  role: roleName.optional(),
+  backend: z.string().min(1).max(100).optional().describe("What isolates; left out: the configuration's."),
+  ttlMs: ttlMs.optional(),
+  idempotencyKey: idempotencyKey.optional(),
+});
+
+/** Sessions: made, listed, prolonged, ended. */
+export function addSessionRoutes(app: App, { sessions, store, config }: ServerCore): void {
+  const tags = ["sessions"];
+
+  app.post(
+    "/v1/sessions",
+    {
+      schema: {
+        tags,
+        summary: "Make a session. Its sandbox starts in the background.",
+        body: newSession.prefault({}),
+        response: { ...replies(session, 201), 200: session.describe("An earlier request made it.") },
+      },
+    },
+    async (request, reply) => {
+      const { role, backend, ...wanted } = request.body;
+      const created = await sessions.create(request.key.org, {
+        ...wanted,
+        idempotencyKey: idempotencyKeyOf(request, wanted.idempotencyKey),
+        role: roleFor(request.key, role, config.sandbox.policy.role),
+        settings: backend === undefined ? {} : { backend },
+      });
+      if (created.isNew) sessions.ahead.add(created.session);
+      return reply.code(created.isNew ? 201 : 200).send(toReply(created.session));
+    },
+  );
+
+  app.get(
+    "/v1/sessions",
+    {
+      schema: {
+        tags,
+        summary: "List the org's sessions, the latest first.",
+        querystring: pageQuery.extend({ state: z.enum(["active", "ended"]).default("active") }),
+        response: replies(pageOf(session)),
+      },
+    },
+    async ({ key, query }) => {
+      const { items, next } = await store.sessions.list(key.org, query);
+      return { items: items.map(toReply), next };
+    },
+  );
+
+  app.get(
+    "/v1/sessions/:name",
+    { schema: { tags, summary: "One session.", params: sessionParams, response: replies(session) } },
+    async ({ key, params }) => toReply(await sessions.find(key.org, params.name)),
+  );
+
+  app.post(
+    "/v1/sessions/:name/renew",
+    {
+      schema: {
+        tags,
+        summary: "Let a session live longer, from now.",
+        params: sessionParams,
+        body: z.strictObject({ ttlMs: ttlMs.optional() }).prefault({}),
+        response: replies(session),
+      },
+    },
+    async ({ key, params, body }) => toReply(await sessions.renew(key.org, params.name, body.ttlMs)),
+  );
+
+  app.delete(
+    "/v1/sessions/:name",
+    {
+      schema: {
+        tags,
+        summary: "End a session: what runs in it stops, and its files go.",
+        params: sessionParams,
+        response: replies(z.object({ deleted: z.literal(true) })),
+      },
+    },
+    async ({ key, params }) => {
+      await sessions.end(key.org, params.name);
+      return { deleted: true } as const;
+    },
+  );
+}
+
+/** The header's or the body's; both only where they are the same. */
+function idempotencyKeyOf(request: FastifyRequest, inBody: string | undefined): string | undefined {
+  const header = request.headers["idempotency-key"];
+  if (header === undefined) return inBody;
+  const parsed = idempotencyKey.safeParse(header);
+  if (parsed.success && (inBody === undefined || inBody === parsed.data)) return parsed.data;
+  throw new SandboxError("INVALID_ARGUMENT", "The idempotency key is none, or there are two", {
+    hint: "Send 1 to 200 printable characters, in the header Idempotency-Key or in the body.",
+  });
+}
+
+/** A session as replies have it. */
+export function toReply(record: SessionRecord): z.output<typeof session> {
+  const { id, name, role, state, createdAt, renewedAt, expiresAt, endedAt, endedWhy } = record;
+  const { backend } = record.settings as SessionSettings;
+  return {
+    id,
+    name,
+    state,
+    createdAt: toMoment(createdAt),
+    renewedAt: toMoment(renewedAt),
+    ...(role !== undefined && { role }),
+    ...(backend !== undefined && { backend }),
+    ...(expiresAt !== undefined && { expiresAt: toMoment(expiresAt) }),
+    ...(endedAt !== undefined && { endedAt: toMoment(endedAt) }),
+    ...(endedWhy !== undefined && { endedWhy }),
+  };
+}

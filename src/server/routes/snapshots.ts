@@ -1,0 +1,301 @@
+import { z } from "zod";
+import { SandboxError } from "../../errors.js";
+import type { Sandbox } from "../../sandbox/index.js";
+import type { SnapshotRecord } from "../../store/index.js";
+import type { SnapshotInfo } from "../../workspace/index.js";
+import { sendStream } from "../downloads.js";
+import { logError } from "../error-reply.js";
+import { indexSnapshots } from "../index-snapshots.js";
+import {
+  pageOf,
+  pageQuery,
+  replies,
+  sessionName,
+  sessionParams,
+  session as sessionSchema,
+  snapshot,
+  toMoment,
+  ttlMs,
+} from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { inSession, workValue } from "../session-calls.js";
+import { acceptStreams, bodyStream } from "../uploads.js";
+import type { App } from "./route-file.js";
+import { toReply as toSessionReply } from "./sessions.js";
+
+const TAR = "application/x-tar";
+const snapshotParams = sessionParams.extend({ id: z.string().min(1).max(200) });
+const snapshotName = z.string().min(1).max(200);
+const EVERYTHING = { path: ".", access: "read" } as const;
+const ALL_CHANGES = { path: ".", access: "write" } as const;
+
+/** A session's files as they were: taken, brought back, carried elsewhere. */
+export function addSnapshotRoutes(app: App, core: ServerCore): void {
+  const tags = ["snapshots"];
+  const { manager, sessions, store } = core;
+  acceptStreams(app, TAR);
+
+  app.post(
+    "/v1/sessions/:name/snapshots",
+    {
+      schema: {
+        tags,
+        summary: "Keep the session's files as they are now.",
+        params: sessionParams,
+        body: z.strictObject({ name: snapshotName.optional() }).prefault({}),
+        response: replies(snapshot, 201),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller, signal }) => {
+        const name = request.body.name;
+        const result = await manager.useSandbox({
+          ...caller,
+          signal,
+          tool: "file_read",
+          summary: "take a snapshot",
+          paths: [EVERYTHING],
+          work: (sandbox: Sandbox) => sandbox.snapshot({ signal, ...(name !== undefined && { name }) }),
+        });
+        const taken = workValue(result);
+        await indexSnapshots(core, session);
+        return reply.code(201).send(toReply(taken));
+      }),
+  );
+
+  app.get(
+    "/v1/sessions/:name/snapshots",
+    {
+      schema: {
+        tags,
+        summary: "List the session's snapshots, the newest first.",
+        params: sessionParams,
+        response: replies(z.object({ items: z.array(snapshot) })),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session }) => ({
+        items: (await indexSnapshots(core, session)).map(toReply),
+      })),
+  );
+
+  app.get(
+    "/v1/snapshots",
+    {
+      schema: {
+        tags,
+        summary: "List the snapshots of all the org's sessions, the newest first.",
+        description: "From an index: a session's own list has what was taken by other means.",
+        querystring: pageQuery,
+        response: replies(
+          pageOf(
+            snapshot
+              .extend({ session: z.string().describe("The session's id.") })
+              .meta({ id: "ListedSnapshot" }),
+          ),
+        ),
+      },
+    },
+    async ({ key, query }) => {
+      const { items, next } = await store.snapshots.list(key.org, query);
+      return { items: items.map(toListed), next };
+    },
+  );
+
+  app.delete(
+    "/v1/sessions/:name/snapshots/:id",
+    {
+      schema: {
+        tags,
+        summary: "Delete a snapshot.",
+        params: snapshotParams,
+        response: replies(z.object({ deleted: z.literal(true) })),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller, signal }) => {
+        const { id } = request.params;
+        const result = await manager.useSandbox({
+          ...caller,
+          signal,
+          tool: "file_delete",
+          summary: `delete the snapshot ${id}`,
+          paths: [],
+          work: (sandbox: Sandbox) => sandbox.deleteSnapshot(id),
+        });
+        const isDeleted = workValue(result);
+        await indexSnapshots(core, session);
+        if (!isDeleted) throw notFound();
+        return { deleted: true } as const;
+      }),
+  );
+
+  app.post(
+    "/v1/sessions/:name/snapshots/:id/restore",
+    {
+      schema: {
+        tags,
+        summary: "Make the session's files what they were.",
+        params: snapshotParams,
+        response: replies(
+          z.object({
+            written: z.number(),
+            removed: z.number(),
+            unchanged: z.number(),
+            skipped: z.array(z.object({ path: z.string(), reason: z.string() })),
+          }),
+        ),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ caller, signal }) => {
+        const { id } = request.params;
+        const result = await manager.useSandbox({
+          ...caller,
+          signal,
+          tool: "file_write",
+          summary: `restore the snapshot ${id}`,
+          isWhole: true,
+          paths: [ALL_CHANGES],
+          work: (sandbox: Sandbox) => sandbox.restore(id, { signal }),
+        });
+        const { skipped, ...counts } = workValue(result);
+        return { ...counts, skipped: [...skipped] };
+      }),
+  );
+
+  app.get(
+    "/v1/sessions/:name/snapshots/:id/export",
+    { schema: { tags, summary: "Download a snapshot as an uncompressed tar.", params: snapshotParams } },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ caller, signal }) => {
+        const { id } = request.params;
+        try {
+          const result = await manager.useSandbox({
+            ...caller,
+            signal,
+            tool: "file_read",
+            summary: `export the snapshot ${id}`,
+            isWhole: true,
+            paths: [EVERYTHING],
+            work: async (sandbox: Sandbox) => {
+              const stream = await sandbox.exportSnapshot(id);
+              await sendStream(reply, stream, { type: TAR, name: `${id}.tar`, signal });
+            },
+          });
+          workValue(result);
+        } catch (error) {
+          if (!reply.sent) throw error;
+          if (!signal.aborted) logError(request, error);
+          reply.raw.destroy();
+        }
+        return reply;
+      }),
+  );
+
+  app.post(
+    "/v1/sessions/:name/snapshots/import",
+    {
+      schema: {
+        tags,
+        summary: "Make a snapshot of an uncompressed tar.",
+        params: sessionParams,
+        querystring: z.strictObject({ name: snapshotName.optional() }),
+        consumes: [TAR],
+        response: replies(snapshot, 201),
+      },
+    },
+    async (request, reply) => {
+      const archive = bodyStream(request.body, TAR);
+      try {
+        return await inSession(core, request, reply, async ({ session, caller, signal }) => {
+          const { name } = request.query;
+          const result = await manager.useSandbox({
+            ...caller,
+            signal,
+            tool: "file_write",
+            summary: "import a snapshot",
+            isWhole: true,
+            paths: [ALL_CHANGES],
+            work: (sandbox: Sandbox) =>
+              sandbox.importSnapshot(archive, { signal, ...(name !== undefined && { name }) }),
+          });
+          const imported = workValue(result);
+          await indexSnapshots(core, session);
+          return reply.code(201).send(toReply(imported));
+        });
+      } finally {
+        archive.destroy();
+      }
+    },
+  );
+
+  app.post(
+    "/v1/sessions/:name/fork",
+    {
+      schema: {
+        tags,
+        summary: "Make a new session with the files of now, or of a snapshot.",
+        params: sessionParams,
+        body: z
+          .strictObject({
+            name: sessionName.optional(),
+            snapshotId: z.string().min(1).max(200).optional(),
+            ttlMs: ttlMs.optional(),
+          })
+          .prefault({}),
+        response: replies(sessionSchema, 201),
+      },
+    },
+    async (request, reply) =>
+      inSession(core, request, reply, async ({ session, caller, signal }) => {
+        const { name, snapshotId, ttlMs: lifeMs } = request.body;
+        const { session: made } = await sessions.create(session.org, {
+          name,
+          role: session.role,
+          settings: caller.backend === undefined ? {} : { backend: caller.backend },
+          ttlMs: lifeMs,
+        });
+        try {
+          const result = await manager.useSandbox({
+            ...caller,
+            signal,
+            tool: "file_read",
+            summary: "fork the session",
+            isWhole: true,
+            paths: [EVERYTHING],
+            work: async (sandbox: Sandbox) => {
+              await sandbox.fork(made.id, { signal, ...(snapshotId !== undefined && { snapshotId }) });
+            },
+          });
+          workValue(result);
+        } catch (error) {
+          // A session without its files is none.
+          if ((await store.sessions.getById(session.org, made.id))?.state === "active")
+            await sessions.end(session.org, made.name, "failed");
+          throw error;
+        }
+        return reply.code(201).send(toSessionReply(made));
+      }),
+  );
+}
+
+function toReply({ id, name, createdAt, files, bytes }: SnapshotInfo): z.output<typeof snapshot> {
+  return { id, createdAt: createdAt.toISOString(), files, bytes, ...(name !== undefined && { name }) };
+}
+
+function toListed({
+  id,
+  session,
+  createdAt,
+  info,
+}: SnapshotRecord): z.output<typeof snapshot> & { session: string } {
+  const { name, files, bytes } = info as { name?: string; files: number; bytes: number };
+  return { id, session, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
+}
+
+function notFound(): SandboxError {
+  return new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot", {
+    hint: "GET /v1/sessions/{name}/snapshots lists them.",
+  });
+}

@@ -1,0 +1,114 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { toSandboxError } from "../../errors.js";
+import type { FileWatch, WatchEvent } from "../../manager/index.js";
+import { isStillValid } from "../authenticate.js";
+import { bodyOf, logError, tellable } from "../error-reply.js";
+import { EventStream } from "../event-stream.js";
+import { errorBody, sessionParams } from "../schemas.js";
+import type { ServerCore } from "../server-core.js";
+import { callerOf, goneSignal, lostSignal } from "../session-calls.js";
+import type { App } from "./route-file.js";
+
+/** So often a stream that has no end asks whether its key still may. */
+const KEY_CHECK_MS = 5000;
+
+/** What changes in a session's files, as it happens. */
+export function addWatchRoutes(app: App, core: ServerCore): void {
+  app.get(
+    "/v1/sessions/:name/watch",
+    {
+      schema: {
+        tags: ["files"],
+        summary: "Tell what changes in a directory, as events.",
+        description:
+          "Server-sent events: `watching` first; `created`, `modified` and `deleted` with `path` and `type`; `overflow`: too much " +
+          "changed at once, list the directory again; `error` or `ended` last.",
+        params: sessionParams,
+        querystring: z.strictObject({
+          path: z.string().min(1).max(4096).default(".").describe("Relative to the workspace."),
+          recursive: z.enum(["true", "false"]).default("true"),
+        }),
+        response: { "4xx": errorBody, "5xx": errorBody },
+      },
+    },
+    async (request, reply) => {
+      const { key, params, query } = request;
+      const session = await core.sessions.find(key.org, params.name);
+      const caller = callerOf(core, request, session);
+      const gone = goneSignal(reply);
+      const used = core.sessions.use(session, gone, { isStanding: true });
+      try {
+        const { path } = query;
+        const call = { ...caller, path, recursive: query.recursive === "true", signal: used.signal };
+        using watch = await core.manager.watchFiles(call);
+        using revoked = watchKey(core, request, watch);
+        const lost = lostSignal(gone, used.signal);
+        const stream = new EventStream(reply, lost);
+        try {
+          const ended = await tell(stream, watch);
+          // Whoever is still there is told why this is all.
+          const why = revoked.why ?? ended ?? toSandboxError(used.signal.reason).message;
+          await stream.send("ended", { why });
+        } catch (error) {
+          if (!lost.aborted) await tellError(stream, request, error);
+        } finally {
+          stream.end();
+          if (lost.aborted) reply.raw.destroy();
+        }
+        return reply;
+      } finally {
+        used.end();
+      }
+    },
+  );
+}
+
+/** A caller that reads slowly is told less often, of more. Resolves when the watch is over, to why if it says so. */
+async function tell(stream: EventStream, watch: FileWatch): Promise<string | undefined> {
+  for await (const event of watch) {
+    if (event.type === "ended") return event.why;
+    await stream.send(event.type, dataOf(event));
+  }
+  return undefined;
+}
+
+async function tellError(stream: EventStream, request: FastifyRequest, error: unknown): Promise<void> {
+  const told = tellable(error);
+  if (told.httpStatus >= 500) logError(request, error);
+  // One who has gone meanwhile misses nothing.
+  await stream.send("error", bodyOf(told, request.id)).catch(() => undefined);
+}
+
+function dataOf(event: WatchEvent): object {
+  switch (event.type) {
+    case "watching":
+      return { path: event.path, recursive: event.recursive };
+    case "created":
+    case "modified":
+    case "deleted":
+      return { path: event.path, type: event.entryType };
+    default:
+      return {};
+  }
+}
+
+/** Ends the watch with its key. */
+function watchKey(
+  { store }: ServerCore,
+  { key, log }: FastifyRequest,
+  watch: FileWatch,
+): Disposable & { why?: string } {
+  const state: Disposable & { why?: string } = { [Symbol.dispose]: () => clearInterval(timer) };
+  const timer = setInterval(() => {
+    isStillValid(key, store.apiKeys)
+      .then((isValid) => {
+        if (isValid) return;
+        state.why = "The key was revoked";
+        watch.close();
+      })
+      // It is asked again.
+      .catch((error: unknown) => logError({ log }, error));
+  }, KEY_CHECK_MS);
+  return state;
+}

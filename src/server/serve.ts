@@ -1,0 +1,238 @@
+import type { AddressInfo } from "node:net";
+import { basename } from "node:path";
+import type { AuditLogger } from "../audit/index.js";
+import type { Config } from "../config/index.js";
+import { SandboxError, systemCode } from "../errors.js";
+import { SandboxManager } from "../manager/index.js";
+import { createMetrics, type Metrics, SandboxMonitor } from "../metrics/index.js";
+import type { Policy } from "../policy/index.js";
+import type { PoolManager } from "../pool/index.js";
+import type { CreatedApiKey } from "../store/index.js";
+import { ApprovalDesk } from "./approval-desk.js";
+import { AuditIndexer } from "./audit-indexer.js";
+import { createConfiguredPool } from "./configured-pool.js";
+import { openConfiguredStore, stateDirectoryOf } from "./configured-store.js";
+import { createServer, type Server } from "./create-server.js";
+import { logError } from "./error-reply.js";
+import { checkAddress } from "./front-door.js";
+import type { LogStream } from "./log.js";
+import { OpenThings } from "./open-things.js";
+import { checkPeerAddress, urlFrom } from "./peers.js";
+import { recover } from "./recover.js";
+import { enterServerHome } from "./server-home.js";
+import { type LeaseTimes, ServerPlace, timesOf } from "./server-place.js";
+import { RecentEvents } from "./status/recent-events.js";
+import { forgetOld, Upkeep } from "./upkeep.js";
+
+export interface ServeOptions {
+  readonly config: Config;
+  /** "auto", or a backend's name. Wins over the configuration's. */
+  readonly backend?: string | undefined;
+  /** What agents may do. Left out: everything. */
+  readonly policyFile?: string | undefined;
+  /** Remembers every call. The caller closes it. */
+  readonly audit?: AuditLogger | undefined;
+  readonly auditDirectory?: string | undefined;
+  /** Where the log goes; left out: nowhere. */
+  readonly log?: LogStream | undefined;
+  /** Called when what runs inside has not stopped by the time that others may take this server for dead: end the process. */
+  readonly onOverdue?: (() => void) | undefined;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  readonly url: string;
+  /** The first key of all, where this start made it: to be shown once. */
+  readonly firstKey: CreatedApiKey | undefined;
+  /** Resolves, to why, when the server could no longer be one: its place may be another's. It has stopped by itself. */
+  readonly lost: Promise<SandboxError>;
+  /** For what the process itself has to say. */
+  readonly log: ServerLog;
+  /** Takes no new work, lets what runs end until the deadline, and cleans up. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Lines of the server's log. */
+export interface ServerLog {
+  warn(fields: object, words: string): void;
+  fatal(fields: object, words: string): void;
+}
+
+/** Where keys are made by hand, too. */
+export const DEFAULT_ORG = "default";
+/** For a stop that comes when the lease is over already. */
+const LEAST_STOP_MS = 5000;
+const SWEEP_MS = 5000;
+const INDEX_MS = 2000;
+/** So long what has ended is remembered. */
+const KEEP_MS = 30 * 24 * 3_600_000;
+const PRUNE_MS = 3_600_000;
+
+/** Opens everything in its order, and listens. What had been opened is closed when a later step fails. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config } = options;
+  checkAddress(config.server);
+  checkMode(config);
+  const opened = new OpenThings();
+  try {
+    return await open(options, opened);
+  } catch (error) {
+    await opened.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function open(options: ServeOptions, opened: OpenThings): Promise<RunningServer> {
+  const { config, audit } = options;
+  const stateDir = stateDirectoryOf(config);
+  const home = enterServerHome(stateDir);
+  opened.defer(() => home.leave());
+  const store = await openConfiguredStore(config, stateDir);
+  opened.defer(() => store.close());
+  checkPeerAddress(config.server, store);
+  const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
+    name: "first",
+    scopes: { roles: "all", readOnly: false, approve: true, admin: true },
+  });
+  const { leaseMs } = config.server;
+  const place = await ServerPlace.take(store, home.id, { leaseMs });
+  opened.defer(() => place.leave().catch(() => undefined));
+  const { lease } = place;
+  const found = await recover(store, lease, audit);
+
+  const approvals = new ApprovalDesk(store, home.id);
+  opened.defer(() => approvals.close());
+  const recent = new RecentEvents();
+  const metrics = recent.alongside(await createMetrics({ processMetrics: true }));
+  const monitor = new SandboxMonitor({ metrics });
+  const policy = await loadNamedPolicy(options.policyFile);
+  const pool = createConfiguredPool(config.server.pool);
+  const manager = createManager(options, { approvals, metrics, monitor, policy, pool, recent, place });
+  const closeManager = once(() => manager.close());
+  opened.defer(closeManager);
+  const server = await createServer({
+    ...options,
+    ...{ manager, store, lease, place, approvals, metrics, monitor, pool, recent },
+    hasPolicy: policy !== undefined,
+  });
+  opened.defer(() => server.app.close());
+  opened.defer(() => server.core.executions.settle());
+  const { app } = server;
+  place.onFailure((error) => logError(app, error));
+  app.log.info({ ...found }, "recovered");
+  const upkeep = keepUp(server, timesOf(leaseMs));
+  opened.defer(() => upkeep.stop());
+  await server.core.sessions.sweep();
+  await listen(server, config);
+  const url = listeningUrl(server, config);
+  await store.servers.announce(lease, config.server.url ?? url);
+
+  const stop = once(async () => {
+    app.log.info("stopping");
+    await server.stopWork();
+    await opened.close();
+  });
+  const lost = new Promise<SandboxError>((resolve) =>
+    place.onLost((why) => {
+      server.cutOff(why);
+      logError(app, why);
+      const timer = setTimeout(() => options.onOverdue?.(), Math.max(place.leftMs, LEAST_STOP_MS));
+      // First what runs inside: its time is the lease's.
+      closeManager()
+        .catch((error: unknown) => logError(app, error))
+        .then(() => clearTimeout(timer))
+        .then(stop)
+        .catch((error: unknown) => logError(app, error))
+        .then(() => resolve(why));
+    }),
+  );
+  return { url, firstKey, lost, log: app.log, stop };
+}
+
+/** The same promise for everybody. */
+function once<T>(action: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined;
+  return () => {
+    done ??= action();
+    return done;
+  };
+}
+
+function createManager(
+  { config, backend, audit }: ServeOptions,
+  more: {
+    approvals: ApprovalDesk;
+    metrics: Metrics;
+    monitor: SandboxMonitor;
+    recent: RecentEvents;
+    policy: Policy | undefined;
+    pool: PoolManager | undefined;
+    place: ServerPlace;
+  },
+): SandboxManager {
+  const { approvals, metrics, monitor, recent, policy, pool, place } = more;
+  const isGuarded = policy !== undefined || config.sandbox.securityMode !== undefined;
+  return new SandboxManager({
+    config,
+    metrics,
+    monitor,
+    onConnection: (connection) => recent.noteConnection(connection),
+    handleSignals: false,
+    assertMayRun: () => place.check(),
+    ...(backend !== undefined && { backend }),
+    ...(policy !== undefined && { policy }),
+    ...(pool !== undefined && { pool }),
+    ...(audit !== undefined && { audit }),
+    // No org waits because another one has not answered.
+    ...(isGuarded && { confirmation: approvals, confirmationsAtOnce: Number.POSITIVE_INFINITY }),
+  });
+}
+
+/** Callers are told which rule decided, and in which file: where that lies is this host's business. */
+async function loadNamedPolicy(file: string | undefined): Promise<Policy | undefined> {
+  if (file === undefined) return undefined;
+  const { parsePolicy, readPolicyText } = await import("../policy/index.js");
+  return parsePolicy(await readPolicyText(file), basename(file));
+}
+
+/** In one shared session nobody could be kept apart. */
+function checkMode({ sandbox }: Config): void {
+  if (sandbox.mode !== "shared") return;
+  throw new SandboxError("CONFIG_INVALID", "In mode shared every caller would have the same files", {
+    hint: 'Set sandbox.mode to "per-session".',
+  });
+}
+
+/** What a server does by itself while it runs. */
+function keepUp({ app, core, lookForDead }: Server, { lookMs }: LeaseTimes): Upkeep {
+  const { store, lease, auditDirectory } = core;
+  const upkeep = new Upkeep(app.log);
+  if (auditDirectory !== undefined) {
+    const indexer = new AuditIndexer(store, auditDirectory, lease.server);
+    upkeep.every(INDEX_MS, () => indexer.run());
+  }
+  upkeep.every(SWEEP_MS, async () => {
+    await core.executions.settle();
+    await core.sessions.sweep();
+  });
+  upkeep.every(lookMs, lookForDead);
+  upkeep.every(PRUNE_MS, () => forgetOld(store, Date.now() - KEEP_MS));
+  return upkeep;
+}
+
+async function listen({ app }: Server, { server: { host, port } }: Config): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const code = systemCode(error);
+    if (code !== "EADDRINUSE" && code !== "EACCES" && code !== "EADDRNOTAVAIL") throw error;
+    throw new SandboxError("CONFIG_INVALID", `The server cannot listen on ${host} port ${port} (${code})`, {
+      hint: "Set server.host and server.port to an address of this machine that is free.",
+      cause: error,
+    });
+  }
+}
+
+function listeningUrl({ app }: Server, { server: { host, tls } }: Config): string {
+  return urlFrom(tls === undefined ? "http" : "https", host, (app.server.address() as AddressInfo).port);
+}

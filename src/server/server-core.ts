@@ -1,0 +1,57 @@
+import type { AuditLogger } from "../audit/index.js";
+import type { Config } from "../config/index.js";
+import type { SandboxManager } from "../manager/index.js";
+import type { Metrics, SandboxMonitor } from "../metrics/index.js";
+import type { PoolManager } from "../pool/index.js";
+import type { Lease, Store } from "../store/index.js";
+import type { ApprovalDesk } from "./approval-desk.js";
+import type { ExecutionLog } from "./execution-log.js";
+import type { LiveDesk } from "./live/live-desk.js";
+import type { PortDesk } from "./ports/port-desk.js";
+import type { RunningWork } from "./running-work.js";
+import type { ServerLife } from "./server-life.js";
+import type { ServerMetrics } from "./server-metrics.js";
+import type { ServerPlace } from "./server-place.js";
+import type { SessionDesk } from "./session-desk.js";
+import type { RecentEvents } from "./status/recent-events.js";
+
+/** What a server stands on. Whoever made these closes them. */
+export interface ServerParts {
+  readonly config: Config;
+  /** Its `confirmation` is the desk, where anybody is asked at all. */
+  readonly manager: SandboxManager;
+  readonly store: Store;
+  /** Of this run of this server. */
+  readonly lease: Lease;
+  /** As long as it is held, what this server has is its own. */
+  readonly place: ServerPlace;
+  readonly approvals: ApprovalDesk;
+  /** What is done past the manager is written here. */
+  readonly audit?: AuditLogger | undefined;
+  /** Left out: there is no record to ask. */
+  readonly auditDirectory?: string | undefined;
+  readonly metrics?: Metrics | undefined;
+  /** Watches the manager's sandboxes. */
+  readonly monitor?: SandboxMonitor | undefined;
+  readonly pool?: PoolManager | undefined;
+  /** What the manager's metrics and connections are noted in. Left out: nothing is. */
+  readonly recent?: RecentEvents | undefined;
+  /** A policy decides about calls. */
+  readonly hasPolicy?: boolean | undefined;
+}
+
+/** What every routes file is given. */
+export interface ServerCore extends ServerParts {
+  readonly sessions: SessionDesk;
+  readonly work: RunningWork;
+  readonly recent: RecentEvents;
+  readonly hasPolicy: boolean;
+  readonly life: ServerLife;
+  /** Left out: nothing is counted. */
+  readonly serverMetrics: ServerMetrics | undefined;
+  readonly live: LiveDesk;
+  readonly ports: PortDesk;
+  readonly executions: ExecutionLog;
+  /** True: no new work is taken. */
+  readonly isStopping: () => boolean;
+}
