@@ -1,0 +1,4069 @@
+/** Generated from the server's OpenAPI document: `npx vitest run src/client/api-types.test.ts -u`. */
+
+export interface paths {
+    readonly "/healthz": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The process answers. */
+        readonly get: operations["getHealthz"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/readyz": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** It takes work. */
+        readonly get: operations["getReadyz"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the org's sessions, the latest first. */
+        readonly get: operations["getSessions"];
+        readonly put?: never;
+        /** Make a session. Its sandbox starts in the background. */
+        readonly post: operations["postSessions"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** One session. */
+        readonly get: operations["getSessionsOne"];
+        readonly put?: never;
+        readonly post?: never;
+        /** End a session: what runs in it stops, and its files go. */
+        readonly delete: operations["deleteSessionsOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/renew": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Let a session live longer, from now. */
+        readonly post: operations["postSessionsRenew"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/execute": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Run a program or a command. The session is made if there is none.
+         * @description With `Accept: text/event-stream` the answer is events: execution, started, stdout, stderr, result, exit, error. A caller that reads slowly slows the program down; one that hangs up ends it.
+         */
+        readonly post: operations["postSessionsExecute"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/executions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the org's executions, the latest first. */
+        readonly get: operations["getExecutions"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/executions/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** One execution. */
+        readonly get: operations["getExecutionsOne"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/processes": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the session's processes, the oldest first. */
+        readonly get: operations["getSessionsProcesses"];
+        readonly put?: never;
+        /**
+         * Start a program or a command that goes on. The session is made if there is none.
+         * @description Answers when it has started. It is not ended by a caller that hangs up, also not while it waits for somebody's approval.
+         */
+        readonly post: operations["postSessionsProcesses"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/processes/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** One process. */
+        readonly get: operations["getSessionsProcessesOne"];
+        readonly put?: never;
+        readonly post?: never;
+        /** Kill a process, and forget it and what it printed. */
+        readonly delete: operations["deleteSessionsProcessesOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/processes/{id}/logs": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * What a process has printed, from a cursor on.
+         * @description With `Accept: text/event-stream` it goes on until the process ends: stdout, stderr, dropped, exit. The id of an event is the cursor after it, and `Last-Event-ID` goes on there.
+         */
+        readonly get: operations["getSessionsProcessesLogs"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/processes/{id}/signal": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Send a signal to a process and everything in its group. */
+        readonly post: operations["postSessionsProcessesSignal"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/terminals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the session's terminals, the oldest first. */
+        readonly get: operations["getSessionsTerminals"];
+        readonly put?: never;
+        /** Open a terminal. Connect to it with a WebSocket, as often as you like. */
+        readonly post: operations["postSessionsTerminals"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/terminals/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** One terminal. */
+        readonly get: operations["getSessionsTerminalsOne"];
+        readonly put?: never;
+        readonly post?: never;
+        /** End a terminal, and forget it. */
+        readonly delete: operations["deleteSessionsTerminalsOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/terminals/{id}/stream": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * A WebSocket: what is on the terminal, and what is typed into it.
+         * @description Sends {"type":"open","cursor":…,"dropped":…}, then the screen's bytes from the cursor on as binary messages, and at the end {"type":"exit","result":{…}}; takes binary messages and {"type":"input","data":…} as what is typed, and {"type":"resize","rows":…,"columns":…}. What cannot be understood is answered with {"type":"error",…}. Without an Authorization header, offer the subprotocols `skerry` and `skerry.key.` followed by the key.
+         */
+        readonly get: operations["getSessionsTerminalsStream"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the session's contexts. */
+        readonly get: operations["getSessionsContexts"];
+        readonly put?: never;
+        /** Make a context: code that keeps its state between runs. */
+        readonly post: operations["postSessionsContexts"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/execute": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Run code in a context. */
+        readonly post: operations["postSessionsContextsExecute"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/interrupt": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Interrupt the code that runs now. */
+        readonly post: operations["postSessionsContextsInterrupt"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/restart": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Start a context anew, with an empty state. */
+        readonly post: operations["postSessionsContextsRestart"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/checkpoint": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Save a context's live state. */
+        readonly post: operations["postSessionsContextsCheckpoint"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/rollback": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Go back to a saved state. */
+        readonly post: operations["postSessionsContextsRollback"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}/fork": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make another context with the same state. */
+        readonly post: operations["postSessionsContextsFork"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/contexts/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /** End a context. */
+        readonly delete: operations["deleteSessionsContextsOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/files": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List a directory, by path. */
+        readonly get: operations["getSessionsFiles"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/files/{path}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Download a file. */
+        readonly get: operations["getSessionsFilesOne"];
+        /** Upload a file: whole or not at all. Missing directories are made. */
+        readonly put: operations["putSessionsFilesOne"];
+        readonly post?: never;
+        /** Delete a file, or with `recursive` a directory and all that is in it. */
+        readonly delete: operations["deleteSessionsFilesOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/files/mkdir": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make a directory and those above it. */
+        readonly post: operations["postSessionsFilesMkdir"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/files/move": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Give a file or a directory another path, where nothing is. */
+        readonly post: operations["postSessionsFilesMove"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/watch": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Tell what changes in a directory, as events.
+         * @description Server-sent events: `watching` first; `created`, `modified` and `deleted` with `path` and `type`; `overflow`: too much changed at once, list the directory again; `error` or `ended` last.
+         */
+        readonly get: operations["getSessionsWatch"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/snapshots": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** List the session's snapshots, the newest first. */
+        readonly get: operations["getSessionsSnapshots"];
+        readonly put?: never;
+        /** Keep the session's files as they are now. */
+        readonly post: operations["postSessionsSnapshots"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/snapshots": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the snapshots of all the org's sessions, the newest first.
+         * @description From an index: a session's own list has what was taken by other means.
+         */
+        readonly get: operations["getSnapshots"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/snapshots/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /** Delete a snapshot. */
+        readonly delete: operations["deleteSessionsSnapshotsOne"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/snapshots/{id}/restore": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make the session's files what they were. */
+        readonly post: operations["postSessionsSnapshotsRestore"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/snapshots/{id}/export": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Download a snapshot as an uncompressed tar. */
+        readonly get: operations["getSessionsSnapshotsExport"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/snapshots/import": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make a snapshot of an uncompressed tar. */
+        readonly post: operations["postSessionsSnapshotsImport"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/fork": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Make a new session with the files of now, or of a snapshot. */
+        readonly post: operations["postSessionsFork"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/egress": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Let a session that runs reach more hosts, or fewer.
+         * @description What is open and no longer allowed is closed. It holds until the server stops.
+         */
+        readonly post: operations["postSessionsEgress"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/ports/{port}/{path}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly get: operations["getSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly put: operations["putSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly post: operations["postSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly delete: operations["deleteSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly options: operations["optionsSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly head: operations["headSessionsPortsOne"];
+        /**
+         * Pass a request on to what listens on a port inside.
+         * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
+         */
+        readonly patch: operations["patchSessionsPortsOne"];
+        readonly trace?: never;
+    };
+    readonly "/v1/sessions/{name}/tunnels/{port}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** A WebSocket: the bytes of one TCP connection to a port inside, as binary messages. */
+        readonly get: operations["getSessionsTunnelsOne"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/approvals": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** What waits for a decision, the oldest first. */
+        readonly get: operations["getApprovals"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/approvals/{id}/decide": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Approve, edit or reject. The first decision counts. */
+        readonly post: operations["postApprovalsDecide"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/approvals/stream": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * A WebSocket: everything that is pending, then every change; also takes decisions.
+         * @description Sends {"type":"pending","approvals":[…]}, {"type":"requested","approval":{…}}, {"type":"decided","id":…,"outcome":{…}}, {"type":"answer","id":…,"accepted":…,"approval":{…}} and {"type":"error",…}; takes {"type":"decide","id":…,"answer":{"decision":"approve"}}.
+         */
+        readonly get: operations["getApprovalsStream"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/audit/index": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Where the org's audit records are, over all servers, the latest first.
+         * @description A few seconds behind the logs. It also says what was in the log of a server that is gone.
+         */
+        readonly get: operations["getAuditIndex"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/audit": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The org's audit records in one server's log, the latest first. */
+        readonly get: operations["getAudit"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/mcp": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID. */
+        readonly get: operations["getMcp"];
+        readonly put?: never;
+        /**
+         * Messages of an MCP client.
+         * @description The Model Context Protocol, streamable HTTP. `initialize` makes an MCP session for the headers X-Skerry-Session and X-Skerry-Role; its answer has the header Mcp-Session-Id, which every later request sends.
+         */
+        readonly post: operations["postMcp"];
+        /** End an MCP session: what it runs stops, and a session of its own goes. */
+        readonly delete: operations["deleteMcp"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/metrics": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** Prometheus' text format. */
+        readonly get: operations["getMetrics"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/pool": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The sandboxes that are kept ready, and what runs. */
+        readonly get: operations["getPool"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/v1/status": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /** The run-time checklist: what was found, and what to do. */
+        readonly get: operations["getStatus"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        readonly ExecuteRequest: {
+            /** @description Of `code`: python, javascript, typescript, bash. */
+            readonly language?: string;
+            readonly code?: string;
+            readonly filename?: string;
+            readonly args?: readonly string[];
+            /** @description A shell's command line. */
+            readonly command?: string;
+            /** @description A command without a shell. */
+            readonly argv?: readonly string[];
+            readonly stdin?: string;
+            readonly env?: {
+                readonly [key: string]: string;
+            };
+            readonly cwd?: string;
+            /** @description Runs the code in this context, and makes it if need be. */
+            readonly context?: string;
+            readonly timeoutMs?: number;
+            readonly maxOutputBytes?: number;
+            /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
+            readonly files?: {
+                readonly [key: string]: string | {
+                    /** Format: base64 */
+                    readonly base64: string;
+                };
+            };
+            /** @description A role of the policy, if the key may have it. */
+            readonly role?: string;
+            /** @description In whose name, for the audit record. Left out: the key. */
+            readonly agentId?: string;
+        };
+        readonly ContextExecuteRequest: {
+            readonly language?: string;
+            readonly code: string;
+            readonly timeoutMs?: number;
+            readonly maxOutputBytes?: number;
+            /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
+            readonly files?: {
+                readonly [key: string]: string | {
+                    /** Format: base64 */
+                    readonly base64: string;
+                };
+            };
+            /** @description A role of the policy, if the key may have it. */
+            readonly role?: string;
+            /** @description In whose name, for the audit record. Left out: the key. */
+            readonly agentId?: string;
+        };
+        readonly ProcessRequest: {
+            /** @description Of `code`: python, javascript, typescript, bash. */
+            readonly language?: string;
+            readonly code?: string;
+            readonly filename?: string;
+            readonly args?: readonly string[];
+            /** @description A shell's command line. */
+            readonly command?: string;
+            /** @description A command without a shell. */
+            readonly argv?: readonly string[];
+            readonly stdin?: string;
+            readonly env?: {
+                readonly [key: string]: string;
+            };
+            readonly cwd?: string;
+            readonly timeoutMs?: number;
+            readonly maxOutputBytes?: number;
+            /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
+            readonly files?: {
+                readonly [key: string]: string | {
+                    /** Format: base64 */
+                    readonly base64: string;
+                };
+            };
+            /** @description A role of the policy, if the key may have it. */
+            readonly role?: string;
+            /** @description In whose name, for the audit record. Left out: the key. */
+            readonly agentId?: string;
+        };
+        readonly TerminalRequest: {
+            readonly rows: number;
+            readonly columns: number;
+            /** @description Left out: a shell. */
+            readonly argv?: readonly string[];
+            readonly env?: {
+                readonly [key: string]: string;
+            };
+            readonly cwd?: string;
+            /** @description A role of the policy, if the key may have it. */
+            readonly role?: string;
+            /** @description In whose name, for the audit record. Left out: the key. */
+            readonly agentId?: string;
+        };
+        /** @enum {string} */
+        readonly ErrorCode: "INVALID_ARGUMENT" | "SESSION_NAME_INVALID" | "LANGUAGE_UNKNOWN" | "BACKEND_UNKNOWN" | "CONFIG_INVALID" | "POLICY_INVALID" | "POLICY_DENIED" | "POLICY_UNENFORCEABLE" | "BACKEND_TOO_WEAK" | "CONFIRMATION_REJECTED" | "AUDIT_FAILED" | "AUDIT_BROKEN" | "STORE_FAILED" | "CONFLICT" | "FILE_NOT_FOUND" | "FILE_EXISTS" | "FILE_TYPE" | "FILE_TOO_LARGE" | "FILE_DENIED" | "PATH_TRAVERSAL" | "DISK_FULL" | "FILE_FAILED" | "SESSION_NOT_FOUND" | "SNAPSHOT_NOT_FOUND" | "CONTEXT_NOT_FOUND" | "CONTEXT_ENDED" | "CHECKPOINT_NOT_FOUND" | "CHECKPOINT_FAILED" | "SANDBOX_DISABLED" | "SANDBOX_NOT_RUNNING" | "SANDBOX_BUSY" | "SANDBOX_START_FAILED" | "POOL_EXHAUSTED" | "SANDBOX_LOST" | "BACKEND_UNAVAILABLE" | "IMAGE_MISSING" | "LIMIT_UNENFORCEABLE" | "LANGUAGE_UNAVAILABLE" | "UNSUPPORTED" | "COMMAND_NOT_FOUND" | "COMMAND_NOT_EXECUTABLE" | "EXECUTION_FAILED" | "PORT_FAILED" | "CANCELLED" | "WIRE_VIOLATION" | "UNAUTHENTICATED" | "FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "UPGRADE_REQUIRED" | "BODY_TOO_LARGE" | "MEDIA_TYPE_UNSUPPORTED" | "SESSION_ELSEWHERE" | "RATE_LIMITED" | "SERVER_STOPPING" | "SERVER_UNREACHABLE" | "INTERNAL";
+        readonly Error: {
+            readonly code: components["schemas"]["ErrorCode"];
+            readonly message: string;
+            /** @description What to do about it. */
+            readonly hint?: string;
+            readonly requestId: string;
+        };
+        readonly Session: {
+            /** @description Never used again; what audit records call the session. */
+            readonly id: string;
+            readonly name: string;
+            readonly role?: string;
+            readonly backend?: string;
+            /** @enum {string} */
+            readonly state: "active" | "ended";
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly renewedAt: string;
+            /**
+             * Format: date-time
+             * @description Left out: until somebody deletes it.
+             */
+            readonly expiresAt?: string;
+            /** Format: date-time */
+            readonly endedAt?: string;
+            /** @enum {string} */
+            readonly endedWhy?: "deleted" | "expired" | "server-lost" | "failed";
+        };
+        readonly ExecutionResult: {
+            readonly executionId: string;
+            readonly session: string;
+            readonly success: boolean;
+            /** @enum {string} */
+            readonly reason: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";
+            readonly exitCode: number | null;
+            readonly signal: string | null;
+            readonly stdout: string;
+            readonly stderr: string;
+            readonly truncated: boolean;
+            readonly error?: string;
+            readonly executionTimeMs: number;
+            readonly cpuTimeMs: number;
+            readonly memoryUsedMb: number;
+            readonly backend: string;
+            readonly warm: boolean;
+            readonly filesRead?: readonly string[];
+            readonly filesWritten: readonly string[];
+            readonly filesDeleted: readonly string[];
+            readonly network?: {
+                readonly [key: string]: unknown;
+            };
+            /** @description The policy's rule that decided. */
+            readonly rule?: string;
+            readonly risk?: {
+                readonly level: string;
+                readonly findings: readonly {
+                    readonly rule: string;
+                    readonly level: string;
+                    readonly line: number;
+                    readonly column: number;
+                    readonly excerpt: string;
+                    readonly why: string;
+                }[];
+            };
+            readonly confirmation?: {
+                readonly approved: boolean;
+                readonly edited: boolean;
+                readonly by?: string;
+            };
+            readonly auditId?: string;
+            readonly contextId?: string;
+            readonly executionCount?: number;
+            /** @description What code in a context showed. Clean it before a page shows it. */
+            readonly results?: readonly {
+                readonly data: {
+                    readonly [key: string]: unknown;
+                };
+                readonly isMain: boolean;
+            }[];
+            readonly resultsTruncated?: boolean;
+            readonly exception?: {
+                readonly name: string;
+                readonly value: string;
+                readonly traceback: string;
+            };
+        };
+        readonly Execution: {
+            readonly id: string;
+            /** @description The session's id. */
+            readonly session?: string;
+            readonly tool: string;
+            /** @enum {string} */
+            readonly state: "running" | "done" | "interrupted";
+            /** Format: date-time */
+            readonly startedAt: string;
+            /** Format: date-time */
+            readonly endedAt?: string;
+            /** @description A summary; null until it is done. */
+            readonly result: {
+                readonly [key: string]: unknown;
+            } | null;
+        };
+        readonly Process: {
+            /** @description Also of the execution. */
+            readonly id: string;
+            readonly role?: string;
+            /**
+             * @description `starting` also while somebody is asked whether it may.
+             * @enum {string}
+             */
+            readonly state: "starting" | "running" | "ended";
+            /** Format: date-time */
+            readonly startedAt: string;
+            /** Format: date-time */
+            readonly endedAt?: string;
+            /**
+             * @description Why it ended.
+             * @enum {string}
+             */
+            readonly reason?: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";
+            readonly exitCode?: number | null;
+            readonly signal?: string | null;
+            /** @description Why it did not start, or was lost. */
+            readonly code?: components["schemas"]["ErrorCode"];
+            readonly error?: string;
+            readonly auditId?: string;
+            /** @description What runs, as it was given; the beginning of it. */
+            readonly command: string;
+            /** @description What it has printed so far. */
+            readonly outputBytes: number;
+        };
+        readonly ProcessLogs: {
+            readonly items: readonly {
+                /** @enum {string} */
+                readonly stream: "stdout" | "stderr";
+                /** @description Written by a program inside: make it visible before you show it. */
+                readonly text: string;
+            }[];
+            /** @description The cursor to go on with. */
+            readonly next: string;
+            /** @description Bytes after the cursor that are no longer kept. */
+            readonly dropped: number;
+            /** @description The process has ended, and nothing comes after these. */
+            readonly ended: boolean;
+        };
+        readonly Terminal: {
+            /** @description Also of the execution. */
+            readonly id: string;
+            readonly role?: string;
+            /**
+             * @description `starting` also while somebody is asked whether it may.
+             * @enum {string}
+             */
+            readonly state: "starting" | "running" | "ended";
+            /** Format: date-time */
+            readonly startedAt: string;
+            /** Format: date-time */
+            readonly endedAt?: string;
+            /**
+             * @description Why it ended.
+             * @enum {string}
+             */
+            readonly reason?: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";
+            readonly exitCode?: number | null;
+            readonly signal?: string | null;
+            /** @description Why it did not start, or was lost. */
+            readonly code?: components["schemas"]["ErrorCode"];
+            readonly error?: string;
+            readonly auditId?: string;
+            /** @description What runs on it, the beginning of it; left out: a shell. */
+            readonly command?: string;
+            readonly rows: number;
+            readonly columns: number;
+            /** @description What was on it so far: a cursor at its end. */
+            readonly outputBytes: number;
+            /** @description Connections to it. */
+            readonly watchers: number;
+        };
+        readonly FileEntry: {
+            /** @description Written by programs inside: make it visible before you show it. */
+            readonly path: string;
+            /** @enum {string} */
+            readonly type: "file" | "directory" | "symlink" | "other";
+            readonly size: number;
+            readonly mode: number;
+            /** Format: date-time */
+            readonly modifiedAt: string;
+        };
+        readonly Context: {
+            readonly id: string;
+            readonly language: string;
+            /** @enum {string} */
+            readonly state: "idle" | "busy" | "ended";
+            readonly ending?: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly executionCount: number;
+            readonly checkpoints: readonly {
+                readonly id: string;
+                /** Format: date-time */
+                readonly createdAt: string;
+                readonly snapshotId?: string;
+            }[];
+        };
+        readonly Snapshot: {
+            readonly id: string;
+            readonly name?: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly files: number;
+            readonly bytes: number;
+        };
+        readonly Approval: {
+            readonly id: string;
+            /** @description The session's id. */
+            readonly session?: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly expiresAt: string;
+            /** @description What is asked: tool, code, risk, findings, rule, … */
+            readonly request: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Left out: pending. */
+            readonly outcome?: {
+                /** @enum {string} */
+                readonly decision: "approved" | "edited" | "rejected" | "expired" | "cancelled" | "interrupted";
+                readonly by?: string;
+                /** Format: date-time */
+                readonly at: string;
+            };
+        };
+        readonly Pool: {
+            readonly idle: number;
+            readonly acquiring: number;
+            readonly busy: number;
+            readonly resetting: number;
+            readonly leaving: number;
+            readonly waiting: number;
+            readonly minInstances: number;
+            readonly maxInstances: number;
+            readonly hits: number;
+            readonly misses: number;
+            readonly created: number;
+            readonly destroyed: number;
+            readonly resets: number;
+            readonly failures: number;
+            readonly timeouts: number;
+            readonly lastFailure?: {
+                /** Format: date-time */
+                readonly at: string;
+                readonly code: components["schemas"]["ErrorCode"];
+            };
+            /**
+             * Format: date-time
+             * @description When somebody last waited in vain.
+             */
+            readonly lastTimeoutAt?: string;
+            /**
+             * Format: date-time
+             * @description It cannot make sandboxes, and tries again then.
+             */
+            readonly nextAttemptAt?: string;
+        };
+        readonly AuditEntry: {
+            /** @description The server in whose log the record is. */
+            readonly server: string;
+            /** @description Its number there. */
+            readonly seq: number;
+            /** @description The session's id. */
+            readonly session?: string;
+            readonly eventType: string;
+            readonly tool?: string;
+            readonly result?: string;
+            /** Format: date-time */
+            readonly at: string;
+        };
+        readonly Status: {
+            /** @description False: one of the checks needs attention. */
+            readonly ok: boolean;
+            /** Format: date-time */
+            readonly at: string;
+            readonly version: string;
+            readonly uptimeMs: number;
+            /** @description How far back what is recent goes: an hour, or since the start. */
+            readonly recentMs: number;
+            readonly checks: readonly {
+                readonly name: string;
+                /** @description What is promised. */
+                readonly what: string;
+                /** @description False: somebody should look. */
+                readonly ok: boolean;
+                readonly found: string;
+                /** @description What to do about it. */
+                readonly todo?: string;
+            }[];
+            readonly figures: {
+                /** @description Requests that run something now. */
+                readonly running: number;
+                /** @description WebSockets that are open. */
+                readonly sockets: number;
+                readonly sandboxes: {
+                    readonly inUse: number;
+                    readonly started: number;
+                    readonly failed: number;
+                    readonly measured: number;
+                    /** @description Near a limit now. */
+                    readonly alerting: number;
+                    readonly highestCpuPercent?: number;
+                    readonly highestMemoryPercent?: number;
+                };
+                readonly pool: components["schemas"]["Pool"] | null;
+                readonly recent: {
+                    /** @description By HTTP status. */
+                    readonly requests: {
+                        readonly [key: string]: number;
+                    };
+                    /** @description By how they ended. */
+                    readonly executions: {
+                        readonly [key: string]: number;
+                    };
+                    /** @description By resource. */
+                    readonly alerts: {
+                        readonly [key: string]: number;
+                    };
+                    readonly violations: readonly {
+                        readonly tool: string;
+                        readonly reason: string;
+                        readonly count: number;
+                    }[];
+                    readonly connections: {
+                        readonly allowed: number;
+                        readonly denied: number;
+                        readonly failed: number;
+                        /** @description Denied, with a secret that is not for that host. */
+                        readonly withSecret: number;
+                    };
+                    /** @description Of the key's own organisation; made visible. */
+                    readonly deniedHosts: readonly {
+                        readonly host: string;
+                        readonly count: number;
+                    }[];
+                };
+                readonly store: {
+                    readonly kind: string;
+                    readonly problem?: string;
+                    readonly pingMs?: number;
+                    readonly bytes?: number;
+                    readonly activeSessions?: number;
+                    readonly runningExecutions?: number;
+                    readonly pendingApprovals?: number;
+                };
+                readonly servers: readonly {
+                    readonly id: string;
+                    readonly url: string;
+                    /** Format: date-time */
+                    readonly startedAt: string;
+                    readonly isThis: boolean;
+                }[];
+                readonly audit: {
+                    readonly problem?: string;
+                    readonly open: number;
+                    readonly waiting: number;
+                    readonly lastSeq?: number;
+                    readonly lastAt?: string;
+                    readonly bytes?: number;
+                } | null;
+                readonly disks: readonly {
+                    readonly place: string;
+                    readonly freeBytes: number;
+                    readonly totalBytes: number;
+                }[];
+                readonly process: {
+                    readonly memoryBytes: number;
+                    readonly heapUsedBytes: number;
+                    readonly heapLimitBytes: number;
+                    readonly loopDelayP99Ms: number;
+                    readonly loopDelayMaxMs: number;
+                };
+            };
+        };
+        readonly ListedSnapshot: {
+            readonly id: string;
+            readonly name?: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            readonly files: number;
+            readonly bytes: number;
+            /** @description The session's id. */
+            readonly session: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    readonly getHealthz: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {string} */
+                        readonly status: "ok";
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getReadyz: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {string} */
+                        readonly status: "ok";
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessions: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+                readonly state?: "active" | "ended";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Session"][];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessions: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Left out: one of its own. */
+                    readonly name?: string;
+                    /** @description A role of the policy, if the key may have it. */
+                    readonly role?: string;
+                    /** @description What isolates; left out: the configuration's. */
+                    readonly backend?: string;
+                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    readonly ttlMs?: number | null;
+                    /** @description The same request with the same key makes one session, however often it comes. */
+                    readonly idempotencyKey?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description An earlier request made it. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly deleted: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsRenew: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    readonly ttlMs?: number | null;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsExecute: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ExecuteRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ExecutionResult"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getExecutions: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+                /** @description The session's name while it is active, or its id. */
+                readonly session?: string;
+                readonly state?: "running" | "done" | "interrupted";
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Execution"][];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getExecutionsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsProcesses: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Process"][];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsProcesses: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ProcessRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Process"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsProcessesOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Process"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsProcessesOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly deleted: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsProcessesLogs: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description `next` of the page before; left out: from the beginning. */
+                readonly cursor?: string;
+                /** @description Bytes. */
+                readonly limit?: number;
+                /** @description How long to wait where there is nothing yet. */
+                readonly waitMs?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ProcessLogs"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsProcessesSignal: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @enum {string} */
+                    readonly signal: "SIGHUP" | "SIGINT" | "SIGQUIT" | "SIGABRT" | "SIGKILL" | "SIGUSR1" | "SIGUSR2" | "SIGALRM" | "SIGTERM" | "SIGCONT" | "SIGSTOP" | "SIGTSTP" | "SIGWINCH";
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Process"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsTerminals: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Terminal"][];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsTerminals: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["TerminalRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Terminal"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsTerminalsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Terminal"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsTerminalsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly deleted: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsTerminalsStream: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description How many bytes were seen already; left out: everything that is kept. */
+                readonly cursor?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly getSessionsContexts: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Context"][];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContexts: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly id?: string;
+                    /** @default python */
+                    readonly language?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Context"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsExecute: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ContextExecuteRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ExecutionResult"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsInterrupt: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description False: nothing ran. */
+                        readonly interrupted: boolean;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsRestart: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Context"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsCheckpoint: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /**
+                     * @description Also the workspace's files.
+                     * @default false
+                     */
+                    readonly files?: boolean;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly id: string;
+                        readonly createdAt: string;
+                        readonly snapshotId?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsRollback: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly checkpoint: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Context"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsContextsFork: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Context"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsContextsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly ok: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsFiles: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+                /** @description Relative to the workspace. */
+                readonly path?: string;
+                readonly recursive?: "true" | "false";
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["FileEntry"][];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsFilesOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly putSessionsFilesOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly path: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsFilesOne: {
+        readonly parameters: {
+            readonly query?: {
+                readonly recursive?: "true" | "false";
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly path: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsFilesMkdir: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Relative to the workspace. */
+                    readonly path: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly path: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsFilesMove: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description Relative to the workspace. */
+                    readonly from: string;
+                    /** @description Relative to the workspace. */
+                    readonly to: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly path: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsWatch: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Relative to the workspace. */
+                readonly path?: string;
+                readonly recursive?: "true" | "false";
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsSnapshots: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Snapshot"][];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsSnapshots: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly name?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSnapshots: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["ListedSnapshot"][];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteSessionsSnapshotsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly deleted: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsSnapshotsRestore: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly written: number;
+                        readonly removed: number;
+                        readonly unchanged: number;
+                        readonly skipped: readonly {
+                            readonly path: string;
+                            readonly reason: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsSnapshotsExport: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly postSessionsSnapshotsImport: {
+        readonly parameters: {
+            readonly query?: {
+                readonly name?: string;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsFork: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @description 1 to 200 characters without slashes and controls. */
+                    readonly name?: string;
+                    readonly snapshotId?: string;
+                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    readonly ttlMs?: number | null;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Made. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postSessionsEgress: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly allow?: readonly string[];
+                    readonly deny?: readonly string[];
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @enum {boolean} */
+                        readonly changed: true;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly putSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly postSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly deleteSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly optionsSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly headSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly patchSessionsPortsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+                /** @description Slashes are part of it. */
+                readonly path: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly getSessionsTunnelsOne: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description 1 to 200 characters without slashes and controls. */
+                readonly name: string;
+                readonly port: number;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly getApprovals: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["Approval"][];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postApprovalsDecide: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    /** @enum {string} */
+                    readonly decision: "approve";
+                    /**
+                     * @default once
+                     * @enum {string}
+                     */
+                    readonly scope?: "once" | "session";
+                } | {
+                    /** @enum {string} */
+                    readonly decision: "edit";
+                    readonly code: string;
+                } | {
+                    /** @enum {string} */
+                    readonly decision: "reject";
+                    readonly reason?: string;
+                };
+            };
+        };
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description False: somebody else was first, or its time was over. `approval` has what counts. */
+                        readonly accepted: boolean;
+                        readonly approval: components["schemas"]["Approval"];
+                    };
+                };
+            };
+            /** @description Done. */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description False: somebody else was first, or its time was over. `approval` has what counts. */
+                        readonly accepted: boolean;
+                        readonly approval: components["schemas"]["Approval"];
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getApprovalsStream: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly getAuditIndex: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+                /** @description The session's name while it is active, or its id. */
+                readonly session?: string;
+                readonly tool?: string;
+                readonly result?: "success" | "failure" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected" | "error" | "interrupted";
+                readonly eventType?: string;
+                /** @description Not before this. */
+                readonly since?: string;
+                /** @description Before this. */
+                readonly until?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly components["schemas"]["AuditEntry"][];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getAudit: {
+        readonly parameters: {
+            readonly query?: {
+                readonly limit?: number;
+                /** @description `next` of the page before. */
+                readonly cursor?: string;
+                /** @description The session's name while it is active, or its id. */
+                readonly session?: string;
+                readonly tool?: string;
+                readonly result?: "success" | "failure" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected" | "error" | "interrupted";
+                readonly eventType?: string;
+                /** @description Not before this. */
+                readonly since?: string;
+                /** @description Before this. */
+                readonly until?: string;
+                readonly agent?: string;
+                /** @description Whose log; left out: of the server that is asked. */
+                readonly server?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        readonly items: readonly {
+                            readonly [key: string]: unknown;
+                        }[];
+                        /** @description Left out: the last page. */
+                        readonly next?: string;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getMcp: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The same as the header X-Skerry-Session. */
+                readonly session?: string;
+                /** @description The same as the header X-Skerry-Role. */
+                readonly role?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly postMcp: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The same as the header X-Skerry-Session. */
+                readonly session?: string;
+                /** @description The same as the header X-Skerry-Role. */
+                readonly role?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": {
+                    readonly [key: string]: unknown;
+                } | readonly {
+                    readonly [key: string]: unknown;
+                }[];
+            };
+        };
+        readonly responses: {
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly deleteMcp: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The same as the header X-Skerry-Session. */
+                readonly session?: string;
+                /** @description The same as the header X-Skerry-Role. */
+                readonly role?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getMetrics: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    readonly getPool: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": {
+                        /** @description Requests that run something now. */
+                        readonly running: number;
+                        readonly pool: components["schemas"]["Pool"] | null;
+                    };
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readonly getStatus: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Status"];
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+}

@@ -1,0 +1,141 @@
+import { SandboxError } from "../errors.js";
+import { apiErrorOf } from "./api-error.js";
+import type { components } from "./api-types.js";
+import { cut, readEvents } from "./events.js";
+import type { Transport } from "./transport.js";
+
+export type ExecutionResult = components["schemas"]["ExecutionResult"];
+export type RichResult = NonNullable<ExecutionResult["results"]>[number];
+
+/** What happens while something runs, in the order it happens. The last event is the exit. */
+export type ExecutionEvent =
+  | { readonly type: "execution"; readonly executionId: string; readonly session: string }
+  | { readonly type: "started" }
+  | { readonly type: "stdout" | "stderr"; readonly text: string }
+  | { readonly type: "result"; readonly result: RichResult }
+  | { readonly type: "exit"; readonly result: ExecutionResult };
+
+export interface ExecutionOrder {
+  readonly path: string;
+  readonly json: object;
+  readonly signal?: AbortSignal | undefined;
+  /** True: it will be iterated, though not at once. */
+  readonly stream?: boolean | undefined;
+}
+
+/**
+ * Something on its way: await it for its result, or iterate it for its events. To leave the loop early ends what runs. It is sent
+ * once, and never again by itself.
+ */
+export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent> {
+  readonly #transport: Transport;
+  readonly #order: ExecutionOrder;
+  readonly #hangUp = new AbortController();
+  readonly #answer: Promise<Response>;
+  #streams: boolean;
+  #isSent = false;
+  #result: Promise<ExecutionResult> | undefined;
+
+  constructor(transport: Transport, order: ExecutionOrder) {
+    this.#transport = transport;
+    this.#order = order;
+    this.#streams = order.stream ?? false;
+    // A loop over it asks for the iterator before this; whoever awaits it does not.
+    this.#answer = Promise.resolve().then(() => this.#send());
+    this.#answer.catch(() => undefined);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: being awaitable is the point
+  then<A = ExecutionResult, B = never>(
+    onFulfilled?: ((result: ExecutionResult) => A | PromiseLike<A>) | null,
+    onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.#result ??= this.#streams ? this.#lastOf() : this.#whole();
+    return this.#result.then(onFulfilled, onRejected);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
+    if (this.#isSent && !this.#streams) {
+      throw new SandboxError(
+        "INVALID_ARGUMENT",
+        "This was sent for its result, and has no events to iterate",
+        {
+          hint: "Iterate it where it is made, or pass { stream: true }.",
+        },
+      );
+    }
+    this.#streams = true;
+    return this.#events();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "RemoteExecution";
+  }
+
+  async #send(): Promise<Response> {
+    this.#isSent = true;
+    const { path, json, signal } = this.#order;
+    const signals = [this.#hangUp.signal, ...(signal === undefined ? [] : [signal])];
+    return this.#transport.request("POST", path, {
+      json,
+      signal: AbortSignal.any(signals),
+      ...(this.#streams && { headers: { accept: "text/event-stream" } }),
+    });
+  }
+
+  async #whole(): Promise<ExecutionResult> {
+    const response = await this.#answer;
+    try {
+      return (await response.json()) as ExecutionResult;
+    } catch (error) {
+      throw this.#lost(error);
+    }
+  }
+
+  async #lastOf(): Promise<ExecutionResult> {
+    for await (const event of this.#events()) if (event.type === "exit") return event.result;
+    throw cut(undefined);
+  }
+
+  async *#events(): AsyncGenerator<ExecutionEvent> {
+    const response = await this.#answer;
+    try {
+      for await (const { event, data } of readEvents(response)) {
+        if (event === "error") throw apiErrorOf(data, response.status, response.headers);
+        const told = eventOf(event, data);
+        if (told === undefined) continue;
+        yield told;
+        if (told.type === "exit") return;
+      }
+    } catch (error) {
+      throw error instanceof SandboxError ? error : this.#lost(error);
+    } finally {
+      this.#hangUp.abort();
+    }
+    throw cut(undefined);
+  }
+
+  #lost(error: unknown): SandboxError {
+    if (this.#order.signal?.aborted === true)
+      return new SandboxError("CANCELLED", "The request was cancelled", { cause: error });
+    return cut(error);
+  }
+}
+
+/** Undefined: an event that a later server may know. */
+function eventOf(type: string, data: unknown): ExecutionEvent | undefined {
+  switch (type) {
+    case "execution":
+    case "stdout":
+    case "stderr":
+      return { type, ...(data as object) } as ExecutionEvent;
+    case "started":
+      return { type };
+    case "result":
+      return { type, result: data as RichResult };
+    case "exit":
+      return { type, result: data as ExecutionResult };
+    default:
+      return undefined;
+  }
+}

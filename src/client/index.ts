@@ -1,0 +1,38 @@
+export { SandboxError } from "../errors.js";
+export type { CallOptions } from "./api.js";
+export { ApiError } from "./api-error.js";
+export type { ClientOptions } from "./client-options.js";
+export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
+export { type RunOptions, Session, type SessionInfo } from "./session.js";
+export {
+  type CheckpointInfo,
+  Context,
+  type ContextInfo,
+  type ContextRunOptions,
+} from "./session-contexts.js";
+export type { FileEntry } from "./session-files.js";
+export type { Tunnel } from "./session-ports.js";
+export {
+  type ProcessEvent,
+  type ProcessInfo,
+  type ProcessLogs,
+  type ProcessSignal,
+  RemoteProcess,
+  type StartOptions,
+} from "./session-processes.js";
+export type { RestoreReport, SnapshotInfo } from "./session-snapshots.js";
+export {
+  type NewTerminal,
+  RemoteTerminal,
+  TerminalConnection,
+  type TerminalInfo,
+} from "./session-terminals.js";
+export {
+  type Approval,
+  type ApprovalEvent,
+  type AuditRecord,
+  type Decided,
+  type Decision,
+  type ExecutionInfo,
+  SkerryClient,
+} from "./skerry-client.js";

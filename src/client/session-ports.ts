@@ -1,0 +1,62 @@
+import { fill } from "./api.js";
+import { Socket } from "./socket.js";
+import type { RequestOptions, Transport } from "./transport.js";
+
+const TUNNEL = "/v1/sessions/{name}/tunnels/{port}";
+/** More is sent when this has gone out. */
+const MOST_WAITING_BYTES = 1024 * 1024;
+const LOOK_MS = 10;
+
+/** The bytes of one connection, both ways. */
+export interface Tunnel {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+}
+
+/** Ports that programs of a session listen on. Takes `sandbox.network.allowLocalBinding` at the server. */
+export class SessionPorts {
+  readonly #transport: Transport;
+  readonly #session: string;
+
+  constructor(transport: Transport, session: string) {
+    this.#transport = transport;
+    this.#session = session;
+  }
+
+  /** A request to what listens there; whatever status it answers with is the answer. `path` begins with a slash. */
+  fetch(
+    port: number,
+    path: string,
+    options: Omit<RequestOptions, "alsoTaken"> & { readonly method?: string } = {},
+  ): Promise<Response> {
+    const { method = "GET", ...rest } = options;
+    const at = `/v1/sessions/${encodeURIComponent(this.#session)}/ports/${Number(port)}/${path.replace(/^\//, "")}`;
+    return this.#transport.request(method, at, rest);
+  }
+
+  /** A connection to what listens there. */
+  async connect(port: number): Promise<Tunnel> {
+    const path = fill(TUNNEL, { name: this.#session, port });
+    const socket = await Socket.open(this.#transport, path);
+    return {
+      readable: new ReadableStream<Uint8Array>({
+        pull: async (controller) => {
+          const data = await socket.next();
+          if (data === undefined) controller.close();
+          else if (typeof data !== "string") controller.enqueue(data);
+        },
+        cancel: () => socket.close(),
+      }),
+      writable: new WritableStream<Uint8Array>({
+        write: async (bytes) => {
+          socket.send(bytes);
+          // A WebSocket does not say when there is room again.
+          while (socket.isOpen && socket.waitingBytes > MOST_WAITING_BYTES)
+            await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        },
+        close: () => socket.close(),
+        abort: () => socket.close(),
+      }),
+    };
+  }
+}

@@ -1,0 +1,139 @@
+import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
+import { cut, readEvents } from "./events.js";
+import type { Transport } from "./transport.js";
+
+const ALL = "/v1/sessions/{name}/processes";
+const ONE = "/v1/sessions/{name}/processes/{id}";
+type ProcessRequest = Input<typeof ALL, "post">["json"];
+
+export type ProcessInfo = Answer<typeof ALL, "post">;
+export type ProcessLogs = Answer<`${typeof ONE}/logs`, "get">;
+export type ProcessSignal = Input<`${typeof ONE}/signal`, "post">["json"]["signal"];
+type LogQuery = NonNullable<Input<`${typeof ONE}/logs`, "get">["query"]>;
+
+/** What a process prints, as it happens. The last event is the exit. */
+export type ProcessEvent =
+  | { readonly type: "stdout" | "stderr"; readonly text: string }
+  /** So many bytes are no longer kept. */
+  | { readonly type: "dropped"; readonly bytes: number }
+  | { readonly type: "exit"; readonly process: ProcessInfo };
+
+export interface StartOptions extends CallOptions, Omit<ProcessRequest, "code" | "command" | "argv"> {}
+
+/** What goes on in a session without a request. */
+export class SessionProcesses {
+  readonly #transport: Transport;
+  readonly #session: string;
+
+  constructor(transport: Transport, session: string) {
+    this.#transport = transport;
+    this.#session = session;
+  }
+
+  /** Starts a command: a list without a shell, a text by one. Resolves when it has started. */
+  exec(command: string | readonly string[], options: StartOptions = {}): Promise<RemoteProcess> {
+    return this.#start(typeof command === "string" ? { command } : { argv: [...command] }, options);
+  }
+
+  /** Starts a program given as text. */
+  run(code: string, options: StartOptions & { readonly language: string }): Promise<RemoteProcess> {
+    return this.#start({ code }, options);
+  }
+
+  /** The oldest first, also the last that have ended. */
+  async list(options: CallOptions = {}): Promise<readonly ProcessInfo[]> {
+    return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
+  }
+
+  /** One by its id, without asking whether it is there. */
+  get(id: string): RemoteProcess {
+    return new RemoteProcess(this.#transport, this.#session, id);
+  }
+
+  async #start(what: object, { signal, ...rest }: StartOptions): Promise<RemoteProcess> {
+    const input = { path: { name: this.#session }, json: { ...what, ...rest } };
+    return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
+  }
+}
+
+/** A process that goes on, whoever is connected. */
+export class RemoteProcess {
+  readonly id: string;
+  readonly #transport: Transport;
+  readonly #path: { readonly name: string; readonly id: string };
+
+  constructor(transport: Transport, session: string, id: string) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = { name: session, id };
+  }
+
+  info(options: CallOptions = {}): Promise<ProcessInfo> {
+    return call(this.#transport, "get", ONE, { path: this.#path }, options);
+  }
+
+  /** One page of what it printed, from a cursor on. */
+  logs({ signal, ...query }: CallOptions & LogQuery = {}): Promise<ProcessLogs> {
+    return call(this.#transport, "get", `${ONE}/logs`, { path: this.#path, query }, { signal });
+  }
+
+  /** What it printed and prints, until it ends; goes on by itself where a connection was lost. */
+  async *follow({
+    signal,
+    cursor,
+  }: CallOptions & { readonly cursor?: string } = {}): AsyncGenerator<ProcessEvent> {
+    const path = fill(`${ONE}/logs`, this.#path);
+    let last = cursor;
+    for (let losses = 0; ; losses++) {
+      const headers = {
+        accept: "text/event-stream",
+        ...(last !== undefined && { "last-event-id": last }),
+      };
+      const response = await this.#transport.request("GET", path, { headers, signal });
+      try {
+        for await (const { event, id, data } of readEvents(response)) {
+          losses = 0;
+          last = id ?? last;
+          const told = eventOf(event, data);
+          if (told === undefined) continue;
+          yield told;
+          if (told.type === "exit") return;
+        }
+      } catch (error) {
+        if (signal?.aborted === true || losses >= this.#transport.settings.retries) throw cut(error);
+        continue;
+      }
+      if (losses >= this.#transport.settings.retries) throw cut(undefined);
+    }
+  }
+
+  /** Resolves when it has ended. */
+  async wait(options: CallOptions = {}): Promise<ProcessInfo> {
+    for await (const event of this.follow(options)) if (event.type === "exit") return event.process;
+    throw cut(undefined);
+  }
+
+  /** To it and everything in its group. CONFLICT: it has ended. */
+  signal(signal: ProcessSignal, options: CallOptions = {}): Promise<ProcessInfo> {
+    return call(this.#transport, "post", `${ONE}/signal`, { path: this.#path, json: { signal } }, options);
+  }
+
+  /** Kills it, and forgets it and what it printed. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await call(this.#transport, "delete", ONE, { path: this.#path }, options);
+  }
+}
+
+/** Undefined: an event that a later server may know. */
+function eventOf(type: string, data: unknown): ProcessEvent | undefined {
+  switch (type) {
+    case "stdout":
+    case "stderr":
+    case "dropped":
+      return { type, ...(data as object) } as ProcessEvent;
+    case "exit":
+      return { type, process: data as ProcessInfo };
+    default:
+      return undefined;
+  }
+}

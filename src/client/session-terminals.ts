@@ -1,0 +1,131 @@
+import { SandboxError } from "../errors.js";
+import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
+import { cut } from "./events.js";
+import type { ExecutionResult } from "./execution.js";
+import { Socket } from "./socket.js";
+import type { Transport } from "./transport.js";
+
+const ALL = "/v1/sessions/{name}/terminals";
+const ONE = "/v1/sessions/{name}/terminals/{id}";
+const DONE = 1000;
+const REVOKED = 1008;
+
+export type TerminalInfo = Answer<typeof ALL, "post">;
+export type NewTerminal = Input<typeof ALL, "post">["json"];
+
+/** Terminals of a session, which outlive their connections. */
+export class SessionTerminals {
+  readonly #transport: Transport;
+  readonly #session: string;
+
+  constructor(transport: Transport, session: string) {
+    this.#transport = transport;
+    this.#session = session;
+  }
+
+  /** Opens one. Connect to it to see it and to type. */
+  async open({ signal, ...json }: CallOptions & NewTerminal): Promise<RemoteTerminal> {
+    const input = { path: { name: this.#session }, json };
+    return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
+  }
+
+  /** The oldest first, also the last that have ended. */
+  async list(options: CallOptions = {}): Promise<readonly TerminalInfo[]> {
+    return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
+  }
+
+  /** One by its id, without asking whether it is there. */
+  get(id: string): RemoteTerminal {
+    return new RemoteTerminal(this.#transport, this.#session, id);
+  }
+}
+
+/** A terminal that goes on, whoever is connected. */
+export class RemoteTerminal {
+  readonly id: string;
+  readonly #transport: Transport;
+  readonly #path: { readonly name: string; readonly id: string };
+
+  constructor(transport: Transport, session: string, id: string) {
+    this.id = id;
+    this.#transport = transport;
+    this.#path = { name: session, id };
+  }
+
+  info(options: CallOptions = {}): Promise<TerminalInfo> {
+    return call(this.#transport, "get", ONE, { path: this.#path }, options);
+  }
+
+  /** Sees what is on it from a position on; left out: everything that is kept. */
+  async connect({ cursor = 0 }: { readonly cursor?: number } = {}): Promise<TerminalConnection> {
+    const path = fill(`${ONE}/stream`, this.#path);
+    const connect = (at: number) => Socket.open(this.#transport, path, { cursor: at });
+    return new TerminalConnection(await connect(cursor), connect, this.#transport.settings.retries);
+  }
+
+  /** Ends it, and forgets it. */
+  async delete(options: CallOptions = {}): Promise<void> {
+    await call(this.#transport, "delete", ONE, { path: this.#path }, options);
+  }
+}
+
+/** A seat at a terminal: iterate it for what is on the screen. One that is lost is taken again, where it was. */
+export class TerminalConnection implements AsyncIterable<Uint8Array> {
+  /** How much was seen: with that as `cursor` another connection goes on. */
+  cursor = 0;
+  /** Bytes that were gone before they could be seen. */
+  dropped = 0;
+  /** What came of it, once the loop over it has ended; undefined: it goes on without us. */
+  result: ExecutionResult | undefined;
+  #socket: Socket;
+  readonly #connect: (cursor: number) => Promise<Socket>;
+  readonly #retries: number;
+  #isClosed = false;
+
+  constructor(socket: Socket, connect: (cursor: number) => Promise<Socket>, retries: number) {
+    this.#socket = socket;
+    this.#connect = connect;
+    this.#retries = retries;
+  }
+
+  /** Types. */
+  write(data: string | Uint8Array): void {
+    this.#socket.send(typeof data === "string" ? new TextEncoder().encode(data) : data);
+  }
+
+  resize(rows: number, columns: number): void {
+    this.#socket.send(JSON.stringify({ type: "resize", rows, columns }));
+  }
+
+  /** Leaves; the terminal goes on. */
+  close(): void {
+    this.#isClosed = true;
+    this.#socket.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for (let losses = 0; ; losses++) {
+      for (let data = await this.#socket.next(); data !== undefined; data = await this.#socket.next()) {
+        losses = 0;
+        if (typeof data === "string") this.#understand(data);
+        else {
+          this.cursor += data.length;
+          yield data;
+        }
+      }
+      const { code, reason } = this.#socket.end ?? { code: 0, reason: "" };
+      if (this.#isClosed || this.result !== undefined || code === DONE) return;
+      if (code === REVOKED) throw new SandboxError("UNAUTHENTICATED", `The server hung up: ${reason}`);
+      if (losses >= this.#retries) throw cut(undefined);
+      this.#socket = await this.#connect(this.cursor);
+    }
+  }
+
+  #understand(text: string): void {
+    const message = JSON.parse(text) as { readonly type: string } & Record<string, unknown>;
+    if (message.type === "open") {
+      this.cursor = Number(message["cursor"]);
+      this.dropped += Number(message["dropped"]);
+    } else if (message.type === "exit") this.result = message["result"] as ExecutionResult;
+  }
+}

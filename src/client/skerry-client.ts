@@ -1,0 +1,177 @@
+import { type Answer, type CallOptions, call, type Input } from "./api.js";
+import { type ClientOptions, checkClientOptions } from "./client-options.js";
+import { cut } from "./events.js";
+import { allOf } from "./pages.js";
+import { Session, type SessionInfo } from "./session.js";
+import { Socket } from "./socket.js";
+import { Transport } from "./transport.js";
+
+type NewSession = NonNullable<Input<"/v1/sessions", "post">["json"]>;
+type Filter<P extends "/v1/sessions" | "/v1/executions" | "/v1/audit"> = Omit<
+  NonNullable<Input<P, "get">["query"]>,
+  "limit" | "cursor"
+>;
+export type ExecutionInfo = Answer<"/v1/executions/{id}", "get">;
+export type AuditRecord = Answer<"/v1/audit", "get">["items"][number];
+export type Approval = Answer<"/v1/approvals", "get">["items"][number];
+export type Decision = Input<"/v1/approvals/{id}/decide", "post">["json"];
+export type ApprovalEvent =
+  | { readonly type: "pending"; readonly approvals: readonly Approval[] }
+  | { readonly type: "requested"; readonly approval: Approval }
+  | { readonly type: "decided"; readonly id: string; readonly outcome: NonNullable<Approval["outcome"]> };
+export type Decided = Answer<"/v1/approvals/{id}/decide", "post">;
+
+const PAGE = 1000;
+const CONFLICT_STATUS = 409;
+
+/** A server of ours, over HTTP. Works in Node.js and in browsers. */
+export class SkerryClient {
+  readonly sessions: SessionsClient;
+  readonly executions: ExecutionsClient;
+  readonly approvals: ApprovalsClient;
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    this.#transport = new Transport(checkClientOptions(options));
+    this.sessions = new SessionsClient(this.#transport);
+    this.executions = new ExecutionsClient(this.#transport);
+    this.approvals = new ApprovalsClient(this.#transport);
+  }
+
+  /** What the org's callers did, the latest first. */
+  audit({ signal, ...query }: CallOptions & Filter<"/v1/audit"> = {}): AsyncGenerator<AuditRecord> {
+    return allOf((cursor) =>
+      call(this.#transport, "get", "/v1/audit", { query: { ...query, ...cursor, limit: PAGE } }, { signal }),
+    );
+  }
+
+  /** The run-time checklist. Takes a key with the scope admin. */
+  status(options: CallOptions = {}): Promise<Answer<"/v1/status", "get">> {
+    return call(this.#transport, "get", "/v1/status", {}, options);
+  }
+
+  /** The sandboxes that are kept ready. Takes a key with the scope admin. */
+  pool(options: CallOptions = {}): Promise<Answer<"/v1/pool", "get">> {
+    return call(this.#transport, "get", "/v1/pool", {}, options);
+  }
+
+  /** Prometheus' text. Takes a key with the scope admin. */
+  async metrics(options: CallOptions = {}): Promise<string> {
+    return (await this.#transport.request("GET", "/metrics", options)).text();
+  }
+
+  /** Resolves when the server takes work. */
+  async ready(options: CallOptions = {}): Promise<void> {
+    await call(this.#transport, "get", "/readyz", {}, options);
+  }
+}
+
+/** An org's sessions. */
+export class SessionsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Makes one. With the same idempotency key it is made once; left out: a key of its own, so that it can be repeated. */
+  async create({ signal, ...wanted }: CallOptions & NewSession = {}): Promise<Session> {
+    const json = { idempotencyKey: crypto.randomUUID(), ...wanted };
+    const made = await call(
+      this.#transport,
+      "post",
+      "/v1/sessions",
+      { json },
+      { signal, isRepeatable: true },
+    );
+    return this.get(made.name);
+  }
+
+  /** One by its name, without asking whether it is there: to run something in it makes it. */
+  get(name: string): Session {
+    return new Session(this.#transport, name);
+  }
+
+  /** The latest first. */
+  list({ signal, ...query }: CallOptions & Filter<"/v1/sessions"> = {}): AsyncGenerator<SessionInfo> {
+    return allOf((cursor) =>
+      call(
+        this.#transport,
+        "get",
+        "/v1/sessions",
+        { query: { ...query, ...cursor, limit: PAGE } },
+        { signal },
+      ),
+    );
+  }
+}
+
+/** What ran. */
+export class ExecutionsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<ExecutionInfo> {
+    return call(this.#transport, "get", "/v1/executions/{id}", { path: { id } }, options);
+  }
+
+  /** The latest first. */
+  list({ signal, ...query }: CallOptions & Filter<"/v1/executions"> = {}): AsyncGenerator<ExecutionInfo> {
+    return allOf((cursor) =>
+      call(
+        this.#transport,
+        "get",
+        "/v1/executions",
+        { query: { ...query, ...cursor, limit: PAGE } },
+        { signal },
+      ),
+    );
+  }
+}
+
+/** What waits for a person. Takes a key with the scope approve. */
+export class ApprovalsClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** The oldest first. */
+  async list(options: CallOptions = {}): Promise<readonly Approval[]> {
+    return (await call(this.#transport, "get", "/v1/approvals", {}, options)).items;
+  }
+
+  /**
+   * Everything that is pending, then every change. Goes on by itself where a connection was lost, with everything that is
+   * pending then.
+   */
+  async *watch({ signal }: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
+    for (let losses = 0; ; losses++) {
+      const socket = await Socket.open(this.#transport, "/v1/approvals/stream");
+      const leave = () => socket.close();
+      signal?.addEventListener("abort", leave, { once: true });
+      try {
+        for (let data = await socket.next(); data !== undefined; data = await socket.next()) {
+          losses = 0;
+          if (typeof data === "string") yield JSON.parse(data) as ApprovalEvent;
+        }
+      } finally {
+        signal?.removeEventListener("abort", leave);
+        socket.close();
+      }
+      if (signal?.aborted === true) return;
+      if (losses >= this.#transport.settings.retries) throw cut(undefined);
+    }
+  }
+
+  /** The first decision counts: `accepted` says whether this was it. */
+  decide(id: string, json: Decision, options: CallOptions = {}): Promise<Decided> {
+    const input = { path: { id }, json };
+    const taken = { ...options, alsoTaken: [CONFLICT_STATUS] };
+    return call(this.#transport, "post", "/v1/approvals/{id}/decide", input, taken);
+  }
+}
