@@ -56,6 +56,18 @@ export function parsePids(value: string): number {
   );
 }
 
+/** Of `--workers` and the like: from 1 to `most`. */
+export function parseNumberOf(option: string, most: number): (value: string) => number {
+  return (value) => {
+    const count = /^\d{1,9}$/.test(value) ? Number(value) : 0;
+    if (count >= 1 && count <= most) return count;
+    throw wrong(
+      `${option}: ${JSON.stringify(value)} is not a number from 1 to ${most}`,
+      "Write a whole number such as 4.",
+    );
+  };
+}
+
 /** Adds one `NAME=value`; `NAME` alone takes the value of our own environment. */
 export function parseEnv(
   value: string,
@@ -120,6 +132,17 @@ export function parseCount(option: string, value: string, least: 0 | 1): number 
   throw wrong(
     `${option}: ${JSON.stringify(value.slice(0, 40))} is not a number of records`,
     "Write a whole number such as 100.",
+  );
+}
+
+/** How long a key is valid: longer than any timer waits. */
+export function parseExpiryMs(value: string): number {
+  const [, count, unit] = /^([1-9]\d{0,4})(m|h|d)$/.exec(value) ?? [];
+  if (count !== undefined)
+    return Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as "m" | "h" | "d"];
+  throw wrong(
+    `--expires: ${JSON.stringify(value.slice(0, 40))} is no time that a key can have`,
+    "Write a whole number with a unit: 30m, 12h, 90d.",
   );
 }
 

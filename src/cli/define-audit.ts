@@ -8,6 +8,7 @@ const EXAMPLES = {
   audit: `
   skerry audit tail --follow
   skerry audit query --session work --result denied --since 1h
+  skerry audit report --since 7d
   skerry audit verify`,
   tail: `
   skerry audit tail
@@ -17,6 +18,12 @@ const EXAMPLES = {
   skerry audit query --session work
   skerry audit query --result denied --since 1h
   skerry audit query --since '2026-02-07 12:00' --until 2026-02-08 --json`,
+  report: `
+  skerry audit report
+  skerry audit report --since 14d --top 20 --policy policy.yaml
+  skerry audit report --since 2026-02-01 --until 2026-03-01 --json
+
+The exit status is 65 when the chain is broken.`,
   verify: `
   skerry audit verify
   skerry audit verify --expect 1042:5f1c…   # the head that an earlier run printed
@@ -62,4 +69,15 @@ export function defineAudit(program: Command): void {
     .option("--json", "print one JSON object");
   leaf(verify, async (command) => (await load()).verify(command.opts()));
   examples(verify, EXAMPLES.verify);
+
+  const report = add("report", "sum up a span of time, for the periodic review")
+    .option("--since <time>", "not before: 7d, or 2026-02-07 (local time); default: 7d", (value) =>
+      parseMoment("--since", value),
+    )
+    .option("--until <time>", "before: the same; default: now", (value) => parseMoment("--until", value))
+    .option("--top <number>", "how many of each list; default: 10", (value) => parseCount("--top", value, 1))
+    .option("--policy <file>", "whose rules to review; default: the configuration's")
+    .option("--json", "print one JSON object");
+  leaf(report, async (command) => (await import("./commands/audit-report.js")).report(command.opts()));
+  examples(report, EXAMPLES.report);
 }

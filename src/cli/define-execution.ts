@@ -74,8 +74,19 @@ export function defineExecution(program: Command): void {
   examples(shell, EXAMPLES.shell);
 }
 
-/** Which sandbox, and what it may use and reach. */
+/** Which sandbox, what it may use and reach, and how a command starts in it. */
 export function sandbox(command: Command): Command {
+  return reach(
+    walls(command)
+      .option<Record<string, string>>("-e, --env <name=value>", "a variable; repeatable", (value, previous) =>
+        parseEnv(value, previous),
+      )
+      .option("--cwd <path>", "where to start, relative to the workspace"),
+  );
+}
+
+/** Which sandbox, and what it may use. */
+export function walls(command: Command): Command {
   return command
     .option("-s, --session <name>", "keep the files under this name; default: thrown away afterwards")
     .option(
@@ -84,11 +95,12 @@ export function sandbox(command: Command): Command {
     )
     .option("--memory <size>", "512mb, 1gb", parseMemoryMb)
     .option("--cpus <number>", "0.5, 2", parseCpus)
-    .option("--pids <number>", "how many processes", parsePids)
-    .option<Record<string, string>>("-e, --env <name=value>", "a variable; repeatable", (value, previous) =>
-      parseEnv(value, previous),
-    )
-    .option("--cwd <path>", "where to start, relative to the workspace")
+    .option("--pids <number>", "how many processes", parsePids);
+}
+
+/** What it may reach. */
+export function reach(command: Command): Command {
+  return command
     .option<string[]>(
       "--allow-domain <name>",
       "let it reach api.example.com, or *.example.com for all below; repeatable",

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
 import type { HostFile, ToolCall, ToolResult } from "../manager/index.js";
-import type { Execution } from "../sandbox/index.js";
+import type { Execution, ResultEvent } from "../sandbox/index.js";
 import { exitStatusOf } from "../sandbox/result.js";
 import type { Transfer } from "./arguments.js";
 import { requireFile } from "./host-files.js";
@@ -69,7 +69,10 @@ async function runAndShow(
 }
 
 /** Passes the output on as it happens. */
-export async function show(execution: Execution<ToolResult>, signal: AbortSignal): Promise<ToolResult> {
+export async function show(
+  execution: Execution<ToolResult, ResultEvent>,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   for await (const event of execution) {
     if (event.type === "stdout") await stdout.write(event.data, signal);
     else if (event.type === "stderr") await stderr.write(event.data, signal);

@@ -2,18 +2,24 @@ import { randomBytes } from "node:crypto";
 import { createReadStream, rmSync } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../errors.js";
 import type { Sandbox } from "../sandbox/index.js";
 import type { Transfer } from "./arguments.js";
 
 /** Copies a file of this machine into the sandbox's workspace. */
 export async function putFile(sandbox: Sandbox, { hostPath, path }: Transfer): Promise<void> {
+  await sandbox.files.writeStream(path, await openHostFile(hostPath));
+}
+
+/** Opens a file of this machine to be read; whoever asked destroys it. */
+export async function openHostFile(hostPath: string): Promise<Readable> {
   const source = createReadStream(hostPath);
   await new Promise<void>((resolve, reject) => {
     source.once("open", () => resolve());
     source.once("error", (cause) => reject(hostError(hostPath, cause)));
   });
-  await sandbox.files.writeStream(path, source);
+  return source;
 }
 
 /** Copies a file of the workspace to this machine: whole or not at all. A directory gets it under its own name. */

@@ -5,10 +5,10 @@ import { MIB } from "../config/units.js";
 import { defaultStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** Where the configuration says that the log is. */
-export function auditDirectory({ sandbox }: Config): string {
-  const { directory } = sandbox.audit;
+export function auditDirectory(config: Config): string {
+  const { directory } = config.sandbox.audit;
   if (directory !== undefined) return resolve(expandHome(directory));
-  return join(stateDirectory({ sandbox }), "audit");
+  return join(stateDirectory(config), "audit");
 }
 
 function stateDirectory({ sandbox }: Config): string {

@@ -8,7 +8,7 @@ import type { Policy } from "../policy/index.js";
 import type { SecurityMode } from "../risk/required-sandbox.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
-import type { ExecuteOptions, GuardOptions, SandboxOptions } from "./options.js";
+import type { GuardOptions, SandboxOptions } from "./options.js";
 
 /** What a call passes through, as the command line and the configuration say; what is left out has no say. */
 interface OpenGuards {
@@ -24,9 +24,16 @@ export interface GuardedManager extends AsyncDisposable {
   readonly manager: SandboxManager;
 }
 
-/** A manager whose calls are decided about and remembered as the command line and the configuration say. */
-export async function openGuardedManager(config: Config, options: ExecuteOptions): Promise<GuardedManager> {
-  const [guards, network] = await Promise.all([openGuards(config, options), openNetwork(options)]);
+/**
+ * A manager whose calls are decided about and remembered as the command line and the configuration say. Where somebody is to
+ * be asked, that is the person at the terminal unless `asks` is given.
+ */
+export async function openGuardedManager(
+  config: Config,
+  options: SandboxOptions & GuardOptions,
+  asks?: ConfirmationService,
+): Promise<GuardedManager> {
+  const [guards, network] = await Promise.all([openGuards(config, options, asks), openNetwork(options)]);
   const manager = await createManager(config, options, {
     ...guards,
     ...network,
@@ -72,7 +79,11 @@ export interface Caller {
 }
 
 /** Loads only the rooms that are needed: most runs have no policy and ask nobody. */
-async function openGuards(config: Config, options: GuardOptions): Promise<OpenGuards> {
+async function openGuards(
+  config: Config,
+  options: GuardOptions,
+  asks?: ConfirmationService,
+): Promise<OpenGuards> {
   checkGuardOptions(config, options);
   const { sandbox } = config;
   const file = policyFileOf(config, options.policy);
@@ -80,7 +91,7 @@ async function openGuards(config: Config, options: GuardOptions): Promise<OpenGu
   const guarded = file !== undefined || securityMode !== undefined || options.confirm !== undefined;
   const [policy, confirmation, audit] = await Promise.all([
     file === undefined ? undefined : loadPolicyFile(file),
-    guarded ? openConfirmation(options) : undefined,
+    guarded ? openConfirmation(options, asks) : undefined,
     options.audit ? openAudit(config) : undefined,
   ]);
   return {
@@ -135,7 +146,10 @@ function checkGuardOptions(config: Config, { role, policy, confirm, dangerouslyA
   }
 }
 
-async function openConfirmation(options: GuardOptions): Promise<ConfirmationService> {
+async function openConfirmation(
+  options: GuardOptions,
+  asks: ConfirmationService | undefined,
+): Promise<ConfirmationService> {
   const services = await import("../confirmation/index.js");
   if (options.dangerouslyApproveAll) return new services.AutoApproveConfirmationService();
   if (options.confirm === "reject") {
@@ -143,6 +157,7 @@ async function openConfirmation(options: GuardOptions): Promise<ConfirmationServ
       "This needs a confirmation, and --confirm reject was given",
     );
   }
+  if (asks !== undefined) return asks;
   const env = options.color ? process.env : { ...process.env, NO_COLOR: "1" };
   return new services.TerminalConfirmationService({ env, offersSession: false });
 }

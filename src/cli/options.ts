@@ -43,5 +43,8 @@ export interface ExecuteOptions extends SandboxOptions, GuardOptions {
   readonly output?: readonly Transfer[];
 }
 
+/** Options of `mcp`. */
+export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd">, GuardOptions {}
+
 /** Options of `shell`. */
 export interface ShellOptions extends SandboxOptions, GuardOptions {}

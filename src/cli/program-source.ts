@@ -81,7 +81,12 @@ export async function readOnlyProgram(
   return readProgram(words, options);
 }
 
-async function readText(stream: Readable, name: string): Promise<string> {
+/** All of a stream as text; refuses what is too large, or no text. `otherwise` is what to do where there is no such file. */
+export async function readText(
+  stream: Readable,
+  name: string,
+  otherwise = "Check the path, or give the program with --code.",
+): Promise<string> {
   const chunks: Buffer[] = [];
   let total = 0;
   try {
@@ -95,7 +100,7 @@ async function readText(stream: Readable, name: string): Promise<string> {
       chunks.push(chunk);
     }
   } catch (error) {
-    throw error instanceof SandboxError ? error : unreadable(name, error);
+    throw error instanceof SandboxError ? error : unreadable(name, error, otherwise);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
@@ -104,12 +109,12 @@ async function readText(stream: Readable, name: string): Promise<string> {
   }
 }
 
-function unreadable(name: string, cause: unknown): SandboxError {
+function unreadable(name: string, cause: unknown, otherwise: string): SandboxError {
   switch (systemCode(cause)) {
     case "ENOENT":
     case "ENOTDIR":
       return new SandboxError("FILE_NOT_FOUND", `${name}: there is no such file`, {
-        hint: "Check the path, or give the program with --code.",
+        hint: otherwise,
         cause,
       });
     case "EISDIR":

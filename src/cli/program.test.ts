@@ -12,6 +12,7 @@ const record =
 vi.mock("./commands/run.js", () => ({ run: record("run") }));
 vi.mock("./commands/exec.js", () => ({ exec: record("exec") }));
 vi.mock("./commands/shell.js", () => ({ shell: record("shell") }));
+vi.mock("./commands/test.js", () => ({ test: record("test") }));
 vi.mock("./commands/files.js", () => ({
   list: record("files ls"),
   print: record("files cat"),
@@ -20,6 +21,15 @@ vi.mock("./commands/files.js", () => ({
   remove: record("files rm"),
 }));
 vi.mock("./commands/sessions.js", () => ({ list: record("sessions ls"), remove: record("sessions rm") }));
+vi.mock("./commands/snapshots.js", () => ({
+  create: record("snapshots create"),
+  list: record("snapshots ls"),
+  restore: record("snapshots restore"),
+  remove: record("snapshots rm"),
+  exportArchive: record("snapshots export"),
+  importArchive: record("snapshots import"),
+  fork: record("snapshots fork"),
+}));
 vi.mock("./commands/policy.js", () => ({ init: record("policy init"), check: record("policy check") }));
 vi.mock("./commands/policy-explain.js", () => ({ explainCall: record("policy explain") }));
 vi.mock("./commands/risk.js", () => ({ assessProgram: record("risk assess") }));
@@ -92,6 +102,14 @@ describe("a command line", () => {
       ["shell", ["python3", "-i"], { color: true, audit: true, session: "w" }],
     ],
     [
+      ["test", "a.py", "--tests", "t.py", "--timeout", "5s", "--together", "--json"],
+      [
+        "test",
+        ["a.py"],
+        { color: true, audit: true, tests: "t.py", timeout: 5000, together: true, json: true },
+      ],
+    ],
+    [
       ["files", "ls", "--session", "w"],
       ["files ls", [], { color: true, session: "w" }],
     ],
@@ -111,6 +129,34 @@ describe("a command line", () => {
     [
       ["sessions", "rm", "a", "b"],
       ["sessions rm", ["a", "b"], { color: true }],
+    ],
+    [
+      ["snapshots", "create", "-s", "w", "--name", "n"],
+      ["snapshots create", { color: true, session: "w", name: "n" }],
+    ],
+    [
+      ["snapshots", "ls", "-s", "w", "--json"],
+      ["snapshots ls", { color: true, session: "w", json: true }],
+    ],
+    [
+      ["snapshots", "restore", "-s", "w", "id", "--backend", "b"],
+      ["snapshots restore", ["id"], { color: true, session: "w", backend: "b" }],
+    ],
+    [
+      ["snapshots", "rm", "-s", "w", "a", "b"],
+      ["snapshots rm", ["a", "b"], { color: true, session: "w" }],
+    ],
+    [
+      ["snapshots", "export", "-s", "w", "id", "-"],
+      ["snapshots export", ["id", "-"], { color: true, session: "w" }],
+    ],
+    [
+      ["snapshots", "import", "-s", "w", "f", "--name", "n"],
+      ["snapshots import", ["f"], { color: true, session: "w", name: "n" }],
+    ],
+    [
+      ["snapshots", "fork", "-s", "w", "new", "--snapshot", "id"],
+      ["snapshots fork", ["new"], { color: true, session: "w", snapshot: "id" }],
     ],
     [
       ["policy", "init", "-o", "p.yaml", "--force"],
@@ -285,7 +331,7 @@ describe("what goes wrong", () => {
 
 const ALL_WITH_HELP = [
   [],
-  ...["run", "exec", "shell", "files", "sessions", "policy", "risk", "audit", "doctor", "bench"].map(
+  ...["run", "exec", "shell", "test", "files", "sessions", "policy", "risk", "audit", "doctor", "bench"].map(
     (name) => [name],
   ),
   ["policy", "init"],

@@ -1,16 +1,19 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { Command, CommanderError } from "commander";
-import { PACKAGE_ROOT } from "../config/package-root.js";
+import { packageVersion } from "../config/package-version.js";
 import { SandboxError } from "../errors.js";
 import { defineAudit } from "./define-audit.js";
 import { examples, globals, leaf, OUTCOME, type Outcome } from "./define-command.js";
 import { defineExecution } from "./define-execution.js";
 import { defineFiles, defineSessions } from "./define-files.js";
 import { defineImage } from "./define-image.js";
+import { defineMcp } from "./define-mcp.js";
 import { defineNetwork } from "./define-network.js";
 import { definePolicy, defineRisk } from "./define-policy.js";
 import { definePool } from "./define-pool.js";
+import { defineServer } from "./define-server.js";
+import { defineSnapshots } from "./define-snapshots.js";
+import { defineTests } from "./define-tests.js";
+import { defineTools } from "./define-tools.js";
 import { stdout } from "./output.js";
 import { reportError } from "./report-error.js";
 
@@ -46,14 +49,19 @@ export function createProgram(): Command {
   examples(program, EXAMPLES.program);
 
   defineExecution(program);
+  defineTests(program);
   defineFiles(program);
   defineSessions(program);
+  defineSnapshots(program);
   defineNetwork(program);
+  defineTools(program);
+  defineMcp(program);
   definePool(program);
   definePolicy(program);
   defineRisk(program);
   defineAudit(program);
   defineImage(program);
+  defineServer(program);
 
   leaf(
     program
@@ -119,9 +127,4 @@ function commandNames(program: Command, argv: readonly string[]): string[] {
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   return argv.slice(0, end === -1 ? undefined : end).includes("--json");
-}
-
-function packageVersion(): string {
-  const text = readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }

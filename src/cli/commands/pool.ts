@@ -20,7 +20,7 @@ export async function status(options: GlobalOptions & { readonly json?: boolean 
     await stdout.write(`${jsonText(plain)}\n`);
   } else if (pools.length === 0) {
     await stdout.write(
-      "no pools: a program that gives a PoolManager to its SandboxManager has one while it runs\n",
+      "no pools: a server with server.pool has one while it runs, or a program with a PoolManager\n",
     );
   } else {
     const paint = paintFor(stdout, options.color);

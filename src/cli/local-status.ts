@@ -1,0 +1,83 @@
+import type { AuditTail } from "../audit/index.js";
+import { type Config, expandHome } from "../config/index.js";
+import { toSandboxError } from "../errors.js";
+import type { Check } from "../server/status/checks.js";
+import { ago, bytes, count } from "../server/status/words.js";
+import { diskSpace, isDiskLow } from "../workspace/disk-space.js";
+import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { auditDirectory } from "./open-audit.js";
+import { openManager, readConfig } from "./open-sandbox.js";
+import type { GlobalOptions } from "./options.js";
+
+/** What can be seen from outside of any process: for whoever runs no server. */
+export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
+  const config = await readConfig(options);
+  const checks = [
+    await checkPools(config),
+    await checkLog(config),
+    await checkSessions(options),
+    await checkDisk(config),
+  ];
+  return { ok: checks.every(({ ok }) => ok), checks };
+}
+
+async function checkPools(config: Config): Promise<Check> {
+  const { listPools } = await import("../pool/list-pools.js");
+  const pools = await listPools(stateDirectory(config));
+  const silent = pools.filter((pool) => !("status" in pool)).length;
+  const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;
+  const found = `${count(pools.length, "pool", "pools")} of this user's processes, ${failing} that cannot make sandboxes, ${silent} that do not answer`;
+  const todo = silent + failing > 0 ? "See skerry pool status." : undefined;
+  return line("pool", "sandboxes that are kept ready are well", found, todo);
+}
+
+async function checkLog(config: Config): Promise<Check> {
+  const what = "every attempt is written down";
+  if (!config.sandbox.audit.enabled)
+    return line("audit", what, "there is no audit log", "Set sandbox.audit.enabled to true.");
+  const [{ checkAuditTail }, { openAudit }] = await Promise.all([
+    import("../audit/index.js"),
+    import("./open-audit.js"),
+  ]);
+  try {
+    // As every command does before it runs something.
+    const audit = await openAudit(config);
+    await audit?.open();
+    await audit?.close();
+    const tail = await checkAuditTail(auditDirectory(config));
+    const problem = tail.problem === undefined ? undefined : "Run skerry audit verify.";
+    return line("audit", what, `can be written; ${describeTail(tail)}`, problem);
+  } catch (error) {
+    const { code, message } = toSandboxError(error);
+    return line("audit", what, `${message} (${code})`, "Nothing runs until it can be written.");
+  }
+}
+
+function describeTail({ last, files, bytes: size, problem, checked }: AuditTail): string {
+  if (last === undefined) return "no record yet";
+  const when = ago(new Date(), new Date(last.timestamp));
+  return `last record ${last.seq}, ${when}; ${bytes(size)} in ${count(files, "file", "files")}; ${problem ?? `the last ${checked} are whole`}`;
+}
+
+async function checkSessions(options: GlobalOptions): Promise<Check> {
+  await using manager = await openManager(options);
+  const sessions = await manager.listSessions();
+  const running = sessions.filter((session) => session.running).length;
+  const found = `${count(sessions.length, "session", "sessions")} with files here, ${running} running`;
+  return line("sessions", "sessions are what somebody wants to keep", found, undefined);
+}
+
+async function checkDisk(config: Config): Promise<Check> {
+  const space = await diskSpace(stateDirectory(config));
+  const found = `${bytes(space.freeBytes)} of ${bytes(space.totalBytes)} free`;
+  const todo = isDiskLow(space) ? "Make room: skerry sessions rm, or sandbox.audit.keepFiles." : undefined;
+  return line("disk", "there is room on the disk", found, todo);
+}
+
+function line(name: string, what: string, found: string, todo: string | undefined): Check {
+  return { name, what, ok: todo === undefined, found, ...(todo !== undefined && { todo }) };
+}
+
+function stateDirectory({ sandbox }: Config): string {
+  return expandHome(sandbox.stateDir ?? defaultStateDirectory());
+}
