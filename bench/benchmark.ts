@@ -5,7 +5,7 @@ export interface Benchmark {
   readonly name: string;
   readonly what: string;
   readonly baseline: string;
-  readonly unit: "ms" | "MiB/s" | "programs/s";
+  readonly unit: "ms" | "MiB" | "MiB/s" | "programs/s";
   /** Which way is good, for the samples and for the ratio. */
   readonly better: "lower" | "higher";
   /** Ours divided by the baseline: at most this when lower is better, at least this when higher is. Null: only told. */

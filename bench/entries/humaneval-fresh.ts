@@ -1,15 +1,14 @@
-import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { SandboxManager } from "skerry";
 import type { Benchmark } from "../benchmark.js";
+import { forEachOf, HUMANEVAL_PROGRAMS, humanevalFile, slicesOf, withoutHumaneval } from "../humaneval.js";
 import { interleave, timeMs } from "../measure.js";
 import { PYTHON, type Workbench } from "../workbench.js";
 
 const AT_ONCE = 2;
-const EXPECTED_PROGRAMS = 164;
-/** A sample is one slice, not the whole set: short enough that a burst of other work falls on both sides. */
+/** A sample is one slice, not the whole set. */
 const SLICES = 8;
 const PASSES = 5;
 
@@ -22,22 +21,17 @@ interface Program {
 
 export const humanevalFresh: Benchmark = {
   name: "humaneval-fresh",
-  what: `the ${EXPECTED_PROGRAMS} programs of HumanEval, each in its own fresh sandbox, two at a time`,
+  what: `the ${HUMANEVAL_PROGRAMS} programs of HumanEval, each in its own fresh sandbox, two at a time`,
   baseline: "bare python3 processes, two at a time",
   unit: "programs/s",
   better: "higher",
   goal: 0.6,
-  async unavailable(bench) {
-    const file = dataFile(bench);
-    return existsSync(file) ? undefined : `there is no ${file}; SKERRY_HUMANEVAL can name another`;
-  },
+  unavailable: withoutHumaneval,
   async measure(bench) {
     const programs = await loadPrograms(bench);
     const manager = bench.manager();
     const failures = new Set<string>();
-    const slices = Array.from({ length: SLICES }, (_, slice) =>
-      programs.filter((_program, index) => index % SLICES === slice),
-    );
+    const slices = slicesOf(programs, SLICES);
     // Each side goes through the slices in the same order, so both run every program equally often.
     const throughput = (run: (program: Program) => Promise<void>) => {
       let next = 0;
@@ -57,7 +51,7 @@ export const humanevalFresh: Benchmark = {
     const passed = programs.length - failures.size;
     const first = [...failures][0];
     const what = first === undefined ? "programs that pass" : `programs that pass (first failure ${first})`;
-    return { ...samples, checks: [{ what, value: passed, unit: "programs", atLeast: EXPECTED_PROGRAMS }] };
+    return { ...samples, checks: [{ what, value: passed, unit: "programs", atLeast: HUMANEVAL_PROGRAMS }] };
   },
 };
 
@@ -72,14 +66,8 @@ async function runOurs(
   if (!result.success) failures.add(`${program.name}: ${result.error}`);
 }
 
-function dataFile(bench: Workbench): string {
-  return (
-    process.env["SKERRY_HUMANEVAL"] ?? join(bench.repository, "..", "shared", "data", "HumanEval.jsonl.gz")
-  );
-}
-
 async function loadPrograms(bench: Workbench): Promise<Program[]> {
-  const text = gunzipSync(await readFile(dataFile(bench))).toString("utf8");
+  const text = gunzipSync(await readFile(humanevalFile(bench))).toString("utf8");
   const tasks = text
     .split("\n")
     .filter(Boolean)
@@ -99,17 +87,4 @@ interface Task {
   readonly canonical_solution: string;
   readonly test: string;
   readonly entry_point: string;
-}
-
-/** Works through a list, so many at a time. */
-async function forEachOf<T>(
-  items: readonly T[],
-  atOnce: number,
-  action: (item: T) => Promise<void>,
-): Promise<void> {
-  const rest = items.values();
-  const work = async () => {
-    for (const item of rest) await action(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
 }
