@@ -38,10 +38,11 @@ for (const file of filesIn(target)) {
 }
 
 const { compileSeccomp } = await import(join(target, "backends/bubblewrap/seccomp/compile.js"));
-const { PROFILE } = await import(join(target, "backends/bubblewrap/seccomp/profile.js"));
+const { PROFILES } = await import(join(target, "backends/bubblewrap/seccomp/profiles.js"));
 mkdirSync(join(target, "seccomp"));
-for (const arch of ["x64", "arm64"])
-  writeFileSync(join(target, "seccomp", `${arch}.bpf`), compileSeccomp(PROFILE, arch));
+for (const [name, profile] of Object.entries(PROFILES))
+  for (const arch of ["x64", "arm64"])
+    writeFileSync(join(target, "seccomp", `${name}-${arch}.bpf`), compileSeccomp(profile, arch));
 
 const { createMeteredBinary } = await import(join(target, "syntax/grammar.js"));
 const metered = await createMeteredBinary();
@@ -58,7 +59,22 @@ await build({
   format: "cjs",
   platform: "node",
   target: "node20",
-  external: ["zod", "yaml", "@vscode/tree-sitter-wasm", "prom-client", "@peculiar/*", "dockerode"],
+  external: [
+    "zod",
+    "yaml",
+    "@vscode/tree-sitter-wasm",
+    "prom-client",
+    "@peculiar/*",
+    "dockerode",
+    "@modelcontextprotocol/*",
+    "tar-stream",
+    "libsql",
+    "pg",
+    "fastify",
+    "@fastify/*",
+    "fastify-type-provider-zod",
+    "pino-pretty",
+  ],
   // A script from V8's cache has no way to import: what stays outside is required.
   supported: { "dynamic-import": false },
   minifyWhitespace: true,

@@ -11,7 +11,15 @@ say() { printf 'skerry: %s\n' "$*" >&2; }
 die() {
   say "$1"
   if [ $# -gt 1 ]; then printf 'hint: %s\n' "$2" >&2; fi
+  packages_are_there
   exit 1
+}
+
+# Waits for the system's packages, which are installed meanwhile: only one may install at a time.
+installing=""
+packages_are_there() {
+  if [ -n "$installing" ]; then wait "$installing" || true; fi
+  installing=""
 }
 
 # Runs a noisy command; shows what it said only if it fails.
@@ -86,6 +94,79 @@ apt_install() {
   return 1
 }
 
+# --- What the host lacks ---------------------------------------------------------------------------------------------
+
+install_for_sandboxes() {
+  packages=""
+  command -v bwrap >/dev/null 2>&1 || packages="$packages bubblewrap"
+  # Sandboxes see the system's interpreter, not one in a home directory.
+  [ -x /usr/bin/python3 ] || [ -x /usr/local/bin/python3 ] || packages="$packages python3"
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what sandboxes need" $packages || say "going on without; \`skerry doctor\` says what works"
+  fi
+}
+
+install_for_tests() {
+  packages=""
+  need() { [ -e "$1" ] || packages="$packages $2"; }
+  need /usr/bin/git git
+  need /usr/lib/python3/dist-packages/numpy python3-numpy
+  need /usr/lib/python3/dist-packages/pandas python3-pandas
+  need /usr/lib/python3/dist-packages/matplotlib python3-matplotlib
+  need /usr/lib/python3/dist-packages/pytest python3-pytest
+  # The clients that have to find the way out, and a world for them.
+  need /usr/bin/curl curl
+  need /usr/bin/wget wget
+  need /usr/bin/openssl openssl
+  need /sbin/ip iproute2
+  need /usr/lib/python3/dist-packages/pip python3-pip
+  need /usr/lib/python3/dist-packages/requests python3-requests
+  need /usr/bin/gcc gcc
+  need /usr/include/stdio.h libc6-dev
+  # What sandbox-runtime needs by itself, to be measured against; our backend does without.
+  need /usr/bin/socat socat
+  need /usr/bin/rg ripgrep
+  if [ "$(uname -m)" = x86_64 ]; then
+    need /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    need /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
+    need /usr/bin/qemu-aarch64-static qemu-user-static
+  fi
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what the tests need" $packages || say "going on without; tests that need it are skipped"
+  fi
+  # What the server's tests run beside it: another database than the embedded one, and a browser.
+  packages=""
+  need /usr/lib/postgresql postgresql
+  need /usr/bin/chromium chromium
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what the tests of the server need" $packages || say "going on without; tests that need it are skipped"
+  fi
+  # Apart from the others: not every distribution has them under these names.
+  packages=""
+  need /usr/sbin/dockerd docker.io
+  need /usr/bin/docker docker.io
+  need /usr/bin/runsc runsc
+  need /usr/sbin/debootstrap debootstrap
+  need /usr/bin/podman podman
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then
+    apt_install "what the tests of containers need" $packages || say "going on without; tests that need it are skipped"
+  fi
+}
+
+# It goes on while npm and the compilers work.
+if [ "$(uname -s)" = Linux ]; then
+  (
+    log=build/setup-packages.log
+    install_for_sandboxes
+    ! $for_tests || install_for_tests
+  ) &
+  installing=$!
+fi
+
 # --- Node and the packages -------------------------------------------------------------------------------------------
 
 command -v node >/dev/null 2>&1 || die "Node.js is missing" "Install Node.js 20 or newer: https://nodejs.org/en/download"
@@ -116,6 +197,7 @@ if [ "$(uname -s)" = Linux ]; then
   elif stale "$guest" guest; then
     rm -f build/ready
     if ! command -v "${CC:-gcc}" >/dev/null 2>&1 || ! [ -e /usr/include/stdio.h ]; then
+      packages_are_there
       apt_install "the C compiler" gcc libc6-dev || die "the guest cannot be compiled without a C compiler"
     fi
     say "compiling the guest"
@@ -132,57 +214,5 @@ if stale build/built src bench examples scripts package.json package-lock.json t
   mv build/built.new build/built
 fi
 
-# --- What the host lacks ---------------------------------------------------------------------------------------------
-
-if [ "$(uname -s)" = Linux ]; then
-  packages=""
-  command -v bwrap >/dev/null 2>&1 || packages="$packages bubblewrap"
-  # Sandboxes see the system's interpreter, not one in a home directory.
-  [ -x /usr/bin/python3 ] || [ -x /usr/local/bin/python3 ] || packages="$packages python3"
-  # shellcheck disable=SC2086
-  if [ -n "$packages" ]; then
-    apt_install "what sandboxes need" $packages || say "going on without; \`skerry doctor\` says what works"
-  fi
-fi
-
-if $for_tests && [ "$(uname -s)" = Linux ]; then
-  packages=""
-  need() { [ -e "$1" ] || packages="$packages $2"; }
-  need /usr/bin/git git
-  need /usr/lib/python3/dist-packages/numpy python3-numpy
-  need /usr/lib/python3/dist-packages/pandas python3-pandas
-  # The clients that have to find the way out, and a world for them.
-  need /usr/bin/curl curl
-  need /usr/bin/wget wget
-  need /usr/bin/openssl openssl
-  need /sbin/ip iproute2
-  need /usr/lib/python3/dist-packages/pip python3-pip
-  need /usr/lib/python3/dist-packages/requests python3-requests
-  need /usr/bin/gcc gcc
-  need /usr/include/stdio.h libc6-dev
-  # What sandbox-runtime needs by itself, to be measured against; our backend does without.
-  need /usr/bin/socat socat
-  need /usr/bin/rg ripgrep
-  if [ "$(uname -m)" = x86_64 ]; then
-    need /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
-    need /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
-    need /usr/bin/qemu-aarch64-static qemu-user-static
-  fi
-  # shellcheck disable=SC2086
-  if [ -n "$packages" ]; then
-    apt_install "what the tests need" $packages || say "going on without; tests that need it are skipped"
-  fi
-  # Apart from the others: not every distribution has them under these names.
-  packages=""
-  need /usr/sbin/dockerd docker.io
-  need /usr/bin/docker docker.io
-  need /usr/bin/runsc runsc
-  need /usr/sbin/debootstrap debootstrap
-  need /usr/bin/podman podman
-  # shellcheck disable=SC2086
-  if [ -n "$packages" ]; then
-    apt_install "what the tests of containers need" $packages || say "going on without; tests that need it are skipped"
-  fi
-fi
-
+packages_are_there
 mv build/ready.new build/ready

@@ -26,8 +26,8 @@ const LAYERS = [
   "browser",
   "tools",
   "testing",
-  "server",
   "mcp",
+  "server",
   "client",
   "cli",
 ];

@@ -1,5 +1,5 @@
-import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,7 +20,15 @@ const copy = mkdtempSync(join(tmpdir(), "skerry-ordinary-"));
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
 function copyPackage(): void {
-  for (const name of ["dist", "prebuilt", "package.json", "node_modules", "test/conformance-worker.mjs"]) {
+  const names = [
+    "dist",
+    "prebuilt",
+    "package.json",
+    "node_modules",
+    "test/conformance-worker.mjs",
+    "examples",
+  ];
+  for (const name of names) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
   }
   execFileSync("chmod", ["-R", "a+rX", copy]);
@@ -63,6 +71,7 @@ describe.skipIf(reason !== undefined).each(BACKENDS)("%s as an ordinary user", (
     const refused = outcomes.filter(({ skip }) => skip !== undefined).map(({ title }) => title);
     expect(refused).toEqual([
       "ends a program at the memory limit and says so",
+      "ends with a program at the memory limit, and says so where anybody tells",
       "goes on working after a program reached the memory limit",
       "limits processor time",
       "limits the workspace in bytes and in files",
@@ -73,4 +82,35 @@ describe.skipIf(reason !== undefined).each(BACKENDS)("%s as an ordinary user", (
   for (const { title, error } of outcomes.filter(({ skip }) => skip === undefined)) {
     it(title, () => expect(error).toBeUndefined());
   }
+});
+
+describe.skipIf(reason !== undefined)("skerry eval as an ordinary user", () => {
+  const evaluate = (...args: string[]) => {
+    const home = join(copy, "home");
+    mkdirSync(home, { recursive: true });
+    chownSync(home, Number(USER), Number(USER));
+    const files = ["problems.jsonl", "samples.jsonl"].map((name) => join(copy, "examples", name));
+    const command = [process.execPath, join(copy, "dist/bin/skerry.cjs"), "eval", files[0]!];
+    return spawnSync(
+      "setpriv",
+      ["--reuid", USER, "--regid", USER, "--clear-groups", ...command, "--samples", files[1]!, ...args],
+      {
+        cwd: home,
+        env: { PATH: "/usr/bin:/bin", HOME: home, SKERRY_STATE_DIR: join(home, "state") },
+        encoding: "utf8",
+      },
+    );
+  };
+
+  it("needs no limit that takes root", () => {
+    const { status, stdout, stderr } = evaluate("--output", "results.jsonl", "--json");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toMatchObject({ samples: 3, passed: 2, notRun: 0 });
+  });
+
+  it("refuses one that was asked for", () => {
+    const { status, stderr } = evaluate("--output", "other.jsonl", "--memory", "256mb");
+    expect(status).toBe(69);
+    expect(stderr).toContain("cannot enforce limits.memory on this host");
+  });
 });

@@ -169,8 +169,12 @@ describe("the packed package", () => {
     expect(built.filter((file) => file.startsWith("dist/") && !/\.(js|d\.ts)$/.test(file)).sort()).toEqual([
       "dist/bin/bundle.cjs",
       "dist/bin/skerry.cjs",
-      "dist/seccomp/arm64.bpf",
-      "dist/seccomp/x64.bpf",
+      "dist/seccomp/cells-arm64.bpf",
+      "dist/seccomp/cells-x64.bpf",
+      "dist/seccomp/gvisor-arm64.bpf",
+      "dist/seccomp/gvisor-x64.bpf",
+      "dist/seccomp/sandbox-arm64.bpf",
+      "dist/seccomp/sandbox-x64.bpf",
       expect.stringMatching(/^dist\/wasm\/tree-sitter-[0-9a-f]{16}\.wasm$/),
     ]);
   });
@@ -239,7 +243,7 @@ function programHeaderTypes(elf: Buffer): number[] {
   return Array.from({ length: count }, (_, index) => elf.readUInt32LE(start + index * size));
 }
 
-describe("the package, installed where there is no compiler", { timeout: 60_000 }, () => {
+describe("the package, installed where there is no compiler", { timeout: 180_000 }, () => {
   it("finds no compiler", () => {
     const script =
       "for each in cc gcc clang tcc make python3 bwrap; do command -v $each && echo found; done; true";
@@ -275,6 +279,10 @@ describe("the package, installed where there is no compiler", { timeout: 60_000 
     expect(status).toBe(0);
   });
 
+  it("serves MCP clients", () => {
+    expect(skerry("mcp")).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
   it("says that the benchmark is not part of it", () => {
     expect(skerry("bench", "--json")).toMatchObject({
       status: 69,
@@ -301,11 +309,12 @@ describe("the package, installed where there is no compiler", { timeout: 60_000 
     const code = `
       import { loadConformanceSuite } from "skerry/testing";
       import { createBubblewrapBackend } from "skerry/backends/bubblewrap";
+      import { createMcpServer } from "skerry/mcp";
       import { readFileSync } from "node:fs";
       const manifest = JSON.parse(readFileSync(new URL(import.meta.resolve("skerry/package.json")), "utf8"));
       const suite = await loadConformanceSuite({ name: "bubblewrap" });
-      console.log(suite.length > 20, typeof createBubblewrapBackend, manifest.name);`;
-    expect(module(code)).toEqual({ status: 0, stdout: "true function skerry\n", stderr: "" });
+      console.log(suite.length > 20, typeof createBubblewrapBackend, typeof createMcpServer, manifest.name);`;
+    expect(module(code)).toEqual({ status: 0, stdout: "true function function skerry\n", stderr: "" });
   });
 
   it("leaves no session behind", () => {

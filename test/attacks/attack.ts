@@ -79,6 +79,11 @@ export interface Attack {
   /** Gets a sandbox of its own, since it leaves one unusable or full. */
   readonly fresh?: boolean;
   readonly timeoutMs?: number;
+  /**
+   * What it attacks is out of a cell's sight, so it is a program beside the cells. The same holds for the host's file API, since
+   * the files of a cell are gone with it.
+   */
+  readonly besideCells?: boolean;
   /** An outcome that would be a success, where running without walls shows nothing. */
   readonly simulated?: Outcome;
   /** Why nothing can show that success would be noticed. */

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll } from "vitest";
 import { ownPlace } from "../../src/backends/docker/labels.js";
 import type { TestDaemon } from "../setup/docker.js";
+import type { Group } from "./attack.js";
 import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";
 import { USERS } from "./tree.js";
 
@@ -10,6 +11,9 @@ export interface ContainerTarget {
   readonly backend: "docker" | "gvisor";
   readonly shareFiles?: "never";
 }
+
+/** What depends on whether a directory is shared; the walls are the same. */
+const BY_DISTANCE: readonly Group[] = ["files", "resources", "host file API"];
 
 /** Attacks backends whose walls a container engine builds; whoever may talk to the engine is root already. */
 export function describeContainers(
@@ -37,6 +41,7 @@ export function describeContainers(
           ...(backend === "gvisor" && { countAlive: (stateDir) => countContainers(host, stateDir) }),
         };
       },
+      shareFiles === "never" ? BY_DISTANCE : undefined,
     );
   }
 }

@@ -141,6 +141,7 @@ if syscall("kcmp", os.getpid(), pid, 2, 0, 0)[0] >= 0: won("kcmp")`,
         "It outlives every command: code in it runs on after the end of its program, and speaks for later ones. " +
         "A kernel of its own may list its descriptors for everybody: then the one that it is told by must not open.",
       setUp: ({ sandbox }) => sandbox.prewarm(language),
+      besideCells: true,
       code: `
 warm = zygotes() if "${language}" == "python" else [pid for pid in pids() if b"node-runner" in read("/proc/%d/cmdline" % pid) and (b"typescript" in read("/proc/%d/cmdline" % pid)) == ("${language}" == "typescript")]
 if not warm: raise SystemError("there is no warm interpreter to attack")

@@ -3,8 +3,4 @@ import { requires } from "../setup/requires.js";
 import { describeContainers } from "./container-targets.js";
 
 const { missing } = requires("linux", "docker", "gvisor", "debootstrap");
-if (missing.length === 0)
-  describeContainers(startDocker, [
-    { title: "gvisor", backend: "gvisor" },
-    { title: "gvisor without a shared directory", backend: "gvisor", shareFiles: "never" },
-  ]);
+if (missing.length === 0) describeContainers(startDocker, [{ title: "gvisor", backend: "gvisor" }]);

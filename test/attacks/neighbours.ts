@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import type { Attack } from "./attack.js";
+import { goOn } from "./background.js";
 import { uniqueSleep } from "./host.js";
 
 const group = "processes" as const;
@@ -24,7 +25,8 @@ tcp = socket.socket(); tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 shm = libc.shmget(${key}, 4096, 0o1666)
 if os.fork() == 0: os.execvp("sleep", ["sleep", "${mark}"])
 print("ready", flush=True)
-sys.stdin.read()`;
+sys.stdin.read()
+print("left")`;
       // Where nothing isolates, these are the host's.
       const clean = `
 for path in ("/tmp/${name}", "/dev/shm/${name}"):
@@ -38,10 +40,7 @@ libc.shmctl(libc.shmget(${key}, 0, 0), 0, None)`;
         signal: stop.signal,
         timeoutMs: 20_000,
       });
-      for await (const event of running) {
-        if (event.type === "exit") throw new Error(`the neighbour ended: ${event.result.error}`);
-        if (event.type === "stdout") break;
-      }
+      const neighbour = await goOn(running);
       const { stdout } = await context.python(
         sandbox,
         `
@@ -58,10 +57,7 @@ for pid in pids():
     if b"${mark}" in read("/proc/%d/cmdline" % pid): won("process")`,
       );
       stdin.end();
-      await running.then(
-        () => undefined,
-        () => undefined,
-      );
+      if (!(await neighbour.output()).includes("left")) throw new Error("the neighbour ended too early");
       await context.python(other, clean);
       return { stdout };
     },
@@ -86,7 +82,7 @@ print("full", flush=True); time.sleep(30)`;
         stream: true,
         signal: stop.signal,
       });
-      for await (const event of bomb) if (event.type === "stdout" || event.type === "exit") break;
+      const full = await goOn(bomb);
       const answer = await other
         .exec(["bash", "-c", "(echo a; true | true); echo forked"], { timeoutMs: 5000 })
         .then(
@@ -94,10 +90,7 @@ print("full", flush=True); time.sleep(30)`;
           (error) => String((error as { code?: string }).code),
         );
       stop.abort();
-      await bomb.then(
-        () => undefined,
-        () => undefined,
-      );
+      if (!(await full.output()).includes("full")) throw new Error("there was no bomb");
       return { stdout: "", observed: { answer } };
     },
     succeeded: ({ observed }) => !String(observed?.answer).includes("forked"),

@@ -13,11 +13,12 @@ import {
   type Limits,
   parseConfig,
   type Sandbox,
+  type SandboxError,
   SandboxManager,
 } from "../../src/index.js";
 import { backendOptions } from "../../src/manager/choose-backend.js";
 import { ATTACKS } from "./all.js";
-import { type Attack, type Context, type Facts, hasSucceeded, type Outcome } from "./attack.js";
+import { type Attack, type Context, type Facts, type Group, hasSucceeded, type Outcome } from "./attack.js";
 import { prelude } from "./prelude.js";
 
 /** An attack that has not come to an end by then is itself a success of a kind: it is reported as an error. */
@@ -42,6 +43,10 @@ export interface Order {
   readonly word: string;
   /** The `sandbox` block of the configuration; left out: the defaults. */
   readonly config?: object;
+  /** Programs run in cells of their own, inside sandboxes that make them. */
+  readonly cells?: boolean;
+  /** Left out: all. */
+  readonly groups?: readonly Group[];
   /** Part of a name; left out: all. */
   readonly only?: string;
 }
@@ -61,8 +66,9 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
   const { capabilities } = await backend.probe();
   // Without walls these show nothing, or too much.
   const attacks = ATTACKS.filter(
-    ({ name, simulated, cannotSelfCheck }) =>
+    ({ name, group, simulated, cannotSelfCheck }) =>
       name.includes(order.only ?? "") &&
+      (order.groups?.includes(group) ?? true) &&
       (capabilities.isolates || (simulated ?? cannotSelfCheck) === undefined),
   );
   const host = await startHost(order, capabilities.isolation === "kernel");
@@ -75,7 +81,8 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
   try {
     for (const attack of attacks) {
       const startedAt = performance.now();
-      const found = await runOne(attack, { manager, capabilities, facts: host.facts });
+      const cells = order.cells === true;
+      const found = await runOne(attack, { manager, capabilities, cells, facts: host.facts });
       report({ name: attack.name, ...found, ms: Math.round(performance.now() - startedAt) });
     }
   } finally {
@@ -84,9 +91,16 @@ export async function runAttacks(order: Order, report: (verdict: Verdict) => voi
   }
 }
 
+interface Field {
+  readonly manager: SandboxManager;
+  readonly capabilities: Capabilities;
+  readonly cells: boolean;
+  readonly facts: Facts;
+}
+
 async function runOne(
   attack: Attack,
-  { manager, capabilities, facts }: { manager: SandboxManager; capabilities: Capabilities; facts: Facts },
+  { manager, capabilities, cells, facts }: Field,
 ): Promise<Pick<Verdict, "verdict" | "detail">> {
   if (attack.needs !== undefined && capabilities.isolates && capabilities[attack.needs] !== true) {
     return { verdict: "not claimed", detail: `this backend claims no ${attack.needs} on this host` };
@@ -94,17 +108,23 @@ async function runOne(
   const undo: (() => unknown)[] = [];
   const marker = `marker-${randomBytes(8).toString("hex")}`;
   const isolated = capabilities.isolates;
+  const isInCell = ({ hasCells }: Sandbox) =>
+    hasCells && attack.group !== "host file API" && attack.besideCells !== true;
   const whole = (code: string) => `${prelude(marker, facts, isolated)}\n${code}\n`;
   const newSandbox = async (limits: Limits = {}): Promise<Sandbox> => {
     const sandbox = await manager.getSandbox("attacker", {
       ephemeral: true,
       limits: enforceable(limits, capabilities),
+      ...(cells && { cells }),
     });
-    undo.push(() => sandbox.stop());
+    // A daemon that is busy may not get to remove a sandbox of many processes in time: it is asked again.
+    undo.push(() => sandbox.ensureStopped());
     return sandbox;
   };
   try {
-    const sandbox = attack.fresh ? await newSandbox(attack.limits) : await manager.getSandbox("attacker");
+    const sandbox = attack.fresh
+      ? await newSandbox(attack.limits)
+      : await manager.getSandbox("attacker", cells ? { cells } : {});
     const context: Context = {
       marker,
       facts,
@@ -115,12 +135,12 @@ async function runOne(
       newSandbox,
       prelude: whole,
       python: async (where, code, timeoutMs = 10_000) =>
-        await where.runCode({ language: "python", code: whole(code), timeoutMs }),
+        await where.runCode({ language: "python", code: whole(code), timeoutMs, isolate: isInCell(where) }),
       onCleanUp: (action) => undo.push(action),
     };
     await attack.setUp?.(context);
     const outcome = await Promise.race([
-      perform(attack, context),
+      perform(attack, context, isInCell(sandbox)),
       delay(DEADLINE_MS, "late" as const, { ref: false }),
     ]);
     if (outcome === "late") return { verdict: "error", detail: `did not end within ${DEADLINE_MS} ms` };
@@ -131,29 +151,23 @@ async function runOne(
       ? { verdict: "host lacks", detail: missing }
       : { verdict: "blocked", detail };
   } catch (error) {
+    // Where the kernel ends all of a sandbox for memory, nobody may be left to say why; what it took is gone with it.
+    if (attack.needs === "memoryLimit" && (error as SandboxError).code === "SANDBOX_LOST")
+      return { verdict: "blocked", detail: "the sandbox ended with it" };
     return {
       verdict: "error",
       detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
     };
   } finally {
-    for (const action of undo.reverse()) await withSecondTry(action);
+    for (const action of undo.reverse()) await action();
   }
 }
 
-/** A daemon that is busy may not get to remove a sandbox of many processes in time: the next call tries again. */
-async function withSecondTry(action: () => unknown): Promise<void> {
-  try {
-    await action();
-  } catch {
-    await action();
-  }
-}
-
-async function perform(attack: Attack, context: Context): Promise<Outcome> {
+async function perform(attack: Attack, context: Context, isolate: boolean): Promise<Outcome> {
   if (attack.run !== undefined) return attack.run(context);
   const { language = "python", code = "", timeoutMs = 10_000 } = attack;
   const program = language === "python" ? context.prelude(code) : code.replaceAll("$MARKER", context.marker);
-  const result = await context.sandbox.runCode({ language, code: program, timeoutMs });
+  const result = await context.sandbox.runCode({ language, code: program, timeoutMs, isolate });
   // A program with a mistake in it would be blocked for ever.
   if (
     /^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError|SystemError)\b/m.test(
@@ -196,7 +210,12 @@ async function startHost(order: Order, ownKernel: boolean): Promise<{ facts: Fac
   const decoy = spawn("sleep", [decoyMark], { stdio: "ignore", env: { SKERRY_SECRET_MARKER: word } });
   const script = fileURLToPath(new URL("host-listener.py", import.meta.url));
   const listener = spawn("/usr/bin/python3", [script, word, repo], { stdio: ["pipe", "pipe", "inherit"] });
-  const [line] = (await once(createInterface(listener.stdout), "line")) as [string];
+  const [line] = await Promise.race([
+    once(createInterface(listener.stdout), "line") as Promise<[string]>,
+    once(listener, "exit").then(([status]) => {
+      throw new Error(`the host's listener ended with ${status}`);
+    }),
+  ]);
   const facts: Facts = {
     ...(JSON.parse(line) as Facts),
     word,

@@ -8,18 +8,22 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, SandboxManager } from "../../src/index.js";
 import { readHostState } from "../setup/leaks.js";
 import { ATTACKS } from "./all.js";
-import type { Attack } from "./attack.js";
+import type { Attack, Group } from "./attack.js";
 import { findProcesses } from "./host.js";
 import type { Order, Verdict } from "./run.js";
 import { Tree, type User } from "./tree.js";
 
-export const TEST_TIMEOUT_MS = 180_000;
+export const TEST_TIMEOUT_MS = 600_000;
 
 /** What is attacked: a backend, with its configuration, run by somebody. */
 export interface Target {
   readonly backend: string;
   /** The `sandbox` block of the configuration; left out: the defaults. */
   readonly config?: object;
+  /** Programs run in cells. */
+  readonly cells?: boolean;
+  /** Left out: all of them. */
+  readonly groups?: readonly Group[];
   /** How many of a mark's processes run, where the host cannot see them itself. */
   readonly countAlive?: (stateDir: string) => number;
 }
@@ -36,8 +40,8 @@ export class Siege {
   readonly #runs = new Map<string, Run>();
 
   /** Starts a run unless it has been started; attacks wait more than they work, so several may go on at once. */
-  begin(name: string, user: User, { backend, config }: Target): void {
-    if (!this.#runs.has(name)) this.#runs.set(name, this.#start(user, name, backend, config));
+  begin(name: string, user: User, target: Target): void {
+    if (!this.#runs.has(name)) this.#runs.set(name, this.#start(user, name, target));
   }
 
   async verdictOf(run: string, { name }: Attack): Promise<Verdict> {
@@ -58,7 +62,7 @@ export class Siege {
   }
 
   /** The verdicts of one run, each as soon as it is there. */
-  #start(user: User, purpose: string, backend: string, config: object | undefined): Run {
+  #start(user: User, purpose: string, { backend, config, cells, groups }: Target): Run {
     const { tree } = this;
     const place = tree.repo(user, purpose.replaceAll(" ", "-"));
     const only = process.env.SKERRY_ATTACK;
@@ -68,6 +72,8 @@ export class Siege {
       repo: place.repo,
       word: tree.word,
       ...(config !== undefined && { config }),
+      ...(cells !== undefined && { cells }),
+      ...(groups !== undefined && { groups }),
       ...(only !== undefined && { only }),
     };
     const child = tree.start("runner", user, order, place);
@@ -102,18 +108,19 @@ export function describeTarget(
   users: readonly User[],
   siege: () => Siege,
   target: () => Target | Promise<Target>,
+  groups?: readonly Group[],
 ): void {
   const runOf = (user: User) => `${title} ${user.name}`;
 
   describe(`against ${title}`, () => {
     let aim: Target;
     beforeAll(async () => {
-      aim = await target();
+      aim = { ...(await target()), ...(groups !== undefined && { groups }) };
       for (const user of users) siege().begin(runOf(user), user, aim);
     }, 600_000);
 
     describe.each(users)("run by $name, an attacker never", (user) => {
-      for (const attack of ATTACKS.filter(selected)) {
+      for (const attack of ATTACKS.filter(selected).filter(({ group }) => groups?.includes(group) ?? true)) {
         it(
           attack.name,
           async ({ skip }) => {

@@ -28,6 +28,6 @@ export async function survives(
 /** The host, or the next sandbox, is not as it was. */
 export const unwell = ({ observed }: Outcome) =>
   observed?.answer !== "next" ||
-  Number(observed.maxLagMs) > 2000 ||
-  Number(observed.spawnMs) > 2000 ||
+  Number(observed.maxLagMs) > 5000 ||
+  Number(observed.spawnMs) > 10_000 ||
   Number(observed.grewMb) > 150;

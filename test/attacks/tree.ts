@@ -44,7 +44,8 @@ export class Tree {
     chmodSync(this.#top, 0o755);
     this.#code = join(this.#top, `code-${this.word}`);
     for (const folder of ["src", "test/attacks"]) transpile(join(ROOT, folder), join(this.#code, folder));
-    cpSync(join(ROOT, "prebuilt"), join(this.#code, "prebuilt"), { recursive: true });
+    for (const path of ["prebuilt", "dist/seccomp"])
+      cpSync(join(ROOT, path), join(this.#code, path), { recursive: true });
     for (const path of packagesToRun()) {
       cpSync(join(ROOT, path), join(this.#code, path), { recursive: true });
     }

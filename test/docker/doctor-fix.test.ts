@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(place, { recursive: true, force: true }));
 
-it("doctor --fix has the system's daemon know gVisor, without a restart", { timeout: 60_000 }, () => {
+it("doctor --fix has the system's daemon know gVisor, without a restart", { timeout: 180_000 }, () => {
   const script = join(place, "script");
   writeFileSync(script, SCRIPT);
   const { PATH } = process.env;

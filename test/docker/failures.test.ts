@@ -31,7 +31,7 @@ describe("what can go wrong with Docker", () => {
     daemon = new OwnDaemon();
     await daemon.start();
     daemon.importImage();
-  }, 60_000);
+  }, 180_000);
   afterAll(() => daemon.remove(), 60_000);
 
   beforeEach(() => {
@@ -82,7 +82,7 @@ describe("what can go wrong with Docker", () => {
     const made = readFileSync(join(daemon.directory, "broken-groups"), "utf8").trim().split("\n");
     expect(made.filter((path) => existsSync(path))).toEqual([]);
     expect(daemon.docker("ps", "-aq")).toBe("");
-  }, 60_000);
+  }, 180_000);
 
   it("says that there is no daemon, and what to do", async () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });
@@ -150,7 +150,7 @@ describe("what can go wrong with Docker", () => {
     const killedAt = performance.now();
     daemon.docker("kill", ...containers());
     await running.lost;
-    expect(performance.now() - killedAt).toBeLessThan(5000);
+    expect(performance.now() - killedAt).toBeLessThan(30_000);
     await waitUntil(() => containers().length === 0);
     const next = await manager.getSandbox("a");
     expect((await next.exec(["cat", "file"])).stdout).toBe("kept\n");
@@ -174,7 +174,7 @@ describe("what can go wrong with Docker", () => {
       await manager.reap();
       return containers().length === 0 && mounts().length === 0;
     });
-  }, 60_000);
+  }, 180_000);
 
   it("says that the state directory's disk is full", async () => {
     const small = join(stateDir, "small");
@@ -210,7 +210,7 @@ describe("what can go wrong with Docker", () => {
     } finally {
       await small.remove();
     }
-  }, 60_000);
+  }, 180_000);
 
   it("leaves nothing of a process that was killed", async () => {
     const docker = { host: daemon.host, image: daemon.image };

@@ -9,7 +9,7 @@ import { openSmallRegistry, type SmallRegistry } from "../setup/small-registry.j
 
 const { describe, it } = requires("docker", "linux");
 
-describe("pulling the base image", { timeout: 150_000 }, () => {
+describe("pulling the base image", { timeout: 180_000 }, () => {
   let docker: Docker;
   let registry: SmallRegistry;
   let steps: string[];

@@ -42,7 +42,7 @@ describe("what a container leaves when it cannot be removed", () => {
     expect([await containers(), mounts()]).toEqual([[], []]);
     proxy.close();
     rmSync(stateDir, { recursive: true, force: true });
-  }, 60_000);
+  }, 180_000);
 
   async function open(options: Partial<SandboxManagerOptions> = {}, settings: object = {}) {
     const config = await parseConfig({
@@ -89,7 +89,7 @@ describe("what a container leaves when it cannot be removed", () => {
     expect(next.id).not.toBe(sandbox.id);
     await waitUntil(async () => (await containers()).length === 1);
     await manager.close();
-  }, 60_000);
+  }, 180_000);
 
   for (const shareFiles of ["always", "never"]) {
     it(`counts in the pool's maximum (shareFiles ${shareFiles})`, async () => {
@@ -106,7 +106,7 @@ describe("what a container leaves when it cannot be removed", () => {
       proxy.fate = () => "pass";
       await waitUntil(async () => (await containers()).length === 0);
       expect((await (await manager.getSandbox("d")).exec(["echo", "room"])).stdout).toBe("room\n");
-    }, 60_000);
+    }, 180_000);
   }
 
   it("does not keep anybody who closes for long where the daemon is stuck", async () => {
@@ -120,7 +120,7 @@ describe("what a container leaves when it cannot be removed", () => {
     expect(performance.now() - begun).toBeLessThan(12_000);
     expect(await client.listContainers({ filters: { id: await containers() } })).toEqual([]);
     await manager.close();
-  }, 60_000);
+  }, 180_000);
 
   it("starts another one where a used one cannot be killed", async () => {
     const pool = new PoolManager({ minInstances: 1, maxInstances: 1 });
@@ -131,7 +131,7 @@ describe("what a container leaves when it cannot be removed", () => {
     const result = await manager.runCodeOnce({ language: "bash", code: "echo next" });
     expect(result.stdout).toBe("next\n");
     await manager.close();
-  }, 60_000);
+  }, 180_000);
 
   /** A process that starts a sandbox and then waits. */
   function startHost(): ChildProcess {
@@ -160,7 +160,7 @@ describe("what a container leaves when it cannot be removed", () => {
     await kill(host);
     await (await open({ backend: "subprocess" })).reap();
     expect([await containers(), mounts()]).toEqual([[], []]);
-  }, 60_000);
+  }, 180_000);
 
   it("is a mount where the maker was killed before there was a container, and goes without the daemon", async () => {
     proxy.fate = (request) => (request.startsWith("POST /containers/create") ? "stall" : "pass");
@@ -170,7 +170,7 @@ describe("what a container leaves when it cannot be removed", () => {
     proxy.fate = () => "refuse";
     await (await open({ backend: "subprocess" })).reap();
     expect([await containers(), mounts()]).toEqual([[], []]);
-  }, 60_000);
+  }, 180_000);
 
   it("does not have a process with another backend ask the daemon where there is none", async () => {
     const manager = await open({ backend: "subprocess" });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ENTRIES } from "../../bench/entries/index.js";
 import { createProgram } from "../../src/cli/program.js";
 import { LANGUAGES, REASONS } from "../../src/sandbox/index.js";
-import { code, commandLines, list, quote, readme, tableRows } from "./documents.js";
+import { blocksOf, code, commandLines, list, quote, readme, tableRows } from "./documents.js";
 
 /** Words of each `./skerry …` in a line of shell, up to a pipe or the next command. */
 function skerryWords(line: string): string[][] {
@@ -83,6 +83,20 @@ describe("every command line in the documents", () => {
       ["exec", "--", "sh", "-c", "a; b"],
     ]);
   });
+});
+
+it("every configuration of an MCP client in the documents starts a command as the program understands it", () => {
+  const starts = blocksOf("docs/mcp.md", "json").flatMap(({ text }) => {
+    const { mcpServers, servers } = JSON.parse(text) as Record<
+      string,
+      Record<string, { command: string; args: string[] }>
+    >;
+    // Those that lead to a server are tried in server.test.ts.
+    return text.includes("/mcp") ? [] : Object.values((mcpServers ?? servers)!);
+  });
+  expect(starts.map(({ command, args }) => [command, resolveCommand(args)])).toEqual(
+    Array(4).fill(["skerry", { path: "mcp", unknown: undefined }]),
+  );
 });
 
 describe("README and the help", () => {

@@ -26,6 +26,8 @@ export function useReader(): void {
       ["README.md", "README.md"],
       ["node_modules/skerry", "."],
       ["node_modules/vitest", "node_modules/vitest"],
+      ["node_modules/zod", "node_modules/zod"],
+      ["node_modules/@modelcontextprotocol", "node_modules/@modelcontextprotocol"],
       ["node_modules/@types/node", "node_modules/@types/node"],
     ] as const) {
       symlinkSync(join(ROOT, target), join(directory, name));

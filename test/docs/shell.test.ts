@@ -15,7 +15,12 @@ import {
 /** Lines that a test must not run, and why. */
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^(npm|npx|node) /, "sets up or tests this repository"],
+  [/^claude /, "needs Claude Code"],
   [/^\.\/skerry shell/, "needs a terminal"],
+  [/^\.\/skerry (serve|approvals|status(?! --local))/, "takes a server that runs; test/e2e has them"],
+  [/^(install|systemctl|skerry keys) /, "sets up a service"],
+  [/^(promtool|pg_dump|pg_restore) /, "needs a program of Prometheus or PostgreSQL"],
+  [/\$SKERRY_URL/, "takes a server that runs; server.test.ts runs it"],
   [/^\.\/skerry port/, "ends with Ctrl-C"],
   [/^\.\/skerry egress (allow|deny)/, "needs a session that runs"],
   [/(pip install|examples\/fetch\.py|api\.github\.com)/, "needs the Internet"],
@@ -44,7 +49,7 @@ function check({ line, output }: CommandLine): void {
   else expect(stdout).toBe(output);
 }
 
-sandboxed.describe("the commands of the documents do what they say", { timeout: 60_000 }, () => {
+sandboxed.describe("the commands of the documents do what they say", { timeout: 180_000 }, () => {
   const tried = commandLines.filter(({ line }) => !NOT_RUN.some(([pattern]) => pattern.test(line)));
   const runnable = tried.filter(({ line }) => !IN_CONTAINERS.test(line));
 

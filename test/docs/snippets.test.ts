@@ -1,33 +1,24 @@
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { requires } from "../setup/requires.js";
-import { type Block, blocksOf, DOCUMENTS } from "./documents.js";
-import {
-  CONTAINER_HOST,
-  directory,
-  environment,
-  HOST,
-  IN_CONTAINERS,
-  useDocker,
-  useReader,
-} from "./reader.js";
+import { blocksOf, DOCUMENTS } from "./documents.js";
+import { CONTAINER_HOST, directory, HOST, IN_CONTAINERS, useDocker, useReader } from "./reader.js";
+import { FOR_A_SERVER, runSnippet, snippetFile } from "./run-snippet.js";
 
 const sandboxed = requires(...HOST);
 const containers = requires(...CONTAINER_HOST);
 
 useReader();
 
-describe("the TypeScript of the documents", { timeout: 60_000 }, () => {
+describe("the TypeScript of the documents", { timeout: 180_000 }, () => {
   const snippets = DOCUMENTS.flatMap((document) => blocksOf(document, "ts"));
-  const fileOf = (where: string) => join(directory, `${where.replaceAll(/\W+/g, "-")}.ts`);
 
   it("has the types of the package", () => {
-    for (const { text, where } of snippets) writeFileSync(fileOf(where), text);
+    for (const { text, where } of snippets) writeFileSync(snippetFile(where), text);
     const program = ts.createProgram(
-      snippets.map(({ where }) => fileOf(where)),
+      snippets.map(({ where }) => snippetFile(where)),
       {
         target: ts.ScriptTarget.ES2022,
         lib: ["lib.es2023.d.ts", "lib.esnext.disposable.d.ts"],
@@ -51,7 +42,9 @@ describe("the TypeScript of the documents", { timeout: 60_000 }, () => {
     expect(snippets.length).toBeGreaterThan(5);
   });
 
-  const whole = snippets.filter(({ text }) => !text.includes('from "vitest"'));
+  const whole = snippets.filter(
+    ({ text }) => !text.includes('from "vitest"') && !FOR_A_SERVER.test(text), // server.test.ts has those
+  );
   sandboxed.it.each(whole.filter(({ text }) => !IN_CONTAINERS.test(text)))(
     "$where prints what it says",
     runSnippet,
@@ -60,20 +53,4 @@ describe("the TypeScript of the documents", { timeout: 60_000 }, () => {
     useDocker();
     it.each(whole.filter(({ text }) => IN_CONTAINERS.test(text)))("$where prints what it says", runSnippet);
   });
-
-  function runSnippet({ text, where }: Block): void {
-    const expected = [...text.matchAll(/\/\/ → (.*)$/gm)].map(({ 1: line }) => `${line}\n`).join("");
-    const { outputText } = ts.transpileModule(text, {
-      compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
-    });
-    const script = fileOf(where).replace(/ts$/, "mjs");
-    writeFileSync(script, outputText);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
-      cwd: directory,
-      env: environment,
-      stdio: ["ignore", "pipe", "pipe"],
-      encoding: "utf8",
-    });
-    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: expected, stderr: "" });
-  }
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createBody } from "../../src/audit/compose-record.js";
 import { AUDIT_RESULTS } from "../../src/audit/index.js";
+import { statusOfReport } from "../../src/cli/test-text.js";
 import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../../src/config/index.js";
 import { configSchema } from "../../src/config/schema.js";
 import { shapeOf } from "../../src/config/shape.js";
@@ -9,6 +10,7 @@ import { ERROR_CODES } from "../../src/errors.js";
 import { checkPolicy } from "../../src/policy/index.js";
 import { SETTING_KINDS } from "../../src/policy/setting-kinds.js";
 import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../../src/risk/index.js";
+import { TEST_OUTCOMES, type TestReport } from "../../src/tools/test-driven/index.js";
 import { FromGuest, ToGuest } from "../../src/wire/frames.js";
 import { blocksOf, code, quote, read, tableRows } from "./documents.js";
 
@@ -43,10 +45,16 @@ describe("the tables in docs/", () => {
       if (initial === "–") continue;
       put(input, code(name)!.replace("<name>", "python").split("."), parse(code(initial)!));
     }
-    const { sandbox } = await parseConfig(input);
-    expect({ sandbox }).toEqual({
+    expect(await parseConfig(input)).toEqual({
       sandbox: { ...DEFAULT_CONFIG.sandbox, limits: DEFAULT_LIMITS, languages: { python: DEFAULT_LANGUAGE } },
+      server: DEFAULT_CONFIG.server,
     });
+  });
+
+  it("have examples of a server's configuration that load", async () => {
+    const blocks = blocksOf("docs/server.md", "yaml");
+    expect(blocks.length).toBeGreaterThan(1);
+    for (const { text } of blocks) await parseConfig(parse(text));
   });
 
   it("have every key of a policy, and examples of policies that load", () => {
@@ -76,6 +84,17 @@ describe("the tables in docs/", () => {
       );
       expect(cells.map((cell) => (cell.startsWith("behind walls") ? "process" : "none"))).toEqual(walls);
     }
+  });
+
+  it("have every outcome of tests, with its exit status", () => {
+    const rows = tableRows(read("docs/tests.md"), "`outcome`").flatMap(([cell, , status]) =>
+      cell!.split(", ").map((name) => [code(name), Number.parseInt(status!, 10)]),
+    );
+    const real = TEST_OUTCOMES.map((outcome) => [
+      outcome,
+      statusOfReport({ outcome, allPassed: outcome === "passed" } as TestReport),
+    ]);
+    expect(rows.sort()).toEqual(real.sort());
   });
 
   it("and the block of defaults in README are the same", async () => {

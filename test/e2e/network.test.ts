@@ -63,7 +63,7 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 const skerry = (args: readonly string[], env?: Readonly<Record<string, string>>) => start(args, env).ended;
-requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_000 }, () => {
+requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 180_000 }, () => {
   it("reaches what --allow-domain names, and says in one line what it does not", async () => {
     const fetched = await skerry([
       ...["exec", "--allow-domain", HOST, "--session", "out", "--"],
@@ -137,7 +137,7 @@ requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 60_
   );
 });
 
-requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, () => {
+requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, () => {
   const ask = async (at: number) => {
     const socket = connect(at, "127.0.0.1");
     socket.write("GET / HTTP/1.0\r\n\r\n");
@@ -166,7 +166,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, (
     await waitUntil(async () => {
       const answer = await ask(first.at).catch(() => "");
       return answer.includes("Directory listing");
-    }, 30_000);
+    }, 180_000);
     const second = await openPort(["--session", "web", "8000"]);
     expect(await ask(second.at)).toContain("Directory listing");
     expect(user.skerry(["sessions", "ls", "--json"]).stdout).toContain('"running":true');
@@ -191,7 +191,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 60_000 }, (
   });
 });
 
-requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeout: 60_000 }, () => {
+requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeout: 180_000 }, () => {
   it("change what a session of another process reaches", async () => {
     const url = `https://${HOST}:${port}/again`;
     const loop = `until curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo reached\nwhile curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo lost`;
@@ -205,7 +205,7 @@ requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeou
       await waitUntil(async () => {
         ended = await skerry(["egress", kind, "--session", "live", HOST]);
         return ended.status === 0;
-      }, 30_000);
+      }, 180_000);
     };
     await change("allow");
     await waitUntil(() => said.includes("reached"), 20_000);

@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
-describe("--backend srt", { timeout: 60_000 }, () => {
+describe("--backend srt", { timeout: 180_000 }, () => {
   it("runs a program, and leaves only what is kept for the next", () => {
     writeFileSync(
       join(user.home, "prog.py"),

@@ -76,19 +76,19 @@ real.describe("files of any size", () => {
 
     const read = `[ "$(stat -c %s big)" = ${BIG} ] && [ "$(tail -c 3 big)" = end ]`;
     const takesIn = peakMb(read, "--input", "big");
-    expect(takesIn - small).toBeLessThan(64);
+    expect(takesIn - small).toBeLessThan(100);
 
     const write = `truncate -s ${BIG - 3} out && printf end >> out`;
     for (const session of [[], ["--session", "big"]]) {
       const givesOut = peakMb(write, "--output", "out:copy", ...session);
-      expect(givesOut - small).toBeLessThan(64);
+      expect(givesOut - small).toBeLessThan(100);
       expect({ size: statSync(join(here, "copy")).size, end: endOf(join(here, "copy")) }).toEqual({
         size: BIG,
         end: "end",
       });
     }
     expect(partials()).toEqual([]);
-  }, 120_000);
+  }, 180_000);
 
   it("that do not fit into the workspace are an error, and nothing runs", () => {
     writeFileSync(join(here, "big"), "");

@@ -37,7 +37,19 @@ describe("the guest, built with sanitizers", () => {
       server.close();
     }
     await withGuest(async (connection) => {
-      await expect(connection.connect(port)).rejects.toMatchObject({ code: "EXECUTION_FAILED" });
+      await expect(connection.connect(port)).rejects.toMatchObject({ code: "PORT_FAILED" });
+    });
+  });
+
+  it("carries a command's last words, whatever it was sent when it had gone", async () => {
+    await withGuest(async (connection) => {
+      const size = 1_100_000; // more than the host lets the guest send at once
+      const command = connection.run({ argv: ["sh", "-c", `head -c ${size} /dev/zero >&3`], control: true });
+      await command.exit;
+      command.control!.write("nobody reads this");
+      await connection.ping();
+      expect((await untilEnd(command.control!)).length).toBe(size);
+      command.control!.destroy();
     });
   });
 

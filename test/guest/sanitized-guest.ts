@@ -25,7 +25,7 @@ export let complaints: Promise<string>;
 export function useSanitizedGuest(): void {
   beforeAll(() => {
     execFileSync(join(ROOT, "guest/build.sh"), ["--sanitize"], { stdio: "inherit" });
-  }, 120_000);
+  }, 180_000);
 
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), "skerry-guest-"));

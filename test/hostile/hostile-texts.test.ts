@@ -12,7 +12,7 @@ import { JAVASCRIPT } from "./families/javascript.js";
 import { PYTHON } from "./families/python.js";
 import { SHELL } from "./families/shell.js";
 
-/** Far above what is measured, so that a busy machine does not matter; without limits these take ten seconds and more. */
+/** Far above what is measured; without limits these take ten seconds and more. */
 const GENEROUS_MS = 5000;
 const TOO_MUCH = "takes more work than is done for one text";
 
@@ -23,6 +23,12 @@ function inTurn(runs: readonly Run[], turn: number): Run {
   return runs[turn % runs.length]!;
 }
 
+/** Of the processor: other work on the machine does not count. */
+function spentMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 /** Families that take longer than they may, by name. */
 async function slowOf<T>(
   families: Readonly<Record<string, T>>,
@@ -30,15 +36,15 @@ async function slowOf<T>(
 ): Promise<readonly string[]> {
   const slow: string[] = [];
   for (const [turn, [name, family]] of Object.entries(families).entries()) {
-    const start = performance.now();
+    const start = spentMs();
     await run(family, turn);
-    const took = performance.now() - start;
+    const took = spentMs() - start;
     if (took > GENEROUS_MS) slow.push(`${name}: ${Math.round(took)} ms`);
   }
   return slow;
 }
 
-describe("no family of hostile texts keeps anybody waiting", { timeout: 120_000 }, () => {
+describe("no family of hostile texts keeps anybody waiting", { timeout: 180_000 }, () => {
   it("of a shell", async () => {
     const runs: Run[] = [
       (text) => findCommands(text),
@@ -104,24 +110,24 @@ it.each([
 
 it.each(["python", "javascript"])(
   "texts inside of %s have one budget together, not one each",
-  { timeout: 120_000 },
+  { timeout: 180_000 },
   async (language) => {
     // Each takes about as much as one text may, in two hundred letters.
     const shell = (i: number) => `a='a;'\n${'a="$a$a"\n'.repeat(12)}sh -c "$a"\nsh -c "$a;$a"\n: ${i}`;
     const call = language === "python" ? "os.system" : "require('child_process').exec";
     const runs = Array.from({ length: 250 }, (_, i) => `${call}(${JSON.stringify(shell(i))})\n`).join("");
-    const start = performance.now();
+    const start = spentMs();
     const risk = await assess(language === "python" ? `import os\n${runs}` : runs, language);
-    expect(performance.now() - start).toBeLessThan(GENEROUS_MS);
+    expect(spentMs() - start).toBeLessThan(GENEROUS_MS);
     expect(risk.level).toBe("high");
     expect(risk.detectedPatterns).toContain("too-complex");
   },
 );
 
 it("long lists of words that a program runs again and again count each time", async () => {
-  const start = performance.now();
+  const start = spentMs();
   const risk = await assess(PYTHON["doubling words"]!(MAX_RISK_LENGTH), "python");
-  expect(performance.now() - start).toBeLessThan(GENEROUS_MS);
+  expect(spentMs() - start).toBeLessThan(GENEROUS_MS);
   expect(risk).toMatchObject({ level: "high", parsed: false });
 });
 
@@ -130,7 +136,7 @@ function ordinaryLines(count: number): string {
   return Array.from({ length: count / 4 }, (_, i) => four(i)).join("");
 }
 
-it("two thousand ordinary lines are read to their end", { timeout: 30_000 }, async () => {
+it("two thousand ordinary lines are read to their end", { timeout: 180_000 }, async () => {
   const text = `${ordinaryLines(2000)}import os\nos.system("rm -rf /")\n`;
   const risk = await assess(text, "python");
   expect(risk).toMatchObject({ level: "critical", parsed: true });

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, it } from "vitest";
 import { assess, RISK_LEVELS } from "../../src/risk/index.js";
+import { humanEvalTasks } from "../setup/human-eval.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "./snippets.js";
 
 const directory = fileURLToPath(new URL(".", import.meta.url));
@@ -59,30 +57,14 @@ function report(): string {
   ].join("\n");
 }
 
-interface Task {
-  readonly task_id: string;
-  readonly prompt: string;
-  readonly canonical_solution: string;
-  readonly test: string;
-  readonly entry_point: string;
-}
-
-/** Where the benchmark looks for it, too. */
-const humanEval =
-  process.env["SKERRY_HUMANEVAL"] ??
-  join(directory, "..", "..", "..", "shared", "data", "HumanEval.jsonl.gz");
-const present = existsSync(humanEval);
-if (!present) console.warn("skipped: needs HumanEval.jsonl.gz; SKERRY_HUMANEVAL can name it");
-
-(present ? it : it.skip)("the 164 programs of HumanEval raise no alarm", async () => {
-  const lines = gunzipSync(readFileSync(humanEval)).toString("utf8").split("\n").filter(Boolean);
+it("the 164 programs of HumanEval raise no alarm", async () => {
+  const tasks = humanEvalTasks();
   const alarms: string[] = [];
-  for (const line of lines) {
-    const task = JSON.parse(line) as Task;
+  for (const task of tasks) {
     const code = `${task.prompt}${task.canonical_solution}\n${task.test}\ncheck(${task.entry_point})\n`;
     const { level, parsed } = await assess(code, "python");
     if (isDangerous(level) || !parsed) alarms.push(`${task.task_id}: ${level}`);
   }
-  expect(lines).toHaveLength(164);
+  expect(tasks).toHaveLength(164);
   expect(alarms).toEqual([]);
 });

@@ -4,18 +4,21 @@ import { type ConformanceOptions, loadConformanceSuite } from "../../src/testing
 import type { requires } from "./requires.js";
 import { openTcpGate } from "./tcp-gate.js";
 
+/** What depends on where the daemon is. The walls are the same, and all of it a second time takes minutes. */
+export const BY_DISTANCE = /memory|session|reaped|^(?!limits).*files/;
+
 /** The tests of one backend: the whole suite, or what of it has such a title. */
 export async function describeConformance(
   title: string,
   target: ConformanceOptions,
-  { only = /./, it: run = it }: { only?: RegExp; it?: ReturnType<typeof requires>["it"] } = {},
+  { only = /./, it: run = it }: { only?: RegExp | undefined; it?: ReturnType<typeof requires>["it"] } = {},
 ): Promise<void> {
   const suite = await loadConformanceSuite(target);
   describe(`backend ${title}`, () => {
     for (const each of suite.filter((promise) => only.test(promise.title))) {
       run(
         each.skip === undefined ? each.title : `${each.title} (skipped: ${each.skip})`,
-        { skip: each.skip !== undefined, timeout: 60_000 },
+        { skip: each.skip !== undefined, timeout: 180_000 },
         each.run,
       );
     }

@@ -11,6 +11,7 @@ import { reportLeaks } from "./leaks.js";
 import { importSandboxImage, SANDBOX_IMAGE } from "./sandbox-image.js";
 import { dockerHostIn, spawnDockerd } from "./spawn-dockerd.js";
 import { podmanHostIn, spawnPodman } from "./spawn-podman.js";
+import { spawnPostgres } from "./spawn-postgres.js";
 
 const RUNTIMES = {
   runsc: { path: "/usr/bin/runsc", runtimeArgs: ["--platform=ptrace", "--network=none"] },
@@ -33,10 +34,12 @@ const DAEMONS = {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandonedDaemons();
   const directory = createDaemonDirectory();
-  const daemons = new Map<string, Promise<TestDaemon>>();
+  const daemons = new Map<string, Promise<object>>();
   const stops: (() => Promise<void>)[] = [];
-  const start = (kind: string): Promise<TestDaemon> => {
-    const started = daemons.get(kind) ?? startDaemon(kind as DaemonKind, directory, stops);
+  const startNew = (kind: string): Promise<object> =>
+    kind === "postgres" ? startPostgres(directory, stops) : startDaemon(kind as DaemonKind, directory, stops);
+  const start = (kind: string): Promise<object> => {
+    const started = daemons.get(kind) ?? startNew(kind);
     daemons.set(kind, started);
     return started;
   };
@@ -87,4 +90,10 @@ async function startDaemon(
   });
   await importSandboxImage(host);
   return { host, image: SANDBOX_IMAGE };
+}
+
+async function startPostgres(parent: string, stops: (() => Promise<void>)[]): Promise<{ url: string }> {
+  const postgres = await spawnPostgres(join(parent, "postgres"));
+  stops.push(() => postgres.stop("SIGINT"));
+  return { url: postgres.url };
 }

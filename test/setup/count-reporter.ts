@@ -1,13 +1,30 @@
 import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
-/** Writes "passed failed skipped" to the file named by SKERRY_TEST_COUNTS, for the last line of scripts/test.sh. */
+/**
+ * Writes "passed failed skipped" to the file named by SKERRY_TEST_COUNTS, for the last line of scripts/test.sh, and says
+ * which tests passed at their second try only.
+ */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    tellSecondTries(modules);
     const path = process.env.SKERRY_TEST_COUNTS;
     if (path === undefined) return;
     const { passed, failed, skipped } = count(modules);
     writeFileSync(path, `${passed} ${failed + errors.length} ${skipped}\n`);
+  }
+}
+
+function tellSecondTries(modules: readonly TestModule[]): void {
+  const tests = modules.flatMap((module) => [...module.children.allTests()]);
+  const flaky = tests.filter((test) => test.diagnostic()?.flaky === true);
+  if (flaky.length === 0) return;
+  console.log(`\nPassed at the second try only: ${flaky.length}`);
+  for (const test of flaky) {
+    const [error] = test.result().errors ?? [];
+    console.log(
+      `  ${test.module.relativeModuleId} > ${test.fullName}: ${error?.message.split("\n")[0] ?? ""}`,
+    );
   }
 }
 

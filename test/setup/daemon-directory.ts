@@ -8,8 +8,8 @@ import { waitUntil } from "../../src/testing/wait-until.js";
 const run = promisify(execFile);
 const PREFIX = "skerry-test-";
 const STOP_MS = 20_000;
-const DAEMONS = /^(dockerd|containerd|runc|runsc|podman|conmon)/;
-const SERVICES = /^(dockerd|podman)$/;
+const DAEMONS = /^(dockerd|containerd|runc|runsc|podman|conmon|postgres)/;
+const SERVICES = /^(dockerd|podman|postgres)$/;
 
 /** Where a test run's daemon keeps everything. Its name says whose it is. */
 export function createDaemonDirectory(): string {

@@ -8,9 +8,12 @@ const COMPONENTS = {
   root: () => process.getuid?.() === 0,
   bubblewrap: () => runs("bwrap", "--version"),
   "sandbox-runtime": () => existsSync("node_modules/@anthropic-ai/sandbox-runtime/package.json"),
+  "mcp-inspector": () => existsSync("node_modules/@modelcontextprotocol/inspector-cli/package.json"),
   python3: () => existsSync("/usr/bin/python3") || existsSync("/usr/local/bin/python3"),
   numpy: () => runs("/usr/bin/python3", "-c", "import numpy"),
   pandas: () => runs("/usr/bin/python3", "-c", "import pandas"),
+  matplotlib: () => runs("/usr/bin/python3", "-c", "import matplotlib"),
+  pytest: () => runs("/usr/bin/python3", "-c", "import pytest"),
   gcc: () => runs("gcc", "--version"),
   "gcc-arm64": () => runs("aarch64-linux-gnu-gcc", "--version"),
   "qemu-arm64": () => runs("qemu-aarch64-static", "--version"),
@@ -26,6 +29,9 @@ const COMPONENTS = {
   docker: () => runs("dockerd", "--version") && process.getuid?.() === 0,
   podman: () => runs("podman", "--version") && process.getuid?.() === 0,
   gvisor: () => existsSync("/usr/bin/runsc"),
+  postgresql: () => existsSync("/usr/lib/postgresql") && existsSync("/usr/bin/setpriv"),
+  systemd: () => runs("systemd-analyze", "--version"),
+  chromium: () => existsSync("/usr/bin/chromium"),
   debootstrap: () => existsSync("/usr/sbin/debootstrap"),
   cgroups: () =>
     ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].some((path) => {

@@ -1,21 +1,26 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A daemon's socket under a TCP address: to its clients the daemon is on another machine. */
+/** A daemon's socket, or a server, under another TCP address: to its clients it is on another machine. */
 export interface TcpGate {
   /** As in DOCKER_HOST. */
   readonly host: string;
+  readonly port: number;
   /** The open connections on which this was asked for last. */
   connectionsTo(path: string): Socket[];
   close(): void;
 }
 
-export async function openTcpGate(unixHost: string): Promise<TcpGate> {
-  const socketPath = unixHost.replace("unix://", "");
+/** To `unix:///a/socket`, or to the host and port of a URL. */
+export async function openTcpGate(target: string): Promise<TcpGate> {
+  const { hostname: host, port: at } = new URL(target);
+  const place = target.startsWith("unix://")
+    ? { path: target.slice("unix://".length) }
+    : { host, port: Number(at) };
   /** With the last path that was asked for. */
   const connections = new Map<Socket, string>();
   const gate = createServer({ allowHalfOpen: true }, (client) => {
-    const daemon = connect({ path: socketPath, allowHalfOpen: true });
+    const daemon = connect({ ...place, allowHalfOpen: true });
     connections.set(client, "");
     client.on("data", (chunk: Buffer) => {
       const path = /^[A-Z]+ (\S+) HTTP/.exec(chunk.toString("latin1"))?.[1];
@@ -32,6 +37,7 @@ export async function openTcpGate(unixHost: string): Promise<TcpGate> {
   const { port } = gate.address() as AddressInfo;
   return {
     host: `tcp://127.0.0.1:${port}`,
+    port,
     connectionsTo: (path) =>
       [...connections].flatMap(([each, last]) => (last.startsWith(path) ? [each] : [])),
     close() {

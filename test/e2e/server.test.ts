@@ -1,0 +1,207 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { waitUntil } from "../../src/testing/wait-until.js";
+import { requires } from "../setup/requires.js";
+import { type Served, startServer } from "../setup/served.js";
+import { createUser, type User } from "./run-skerry.js";
+
+const MIB = 1024 * 1024;
+const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
+
+let user: User;
+let server: Served;
+let key: string;
+
+beforeEach(() => {
+  user = createUser();
+});
+
+afterEach(async () => {
+  server?.kill("SIGKILL");
+  await server?.ended;
+  // What a killed server left goes with the next command of the same state directory.
+  user.skerry(["exec", "--", "true"]);
+  user.remove();
+});
+
+async function start(...args: string[]): Promise<void> {
+  server = await startServer(user, args);
+  key = server.key ?? key;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the server says
+async function call(method: string, path: string, json?: unknown): Promise<{ status: number; body: any }> {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(json !== undefined && { "content-type": "application/json" }),
+    },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+const run = (session: string, command: string) =>
+  call("POST", `/v1/sessions/${session}/execute`, { command });
+
+requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
+  it("shows its first key once, and keeps keys as hashes", async () => {
+    await start();
+    expect(key).toMatch(/^sk_[0-9a-f]{24}_[\w-]{43}$/);
+    expect(server.log()).not.toContain(key);
+    expect((await call("GET", "/v1/sessions")).status).toBe(200);
+    server.kill("SIGTERM");
+    expect(await server.ended).toBe(0);
+    const directory = join(user.home, "state", "server");
+    const kept = readdirSync(directory).filter((name) => name.startsWith("store.db"));
+    expect(kept).toContain("store.db");
+    for (const name of kept) expect(readFileSync(join(directory, name)).includes(key.slice(-43))).toBe(false);
+    await start();
+    expect(server.key).toBeUndefined();
+    expect((await call("GET", "/v1/sessions")).status).toBe(200);
+  });
+
+  it("is one for each state directory, and refuses to be reached in the clear by others", async () => {
+    await start();
+    const second = user.skerry(["serve", "--port", "0"]);
+    expect(second).toMatchObject({ status: 73, stdout: "" });
+    expect(second.stderr).toContain("Another server runs from this state directory");
+    const open = user.skerry(["serve", "--host", "0.0.0.0"]);
+    expect(open.status).toBe(78);
+    expect(open.stderr).toContain("hint: Set server.tls.cert and server.tls.key");
+  });
+
+  it("has keys that are made, listed and revoked while it runs", async () => {
+    await start();
+    const made = user.skerry(["keys", "create", "--org", "acme", "--name", "ci", "--read-only", "--json"]);
+    const { id, secret, scopes } = JSON.parse(made.stdout);
+    expect(scopes).toEqual({ roles: "all", readOnly: true, approve: false, admin: false });
+    key = secret;
+    expect((await call("GET", "/v1/sessions")).body).toEqual({ items: [] });
+    expect((await run("x", "true")).body.code).toBe("FORBIDDEN");
+    expect(user.skerry(["keys", "ls", "--org", "acme"]).stdout).toContain(id);
+    expect(user.skerry(["keys", "ls", "--org", "other"])).toMatchObject({ status: 0, stdout: "" });
+    expect(user.skerry(["keys", "revoke", "--org", "other", id]).status).toBe(66);
+    expect(user.skerry(["keys", "revoke", "--org", "acme", id]).status).toBe(0);
+    expect((await call("GET", "/v1/sessions")).body.code).toBe("UNAUTHENTICATED");
+    expect(user.skerry(["keys", "create", "--org", "a/b", "--name", "x"]).status).toBe(64);
+  });
+
+  it("has approvals decided on the command line", async () => {
+    writeFileSync(join(user.home, "policy.yaml"), POLICY);
+    await start("--policy", "policy.yaml");
+    const env = { SKERRY_URL: server.url, SKERRY_API_KEY: key };
+    expect(user.skerry(["approvals", "ls"], { env }).stderr).toBe("nothing waits for a decision\n");
+    const pending = async () => {
+      let ids: string[] = [];
+      await waitUntil(async () => {
+        ids = (await call("GET", "/v1/approvals")).body.items.map((each: { id: string }) => each.id);
+        return ids.length === 1;
+      });
+      return ids[0]!;
+    };
+    const first = run("s", "echo \u001b[31mran");
+    const id = await pending();
+    const listed = user.skerry(["approvals", "ls"], { env });
+    expect(listed.stdout).toContain(id);
+    expect(listed.stdout).toContain("  | echo \\x1b[31mran\n");
+    expect(user.skerry(["approvals", "approve", id], { env })).toMatchObject({ status: 0, stderr: "" });
+    expect((await first).body).toMatchObject({ success: true });
+    const late = user.skerry(["approvals", "reject", id], { env });
+    expect(late.status).toBe(73);
+    expect(late.stderr).toContain("It is approved already, by key:");
+    const second = run("s", "echo other");
+    user.skerry(["approvals", "reject", await pending(), "--reason", "not on a Friday"], { env });
+    expect((await second).body).toMatchObject({ reason: "rejected", error: "not on a Friday" });
+    expect(user.skerry(["approvals", "ls"], { env: { ...env, SKERRY_API_KEY: "sk_x" } }).status).toBe(77);
+    expect(user.skerry(["approvals", "ls", "--url", "http://127.0.0.1:1", "--key", "k"]).status).toBe(69);
+  });
+
+  it("stops gracefully: no new work, a deadline for what runs, and nothing left", async () => {
+    writeFileSync(join(user.home, "c.yaml"), "server: { stopDeadline: 2s }\n");
+    await start("--config", "c.yaml");
+    const short = run("a", "touch on; sleep 1; echo ended");
+    const long = run("b", "touch on; sleep 100; echo never");
+    for (const name of ["a", "b"])
+      await waitUntil(async () => (await call("GET", `/v1/sessions/${name}/files`)).body.items?.length === 1);
+    server.kill("SIGTERM");
+    await waitUntil(async () => (await fetch(`${server.url}/readyz`)).status === 503);
+    const refused = await fetch(`${server.url}/v1/sessions`, { headers: { authorization: `Bearer ${key}` } });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await refused.json()).toMatchObject({ code: "SERVER_STOPPING" });
+    expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+    expect((await short).body).toMatchObject({ success: true, stdout: "ended\n" });
+    expect((await long).body).toMatchObject({ success: false, reason: "cancelled" });
+    expect(await server.ended).toBe(0);
+    expect(readdirSync(join(user.home, "state", "ephemeral"))).toEqual([]);
+  });
+
+  it("takes large files up and down in flat memory", async () => {
+    await start();
+    await call("POST", "/v1/sessions", { name: "large" });
+    await run("large", "true");
+    const piece = Buffer.alloc(MIB, "0123456789abcdef");
+    const count = 400;
+    let most = 0;
+    const timer = setInterval(() => {
+      most = Math.max(most, server.memoryMb());
+    }, 20);
+    const before = server.memoryMb();
+    const hash = createHash("sha256");
+    for (let index = 0; index < count; index++) hash.update(piece);
+    const url = `${server.url}/v1/sessions/large/files/big.bin`;
+    const authorization = `Bearer ${key}`;
+    await new Promise<void>((resolve, reject) => {
+      const headers = { authorization, "content-type": "application/octet-stream" };
+      const upload = httpRequest(url, { method: "PUT", headers }, (response) => {
+        response.resume();
+        response.statusCode === 200 ? resolve() : reject(new Error(`status ${response.statusCode}`));
+      });
+      upload.on("error", reject);
+      void pipeline(
+        Readable.from(
+          (function* () {
+            for (let index = 0; index < count; index++) yield piece;
+          })(),
+        ),
+        upload,
+      ).catch(reject);
+    });
+    const down = await fetch(url, { headers: { authorization } });
+    const got = createHash("sha256");
+    for await (const chunk of down.body!) got.update(chunk);
+    clearInterval(timer);
+    expect(got.digest("hex")).toBe(hash.digest("hex"));
+    expect(most - before).toBeLessThan(150);
+  });
+});
+
+describe("a server that is killed", { timeout: 180_000 }, () => {
+  requires("bubblewrap").it("comes back with its sessions, and tells what was broken off", async () => {
+    writeFileSync(join(user.home, "policy.yaml"), `${POLICY}    file_read: { risk_level: low }\n`);
+    await start("--policy", "policy.yaml");
+    const waiting = run("asked", "echo x").catch(() => undefined);
+    await waitUntil(async () => (await call("GET", "/v1/approvals")).body.items.length === 1);
+    const [{ id }] = (await call("GET", "/v1/approvals")).body.items;
+    server.kill("SIGKILL");
+    await server.ended;
+    await waiting;
+    await start("--policy", "policy.yaml");
+    expect((await call("GET", "/v1/approvals")).body).toEqual({ items: [] });
+    const decided = await call("POST", `/v1/approvals/${id}/decide`, { decision: "approve" });
+    expect(decided).toMatchObject({
+      status: 409,
+      body: { accepted: false, approval: { outcome: { decision: "interrupted" } } },
+    });
+    const { items } = (await call("GET", "/v1/audit?eventType=approval_interrupted")).body;
+    expect(items).toMatchObject([{ result: "rejected", details: { approval: id } }]);
+    const [execution] = (await call("GET", "/v1/executions?session=asked")).body.items;
+    expect(execution.state).toBe("interrupted");
+  });
+});

@@ -1,0 +1,57 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
+import {
+  type TestCase,
+  TestDrivenSandbox,
+  type TestOptions,
+  type TestReport,
+} from "../../src/tools/test-driven/index.js";
+
+/** What a test mostly wants to know of a report. */
+export interface Gist {
+  readonly outcome: string;
+  readonly allPassed: boolean;
+  /** By name: `passed`, or the status and the first line of the message. */
+  readonly tests: Readonly<Record<string, string>>;
+}
+
+/** A report without times and tracebacks. */
+export function gistOf({ outcome, allPassed, tests }: TestReport): Gist {
+  return {
+    outcome,
+    allPassed,
+    tests: Object.fromEntries(
+      tests.map(({ name, status, message }) => [
+        name,
+        message === undefined ? status : `${status}: ${message.split("\n")[0]}`,
+      ]),
+    ),
+  };
+}
+
+/** A manager and a TestDrivenSandbox for all tests of a file; at the end nothing of what ran is left. */
+export function useTestDriven(options: () => SandboxManagerOptions = () => ({ backend: "bubblewrap" })) {
+  let stateDir: string;
+  let manager: SandboxManager;
+  beforeAll(() => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-test-driven-"));
+    chmodSync(stateDir, 0o711);
+    manager = new SandboxManager({ stateDir, handleSignals: false, ...options() });
+  });
+  afterAll(async () => {
+    await manager.close();
+    const ephemeral = join(stateDir, "ephemeral");
+    expect(readdirSync(ephemeral)).toEqual([]);
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+  return {
+    get manager() {
+      return manager;
+    },
+    run: (code: string, tests: string | readonly TestCase[], more: TestOptions = {}): Promise<TestReport> =>
+      new TestDrivenSandbox(manager, { timeoutMs: 30_000 }).executeWithTests(code, tests, more),
+  };
+}
