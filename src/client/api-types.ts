@@ -1715,6 +1715,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ExecutionResult"];
+                    readonly "text/event-stream": string;
                 };
             };
             /** @description The request is at fault: `code` says how, `hint` what to do. */
@@ -2028,6 +2029,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ProcessLogs"];
+                    readonly "text/event-stream": string;
                 };
             };
             /** @description The request is at fault: `code` says how, `hint` what to do. */
@@ -2290,12 +2292,30 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description The connection goes on as a WebSocket. */
+            readonly 101: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -2786,7 +2806,27 @@ export interface operations {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "application/octet-stream": string;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -2802,7 +2842,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/octet-stream": string;
+            };
+        };
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3000,6 +3044,15 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
+            /** @description Done. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": string;
+                };
+            };
             /** @description The request is at fault: `code` says how, `hint` what to do. */
             readonly "4XX": {
                 headers: {
@@ -3269,7 +3322,27 @@ export interface operations {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "application/x-tar": string;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3285,7 +3358,11 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/x-tar": string;
+            };
+        };
         readonly responses: {
             /** @description Made. */
             readonly 201: {
@@ -3433,12 +3510,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3457,12 +3554,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3481,12 +3598,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3505,12 +3642,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3529,12 +3686,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3553,12 +3730,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3577,12 +3774,32 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description What was answered inside. */
+            readonly default: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "*/*": unknown;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3599,12 +3816,30 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description The connection goes on as a WebSocket. */
+            readonly 101: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3734,12 +3969,30 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done. */
-            readonly 200: {
+            /** @description The connection goes on as a WebSocket. */
+            readonly 101: {
                 headers: {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };
@@ -3982,7 +4235,27 @@ export interface operations {
                 headers: {
                     readonly [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    readonly "text/plain": string;
+                };
+            };
+            /** @description The request is at fault: `code` says how, `hint` what to do. */
+            readonly "4XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The server is at fault, or cannot do it now: `code` says which. */
+            readonly "5XX": {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import type { FastifyReply } from "fastify";
 
+/** What callers ask for by `Accept`. */
+export const EVENTS = "text/event-stream";
 /** So often something comes, so that nobody on the way takes the connection for dead. */
 const HEARTBEAT_MS = 15_000;
 
@@ -20,7 +22,7 @@ export class EventStream {
     reply.raw.on("error", () => undefined);
     reply.raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": `${EVENTS}; charset=utf-8`,
       // Proxies that collect what they pass on would keep events back.
       "x-accel-buffering": "no",
     });

@@ -10,6 +10,10 @@ interface Operation extends Json {
 /** What a route says of bodies that are no JSON: `x-takes` and `x-answers` in its schema, by content type. */
 const TAKES = "x-takes";
 const ANSWERS = "x-answers";
+/** As `x-answers`: the connection goes on as a WebSocket. */
+export const WEB_SOCKET = "websocket";
+/** As `x-answers`: whatever somebody else answers, with any status. */
+export const ANYTHING = "*/*";
 
 const TEXTS = {
   "200": "Done.",
@@ -22,6 +26,7 @@ const TEXTS = {
 export function tidyDocument(document: Json): Json {
   const paths = nameWildcards((document["paths"] ?? {}) as Record<string, Record<string, Operation>>);
   document["paths"] = paths;
+  const errors = errorsOf(paths);
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, given] of Object.entries(operations)) {
       // A route of several methods has one object for all of them.
@@ -29,6 +34,7 @@ export function tidyDocument(document: Json): Json {
       operations[method] = operation;
       operation.operationId = operationIdOf(method, path);
       describeStreams(operation);
+      operation.responses = { ...operation.responses, ...errors, ...operation.responses };
       for (const [status, response] of Object.entries(operation.responses ?? {}))
         if (response.description === "Default Response")
           response.description = TEXTS[status as keyof typeof TEXTS] ?? "Done.";
@@ -64,6 +70,13 @@ function operationIdOf(method: string, path: string): string {
   ].join("");
 }
 
+/** The answers that any route may give: they are the same for all, also for those whose good answer is no JSON. */
+function errorsOf(paths: Record<string, Record<string, Operation>>): NonNullable<Operation["responses"]> {
+  const all = Object.values(paths).flatMap((operations) => Object.values(operations));
+  const found = all.map(({ responses }) => responses).find((responses) => responses?.["4XX"] !== undefined);
+  return found === undefined ? {} : { "4XX": found["4XX"]!, "5XX": found["5XX"]! };
+}
+
 function describeStreams(operation: Operation): void {
   const { [TAKES]: takes, [ANSWERS]: answers } = operation;
   delete operation[TAKES];
@@ -71,9 +84,17 @@ function describeStreams(operation: Operation): void {
   const bytes = { schema: { type: "string", format: "binary" } };
   if (typeof takes === "string") operation.requestBody = { required: true, content: { [takes]: bytes } };
   if (typeof answers !== "string") return;
-  const response = operation.responses?.["200"];
-  if (response !== undefined)
-    response.content = { ...response.content, [answers]: { schema: { type: "string" } } };
+  if (answers === WEB_SOCKET) {
+    operation.responses = { "101": { description: "The connection goes on as a WebSocket." } };
+  } else if (answers === ANYTHING) {
+    operation.responses = {
+      default: { description: "What was answered inside.", content: { [ANYTHING]: {} } },
+    };
+  } else {
+    const { "200": ok = { description: TEXTS["200"] }, ...others } = operation.responses ?? {};
+    const content = { ...ok.content, [answers]: { schema: { type: "string" } } };
+    operation.responses = { "200": { ...ok, content }, ...others };
+  }
 }
 
 /** Every schema comes as what is taken and as what is answered; most are only one of the two, under one name. */

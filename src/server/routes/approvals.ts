@@ -5,6 +5,7 @@ import { SandboxError } from "../../errors.js";
 import type { ApprovalOutcome, ApprovalRecord } from "../../store/index.js";
 import type { ApprovalEvent } from "../approval-desk.js";
 import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
+import { WEB_SOCKET } from "../openapi-document.js";
 import { approval, replies, toMoment } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import type { App } from "./route-file.js";
@@ -69,6 +70,7 @@ export function addApprovalRoutes(app: App, core: ServerCore): void {
     schema: {
       tags,
       summary: "A WebSocket: everything that is pending, then every change; also takes decisions.",
+      "x-answers": WEB_SOCKET,
       description:
         'Sends {"type":"pending","approvals":[…]}, {"type":"requested","approval":{…}}, {"type":"decided","id":…,' +
         '"outcome":{…}}, {"type":"answer","id":…,"accepted":…,"approval":{…}} and {"type":"error",…}; takes ' +

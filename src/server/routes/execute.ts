@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SandboxError } from "../../errors.js";
 import type { ExecutionRecord } from "../../store/index.js";
 import { roleFor } from "../authenticate.js";
+import { EVENTS } from "../event-stream.js";
 import { executeBody } from "../execution-request.js";
 import { plainJson, runExecution } from "../run-execution.js";
 import {
@@ -34,6 +35,7 @@ export function addExecuteRoutes(app: App, core: ServerCore): void {
         params: sessionParams,
         body: executeBody,
         response: replies(executionResult),
+        "x-answers": EVENTS,
       },
     },
     async (request, reply) => {

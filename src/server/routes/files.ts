@@ -61,7 +61,7 @@ export function addFileRoutes(app: App, core: ServerCore): void {
 
   app.get(
     "/v1/sessions/:name/files/*",
-    { schema: { tags, summary: "Download a file.", params: fileParams } },
+    { schema: { tags, summary: "Download a file.", params: fileParams, "x-answers": BYTES } },
     async (request, reply) =>
       inSession(core, request, reply, async ({ caller, signal }) => {
         const file = pathOf(request);
@@ -106,7 +106,7 @@ export function addFileRoutes(app: App, core: ServerCore): void {
         tags,
         summary: "Upload a file: whole or not at all. Missing directories are made.",
         params: fileParams,
-        consumes: [BYTES],
+        "x-takes": BYTES,
         response: replies(done),
       },
     },

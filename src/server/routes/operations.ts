@@ -8,7 +8,7 @@ import type { App } from "./route-file.js";
 export function addOperationRoutes(app: App, core: ServerCore): void {
   app.get(
     "/metrics",
-    { schema: { tags: ["operations"], summary: "Prometheus' text format." } },
+    { schema: { tags: ["operations"], summary: "Prometheus' text format.", "x-answers": "text/plain" } },
     async (_, reply) => {
       const { metrics, serverMetrics, life } = core;
       if (metrics === undefined || serverMetrics === undefined) {

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { SandboxError } from "../../errors.js";
 import { logError } from "../error-reply.js";
 import { KeptSocket, onlySockets } from "../kept-socket.js";
+import { ANYTHING, WEB_SOCKET } from "../openapi-document.js";
 import { carryTunnel } from "../ports/carry-tunnel.js";
 import { forwardRequest } from "../ports/forward-request.js";
 import { sessionParams } from "../schemas.js";
@@ -37,6 +38,7 @@ export function addPortRoutes(app: App, core: ServerCore): void {
         "Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on " +
         "this server's origin. Takes `sandbox.network.allowLocalBinding`.",
       params: portParams.extend({ "*": z.string() }),
+      "x-answers": ANYTHING,
     },
     handler: async (request, reply) =>
       inSession(core, request, reply, async ({ session, caller, signal }) => {
@@ -63,6 +65,7 @@ export function addPortRoutes(app: App, core: ServerCore): void {
     schema: {
       tags,
       summary: "A WebSocket: the bytes of one TCP connection to a port inside, as binary messages.",
+      "x-answers": WEB_SOCKET,
       params: portParams,
     },
     // Before the upgrade, so that what is wrong has a status.

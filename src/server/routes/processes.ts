@@ -4,7 +4,7 @@ import { SandboxError } from "../../errors.js";
 import { SENDABLE_SIGNALS } from "../../sandbox/index.js";
 import { assertRole, roleFor } from "../authenticate.js";
 import { logError } from "../error-reply.js";
-import { EventStream, wantsEvents } from "../event-stream.js";
+import { EVENTS, EventStream, wantsEvents } from "../event-stream.js";
 import { callOf, executeBody } from "../execution-request.js";
 import { followLog } from "../live/follow-log.js";
 import { lastingBodyLimit } from "../live/live-desk.js";
@@ -127,6 +127,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
             .describe("How long to wait where there is nothing yet."),
         }),
         response: replies(processLogs),
+        "x-answers": EVENTS,
       },
     },
     async (request, reply) => {

@@ -166,7 +166,14 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
 
   app.get(
     "/v1/sessions/:name/snapshots/:id/export",
-    { schema: { tags, summary: "Download a snapshot as an uncompressed tar.", params: snapshotParams } },
+    {
+      schema: {
+        tags,
+        summary: "Download a snapshot as an uncompressed tar.",
+        params: snapshotParams,
+        "x-answers": TAR,
+      },
+    },
     async (request, reply) =>
       inSession(core, request, reply, async ({ caller, signal }) => {
         const { id } = request.params;
@@ -201,7 +208,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
         summary: "Make a snapshot of an uncompressed tar.",
         params: sessionParams,
         querystring: z.strictObject({ name: snapshotName.optional() }),
-        consumes: [TAR],
+        "x-takes": TAR,
         response: replies(snapshot, 201),
       },
     },

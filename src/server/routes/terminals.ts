@@ -6,6 +6,7 @@ import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
 import { lastingBodyLimit } from "../live/live-desk.js";
 import { shownCommand, toLiveReply } from "../live/live-reply.js";
 import { ServerTerminal } from "../live/server-terminal.js";
+import { WEB_SOCKET } from "../openapi-document.js";
 import { recordEvent } from "../record-event.js";
 import { agentId, replies, roleName, serverTerminal, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
@@ -129,6 +130,7 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
     schema: {
       tags,
       summary: "A WebSocket: what is on the terminal, and what is typed into it.",
+      "x-answers": WEB_SOCKET,
       description:
         'Sends {"type":"open","cursor":…,"dropped":…}, then the screen\'s bytes from the cursor on as binary messages, and at ' +
         'the end {"type":"exit","result":{…}}; takes binary messages and {"type":"input","data":…} as what is typed, and ' +

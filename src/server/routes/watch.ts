@@ -4,7 +4,7 @@ import { toSandboxError } from "../../errors.js";
 import type { FileWatch, WatchEvent } from "../../manager/index.js";
 import { isStillValid } from "../authenticate.js";
 import { bodyOf, logError, tellable } from "../error-reply.js";
-import { EventStream } from "../event-stream.js";
+import { EVENTS, EventStream } from "../event-stream.js";
 import { errorBody, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf, goneSignal, lostSignal } from "../session-calls.js";
@@ -30,6 +30,7 @@ export function addWatchRoutes(app: App, core: ServerCore): void {
           recursive: z.enum(["true", "false"]).default("true"),
         }),
         response: { "4xx": errorBody, "5xx": errorBody },
+        "x-answers": EVENTS,
       },
     },
     async (request, reply) => {
