@@ -41,8 +41,8 @@ describe("the unit for systemd", () => {
       const script = `
         set -e
         mount --make-rprivate /
-        mount --bind "${directory}" /srv
         mount --bind "${ROOT}" /mnt
+        mount --bind "${directory}" /srv
         mount -o remount,ro,bind /
         mount -o remount,ro,bind /mnt
         mount -t tmpfs tmpfs /tmp -o mode=1777

@@ -71,8 +71,9 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect(away).toMatchObject({ status: 503, body: { code: "SERVER_UNREACHABLE" } });
     await a.start();
     expect((await b.run(key, "kept", "cat f")).body.stdout).toBe("kept\n");
-    const { items } = (await c.call(key, "GET", "/v1/executions?session=kept")).body;
-    expect(items.map(({ state }: { state: string }) => state)).toEqual(["done", "interrupted", "done"]);
+    // The list is written a moment after things happen.
+    await waitUntil(async () => (await states(c, "kept")).every((state) => state !== "running"), STATED_MS);
+    expect(await states(c, "kept")).toEqual(["done", "interrupted", "done"]);
   });
 
   it("end what a dead one had, once, within the stated time, and what comes back too late is cleaned", async () => {
@@ -88,6 +89,8 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     const pending = async () => (await c.call(key, "GET", "/v1/approvals")).body.items;
     await waitUntil(async () => (await pending()).length === 1, STATED_MS);
     const [{ id: approval }] = await pending();
+    for (const name of ["lost-1", "lost-2"])
+      await waitUntil(async () => (await states(c, name)).includes("running"), STATED_MS);
     expect(a.directories()).toHaveLength(4);
     await Promise.all([a.end("SIGKILL"), asked.catch(() => undefined)]);
     await waitUntil(
@@ -112,6 +115,8 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     const told = async (eventType: string) =>
       (await Promise.all([b, c].map((each) => each.records({ eventType })))).flat();
     await waitUntil(async () => (await told("session_lost")).length === 4, STATED_MS);
+    await waitUntil(async () => (await told("execution_interrupted")).length === 2, STATED_MS);
+    await waitUntil(async () => (await told("approval_interrupted")).length === 1, STATED_MS);
     const sessions = (await told("session_lost")).map(({ session_id }) => session_id);
     expect([sessions.length, new Set(sessions)]).toEqual([
       4,
@@ -184,6 +189,12 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect(await verifyAudit(join(b.user.home, "state", "audit"))).toMatchObject({ ok: true });
   });
 });
+
+/** How the executions of a session stand, the latest first. */
+async function states(server: ClusterServer, session: string): Promise<string[]> {
+  const { items } = (await server.call(key, "GET", `/v1/executions?session=${session}`)).body;
+  return items.map(({ state }: { state: string }) => state);
+}
 
 /** An upload that goes on until it is stopped. */
 function beginUpload(

@@ -286,6 +286,9 @@ requires("root", "bubblewrap", "cgroups").describe("the log of a server", { time
   it("is lines of JSON, and has nothing of a caller's in it", async () => {
     // Until what was hung up on is over.
     await waitUntil(async () => (await call("GET", "/v1/pool")).body.running === 0, 30_000);
+    // It is written many lines at a time.
+    await call("GET", "/healthz", undefined, { "x-request-id": "the-last-line" });
+    await waitUntil(() => server.log().includes('"requestId":"the-last-line"'), 30_000);
     const lines = server.log().trimEnd().split("\n");
     expect(lines.filter((line) => !isJson(line))).toEqual([]);
     expect(lines.filter((line) => line.includes(MARK) || line.includes(key.slice(-20)))).toEqual([]);

@@ -30,6 +30,7 @@ const COMPONENTS = {
   podman: () => runs("podman", "--version") && process.getuid?.() === 0,
   gvisor: () => existsSync("/usr/bin/runsc"),
   postgresql: () => existsSync("/usr/lib/postgresql") && existsSync("/usr/bin/setpriv"),
+  schemathesis: () => existsSync("build/schemathesis/schemathesis"),
   systemd: () => runs("systemd-analyze", "--version"),
   chromium: () => existsSync("/usr/bin/chromium"),
   debootstrap: () => existsSync("/usr/sbin/debootstrap"),
