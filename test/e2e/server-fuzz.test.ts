@@ -8,9 +8,11 @@ import { type Served, startServer } from "../setup/served.js";
 import { createUser, ROOT, type User } from "./run-skerry.js";
 
 /** In CI, what lands must not depend on luck. */
-const SEED = Number(process.env["SKERRY_FUZZ_SEED"] ?? (process.env["CI"] ? 20_261_117 : Date.now() % 2 ** 31));
+const SEED = Number(
+  process.env["SKERRY_FUZZ_SEED"] ?? (process.env["CI"] ? 20_261_117 : Date.now() % 2 ** 31),
+);
 /** Requests for each operation that it makes up, beside those at the edges of every schema. */
-const EXAMPLES = process.env["SKERRY_FUZZ_EXAMPLES"] ?? "6";
+const EXAMPLES = process.env["SKERRY_FUZZ_EXAMPLES"] ?? "25";
 const ANSWERED_WITHIN_SECONDS = 60;
 const LIBRARY = join(ROOT, "build", "schemathesis");
 /** It makes up JSON-RPC that goes deeper than its own recursion; `src/server/mcp` has tests of that. */
@@ -27,36 +29,40 @@ interface Line {
 let user: User;
 let server: Served;
 
-requires("bubblewrap", "schemathesis").describe("a server that is asked anything", { timeout: 600_000 }, () => {
-  beforeAll(async () => {
-    user = createUser();
-    const env = { SKERRY_SERVER__LIMITS__REQUESTS_PER_MINUTE: "1000000" };
-    server = await startServer({ ...user, environment: { ...user.environment, ...env } });
-  });
-  afterAll(async () => {
-    server?.kill("SIGKILL");
-    await server?.ended;
-    user?.skerry(["exec", "--", "true"]);
-    user?.remove();
-  });
+requires("bubblewrap", "schemathesis").describe(
+  "a server that is asked anything",
+  { timeout: 600_000 },
+  () => {
+    beforeAll(async () => {
+      user = createUser();
+      const env = { SKERRY_SERVER__LIMITS__REQUESTS_PER_MINUTE: "1000000" };
+      server = await startServer({ ...user, environment: { ...user.environment, ...env } });
+    });
+    afterAll(async () => {
+      server?.kill("SIGKILL");
+      await server?.ended;
+      user?.skerry(["exec", "--", "true"]);
+      user?.remove();
+    });
 
-  it("answers as its own description says, breaks nowhere, and keeps nobody waiting", async () => {
-    console.info(`SKERRY_FUZZ_SEED=${SEED}`);
-    const report = await fuzz();
-    expect(report.output, report.output).toMatch(/No issues found/);
-    expect(report.status).toBe(0);
+    it("answers as its own description says, breaks nowhere, and keeps nobody waiting", async () => {
+      console.info(`SKERRY_FUZZ_SEED=${SEED}`);
+      const report = await fuzz();
+      expect(report.output, report.output).toMatch(/No issues found/);
+      expect(report.status).toBe(0);
 
-    server.kill("SIGTERM");
-    expect(await server.ended).toBe(0);
-    const requests = lines().filter(({ msg }) => msg === "request");
-    expect(requests.length).toBeGreaterThan(1000);
-    // Ports are not opened here, which is no fault of the server's.
-    const broken = requests.filter(
-      ({ status, route }) => status! >= 500 && !(status === 501 && /\/(ports|tunnels)\//.test(route!)),
-    );
-    expect(broken).toEqual([]);
-  });
-});
+      server.kill("SIGTERM");
+      expect(await server.ended).toBe(0);
+      const requests = lines().filter(({ msg }) => msg === "request");
+      expect(requests.length).toBeGreaterThan(1000);
+      // Ports are not opened here, which is no fault of the server's.
+      const broken = requests.filter(
+        ({ status, route }) => status! >= 500 && !(status === 501 && /\/(ports|tunnels)\//.test(route!)),
+      );
+      expect(broken).toEqual([]);
+    });
+  },
+);
 
 function lines(): Line[] {
   return server
@@ -81,7 +87,12 @@ async function fuzz(): Promise<{ readonly status: number; readonly output: strin
     ],
     {
       cwd: user.home,
-      env: { ...user.environment, PYTHONPATH: LIBRARY, PYTHONDONTWRITEBYTECODE: "1" },
+      env: {
+        ...user.environment,
+        PYTHONPATH: `${LIBRARY}:${join(ROOT, "test", "setup")}`,
+        PYTHONDONTWRITEBYTECODE: "1",
+        SCHEMATHESIS_HOOKS: "schemathesis_hooks",
+      },
       stdio: ["ignore", "pipe", "inherit"],
     },
   );

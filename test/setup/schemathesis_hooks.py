@@ -1,0 +1,6 @@
+"""What schemathesis does not know by itself. Loaded by test/e2e/server-fuzz.test.ts."""
+
+import schemathesis
+
+# Any bytes will do: what is no archive has to be refused.
+schemathesis.serializer.alias("application/x-tar", "application/octet-stream")
