@@ -29,6 +29,10 @@ class Solution {
       exports: () => this.exports,
       idle: () => this.idle(),
     };
+    /** What the file exports, once it has loaded: tests may ask while an ES module still waits at its top. */
+    this.module = new Promise((resolve) => {
+      this.loaded = resolve;
+    });
     this.waiting = [];
     process.on("beforeExit", () => {
       this.side().link.port.ref();

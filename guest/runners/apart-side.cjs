@@ -11,6 +11,9 @@ const { Decoder, Encoder, letterOf, none, text } = require("./apart-values.cjs")
 /** What is asked for to have something done, and not only to look. */
 const CHANGING = new Set(["call", "construct", "set", "delete"]);
 
+/** What is answered when it is settled. */
+const LATER = new Set(["await", "idle", "module"]);
+
 /** `guard` decides what the other side may do with objects of this one. */
 class Side {
   constructor(guard) {
@@ -122,7 +125,7 @@ class Side {
     this.served++;
     try {
       const value = this.guard.operations[message[0]](...values);
-      if (message[0] !== "await" && message[0] !== "idle") return answer("a", value);
+      if (!LATER.has(message[0])) return answer("a", value);
       return Promise.resolve(value).then((settled) => answer("a", settled), (error) => answer("e", error));
     } catch (error) {
       return answer("e", error);

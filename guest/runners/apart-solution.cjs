@@ -36,7 +36,7 @@ async function load() {
   const names = Object(exports) === exports ? Object.keys(exports) : [];
   side.number(exports);
   guard.exports = exports;
-  guard.module = { isModule, kind, isClass: kind === "function" && isClass(exports), names };
+  guard.loaded({ isModule, kind, isClass: kind === "function" && isClass(exports), names });
   link.tell({ type: "loaded" });
 }
 

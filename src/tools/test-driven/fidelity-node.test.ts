@@ -231,6 +231,15 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
     });
   });
 
+  it("wait for a solution that waits at its own top", async () => {
+    const solution =
+      "export const at = await new Promise((resolve) => setTimeout(resolve, 500, Date.now()));\nexport default 7;\n";
+    const tests =
+      'import test from "node:test";\nimport assert from "node:assert/strict";\nimport seven, { at } from "./solution.js";\ntest("all", () => {\n  assert.equal(seven, 7);\n  assert.equal(typeof at, "number");\n});\n';
+    const passed = { outcome: "passed", allPassed: true, tests: { all: "passed" } };
+    expect(gistOf(await stage.run(solution, tests, { language: "javascript" }))).toEqual(passed);
+  });
+
   it("are TypeScript where they are written so", async () => {
     const solution =
       "export interface Named { name: string }\nexport enum Size { Small = 1 }\nexport const greet = <T extends Named>({ name }: T): string => 'hi ' + name;\nexport default class Box<T> { constructor(public value: T) {} }\n";
