@@ -38,7 +38,8 @@ describe("a directory swapped with a link to the outside in a tight loop", () =>
     const counts = await outcomes(async (round) =>
       (await workspace.readFile(round % 2 === 0 ? "dir/file" : "dir/sub/file")).toString(),
     );
-    expect(readdirSync("/proc/self/fd").length).toBe(descriptors);
+    // What other tests of this process had may go meanwhile.
+    expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(descriptors);
     await stop();
     workspace.close();
     console.log("reads:", Object.fromEntries(counts));

@@ -136,13 +136,15 @@ describe("bubblewrap", () => {
   it("runs each session as a user of its own, and no one as root", async ({ skip }) => {
     if (!isRoot) skip("only root has users to give");
     const manager = createManager();
+    // Nobody else on this host sleeps for so long.
+    const duration = `30.${process.pid}`;
     const uids = await Promise.all(
       ["a", "b"].map(async (key) => {
         const sandbox = await manager.getSandbox(key);
-        const sleeping = sandbox.exec(["sleep", "30"], { stream: true })[Symbol.asyncIterator]();
+        const sleeping = sandbox.exec(["sleep", duration], { stream: true })[Symbol.asyncIterator]();
         const started = await sleeping.next();
         expect(started.value).toMatchObject({ type: "started" });
-        return ownersOf("sleep\u000030\u0000");
+        return ownersOf(`sleep\u0000${duration}\u0000`);
       }),
     );
     const all = new Set(uids.flat());
