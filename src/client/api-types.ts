@@ -2764,6 +2764,11 @@ export interface operations {
                         readonly items: readonly components["schemas"]["FileEntry"][];
                         /** @description Left out: the last page. */
                         readonly next?: string;
+                        /**
+                         * @description There are more than 10,000 entries: some are on no page. List its directories one by one.
+                         * @enum {boolean}
+                         */
+                        readonly truncated?: true;
                     };
                 };
             };

@@ -26,8 +26,17 @@ export async function* readEvents(response: Response): AsyncGenerator<ServerEven
 
 /** Where a stream has no end that says so. */
 export function cut(cause: unknown): SandboxError {
-  return new SandboxError("SERVER_UNREACHABLE", "The connection was lost before the end", {
-    hint: "What ran has been ended with it. GET /v1/executions says what came of it.",
+  return lost("What ran has been ended with it. GET /v1/executions says what came of it.", cause);
+}
+
+/** The same of something that goes on without anybody who looks. */
+export function lostSight(cause?: unknown): SandboxError {
+  return lost(
+    "It goes on without the connection. Connect again, from the last cursor if there is one.",
     cause,
-  });
+  );
+}
+
+function lost(hint: string, cause: unknown): SandboxError {
+  return new SandboxError("SERVER_UNREACHABLE", "The connection was lost before the end", { hint, cause });
 }

@@ -1,5 +1,6 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
-import { cut, readEvents } from "./events.js";
+import { lostSight, readEvents } from "./events.js";
+import { Losses } from "./losses.js";
 import type { Transport } from "./transport.js";
 
 const ALL = "/v1/sessions/{name}/processes";
@@ -84,15 +85,16 @@ export class RemoteProcess {
   }: CallOptions & { readonly cursor?: string } = {}): AsyncGenerator<ProcessEvent> {
     const path = fill(`${ONE}/logs`, this.#path);
     let last = cursor;
-    for (let losses = 0; ; losses++) {
+    const losses = new Losses(this.#transport.settings.retries, signal);
+    for (;;) {
       const headers = {
         accept: "text/event-stream",
         ...(last !== undefined && { "last-event-id": last }),
       };
       const response = await this.#transport.request("GET", path, { headers, signal });
+      let cause: unknown;
       try {
         for await (const { event, id, data } of readEvents(response)) {
-          losses = 0;
           last = id ?? last;
           const told = eventOf(event, data);
           if (told === undefined) continue;
@@ -100,17 +102,16 @@ export class RemoteProcess {
           if (told.type === "exit") return;
         }
       } catch (error) {
-        if (signal?.aborted === true || losses >= this.#transport.settings.retries) throw cut(error);
-        continue;
+        cause = error;
       }
-      if (losses >= this.#transport.settings.retries) throw cut(undefined);
+      await losses.note(lostSight(cause));
     }
   }
 
   /** Resolves when it has ended. */
   async wait(options: CallOptions = {}): Promise<ProcessInfo> {
     for await (const event of this.follow(options)) if (event.type === "exit") return event.process;
-    throw cut(undefined);
+    throw lostSight();
   }
 
   /** To it and everything in its group. CONFLICT: it has ended. */

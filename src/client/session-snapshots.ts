@@ -35,7 +35,7 @@ export class SessionSnapshots {
   /** Makes the files what they were. */
   restore(snapshot: string | SnapshotInfo, options: CallOptions = {}): Promise<RestoreReport> {
     const input = { path: this.#names(snapshot) };
-    return call(this.#transport, "post", `${ONE}/restore`, input, { ...options, isRepeatable: true });
+    return call(this.#transport, "post", `${ONE}/restore`, input, options);
   }
 
   /** As an uncompressed tar. */

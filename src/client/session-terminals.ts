@@ -1,7 +1,8 @@
 import { SandboxError } from "../errors.js";
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
-import { cut } from "./events.js";
+import { lostSight } from "./events.js";
 import type { ExecutionResult } from "./execution.js";
+import { Losses } from "./losses.js";
 import { Socket } from "./socket.js";
 import type { Transport } from "./transport.js";
 
@@ -104,9 +105,9 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    for (let losses = 0; ; losses++) {
+    const losses = new Losses(this.#retries);
+    for (;;) {
       for (let data = await this.#socket.next(); data !== undefined; data = await this.#socket.next()) {
-        losses = 0;
         if (typeof data === "string") this.#understand(data);
         else {
           this.cursor += data.length;
@@ -116,8 +117,8 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
       const { code, reason } = this.#socket.end ?? { code: 0, reason: "" };
       if (this.#isClosed || this.result !== undefined || code === DONE) return;
       if (code === REVOKED) throw new SandboxError("UNAUTHENTICATED", `The server hung up: ${reason}`);
-      if (losses >= this.#retries) throw cut(undefined);
-      this.#socket = await this.#connect(this.cursor);
+      await losses.note(lostSight());
+      this.#socket = await losses.open(() => this.#connect(this.cursor));
     }
   }
 

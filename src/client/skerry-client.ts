@@ -1,6 +1,8 @@
+import { SandboxError } from "../errors.js";
 import { type Answer, type CallOptions, call, type Input } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
-import { cut } from "./events.js";
+import { lostSight } from "./events.js";
+import { Losses } from "./losses.js";
 import { allOf } from "./pages.js";
 import { Session, type SessionInfo } from "./session.js";
 import { Socket } from "./socket.js";
@@ -84,6 +86,11 @@ export class SessionsClient {
       { json },
       { signal, isRepeatable: true },
     );
+    if (made.state === "ended") {
+      throw new SandboxError("CONFLICT", "The session of that idempotency key has ended", {
+        hint: "Use a new key for a new session.",
+      });
+    }
     return this.get(made.name);
   }
 
@@ -146,25 +153,26 @@ export class ApprovalsClient {
   }
 
   /**
-   * Everything that is pending, then every change. Goes on by itself where a connection was lost, with everything that is
-   * pending then.
+   * Everything that is pending, then every change, until the signal aborts. Goes on by itself where a connection was lost, with
+   * everything that is pending then.
    */
   async *watch({ signal }: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
-    for (let losses = 0; ; losses++) {
-      const socket = await Socket.open(this.#transport, "/v1/approvals/stream");
+    const losses = new Losses(this.#transport.settings.retries, signal);
+    const isOver = () => signal?.aborted === true;
+    while (!isOver()) {
+      const socket = await losses.open(() => Socket.open(this.#transport, "/v1/approvals/stream"));
       const leave = () => socket.close();
       signal?.addEventListener("abort", leave, { once: true });
       try {
         for (let data = await socket.next(); data !== undefined; data = await socket.next()) {
-          losses = 0;
           if (typeof data === "string") yield JSON.parse(data) as ApprovalEvent;
         }
       } finally {
         signal?.removeEventListener("abort", leave);
         socket.close();
       }
-      if (signal?.aborted === true) return;
-      if (losses >= this.#transport.settings.retries) throw cut(undefined);
+      if (isOver()) return;
+      await losses.note(lostSight());
     }
   }
 

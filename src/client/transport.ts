@@ -2,6 +2,7 @@ import { SandboxError } from "../errors.js";
 import { addressOf, type Query } from "./address.js";
 import { type ApiError, apiErrorOf, unreachable } from "./api-error.js";
 import type { ClientSettings } from "./client-options.js";
+import { backoffMs, pause } from "./losses.js";
 
 /** What a request can send, besides JSON. */
 export type Body = NonNullable<RequestInit["body"]>;
@@ -22,7 +23,6 @@ export interface RequestOptions {
 
 /** The server refused these before anything happened. */
 const REFUSED = new Set(["RATE_LIMITED", "SERVER_STOPPING"]);
-const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 30_000;
 const GONE_STATUS = 404;
 
@@ -48,12 +48,14 @@ export class Transport {
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
     const isRepeatable = options.isRepeatable ?? method !== "POST";
     const isSentOnce = options.body?.content instanceof ReadableStream;
+    let mayHaveBeenDone = false;
     for (let attempt = 0; ; attempt++) {
       const came = await this.#once(method, path, options);
       if (came instanceof Response) return came;
       const { failure, wasRefused } = came;
       // The one whose answer was lost has done it.
-      if (method === "DELETE" && attempt > 0 && isGone(failure)) return Response.json({ deleted: true });
+      if (method === "DELETE" && mayHaveBeenDone && isGone(failure)) return Response.json({ deleted: true });
+      mayHaveBeenDone ||= !wasRefused;
       const maySend = !isSentOnce && (wasRefused || (isRepeatable && failure.retryable));
       if (!maySend || attempt >= this.settings.retries || options.signal?.aborted === true) throw failure;
       await pause(waitMs(failure, attempt), options.signal);
@@ -114,20 +116,5 @@ function isGone(failure: SandboxError): boolean {
 /** As long as the server says, or twice as long each time; not all callers at once. */
 function waitMs(failure: SandboxError | ApiError, attempt: number): number {
   const asked = "retryAfterMs" in failure ? failure.retryAfterMs : undefined;
-  const own = FIRST_WAIT_MS * 2 ** attempt * (0.5 + Math.random());
-  return Math.min(LONGEST_WAIT_MS, Math.max(asked ?? 0, own));
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const cancel = () => {
-      clearTimeout(timer);
-      reject(new SandboxError("CANCELLED", "The request was cancelled", { cause: signal?.reason }));
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", cancel);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", cancel, { once: true });
-  });
+  return Math.min(LONGEST_WAIT_MS, Math.max(asked ?? 0, backoffMs(attempt)));
 }

@@ -80,6 +80,14 @@ export class SandboxFiles {
     return this.#use().list(path, options);
   }
 
+  /** The same, and says whether there are more than so many entries: then some are left out. */
+  async scan(
+    path = ".",
+    options: { readonly recursive?: boolean } = {},
+  ): Promise<{ readonly entries: readonly Entry[]; readonly truncated: boolean }> {
+    return this.#use().scan(path, options);
+  }
+
   /** The same for somebody who only watches: the sandbox is as idle as before. Files that programs run from are left out. */
   async look(
     path: string,

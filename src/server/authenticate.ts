@@ -42,12 +42,6 @@ export function isOver({ revokedAt, expiresAt }: ApiKeyRecord): boolean {
   return revokedAt !== undefined || (expiresAt !== undefined && expiresAt <= Date.now());
 }
 
-/** For what goes on after a request was let in: whether its key would be let in now. */
-export async function isStillValid({ org, id }: ApiKeyRecord, keys: ApiKeys): Promise<boolean> {
-  const record = (await keys.list(org)).find((each) => each.id === id);
-  return record !== undefined && !isOver(record);
-}
-
 /** The role that a call has: the one it asks for, the session's, or the key's. FORBIDDEN: the key has no such role. */
 export function roleFor(
   { scopes }: ApiKeyRecord,

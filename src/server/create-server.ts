@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import websocket from "@fastify/websocket";
 import {
@@ -197,9 +198,9 @@ export async function createServer(options: ServerOptions) {
     request.keyHolds = async () => secret !== undefined && (await store.apiKeys.find(secret)) !== undefined;
     const leave = limits.enter(request.key.id);
     if (request.routeOptions.config.standing === true) leave();
-    reply.raw.once("close", leave);
+    leaveWith(reply.raw, leave);
     // A socket that was upgraded is no response any more.
-    if (isUpgrade) request.raw.socket.once("close", leave);
+    if (isUpgrade) leaveWith(request.raw.socket, leave);
     if (!suffices(request.key.scopes, access)) throw forbidden(access);
   });
   const forwarder = new Forwarder({
@@ -272,6 +273,12 @@ export async function createServer(options: ServerOptions) {
       forwarder.cutAll();
     },
   };
+}
+
+/** Whoever hung up while their key was looked up is gone by now, and is not told of again. */
+function leaveWith(connection: ServerResponse | Socket, leave: () => void): void {
+  if (connection.destroyed) leave();
+  else connection.once("close", leave);
 }
 
 /** What came of a request that began before the place was lost is nothing to rely on. */

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ServerRecord, Store } from "../store/index.js";
 import { forwardRequest, ownerSilent } from "./forward-request.js";
+import { serverOfClientId } from "./mcp/client-id.js";
 import { FORWARDED_BY } from "./peers.js";
 import type { RunningWork } from "./running-work.js";
 import { goneSignal } from "./session-calls.js";
@@ -19,6 +20,8 @@ export interface ForwarderOptions {
 
 /** Every route of one session. */
 const OF_A_SESSION = "/v1/sessions/:name";
+/** A client of MCP is known to the server that it has connected to. */
+const OF_A_CLIENT = "/mcp";
 /** A server's log is on its host. */
 const OF_A_LOG = "/v1/audit";
 
@@ -71,15 +74,19 @@ export class Forwarder {
   }
 
   /** The other server that has what a request is about. Undefined: it is answered here. */
-  async #ownerOf({ key, params, query, routeOptions }: FastifyRequest): Promise<ServerRecord | undefined> {
+  async #ownerOf(request: FastifyRequest): Promise<ServerRecord | undefined> {
     const { store, server, sessions } = this.#options;
+    const { key, query, headers, routeOptions } = request;
     if (routeOptions.url === OF_A_LOG) {
       const { server: named = server } = query as { readonly server?: unknown };
       return typeof named !== "string" || named === server ? undefined : store.servers.get(named);
     }
-    if (routeOptions.url?.startsWith(OF_A_SESSION) !== true) return undefined;
-    const { name } = params as { readonly name: string };
-    if (!sessions.isName(name) || sessions.isOwn(key.org, name)) return undefined;
+    const name = sessionIn(request);
+    if (routeOptions.url === OF_A_CLIENT && headers["mcp-session-id"] !== undefined) {
+      const knows = serverOfClientId(headers["mcp-session-id"]);
+      return knows === undefined || knows === server ? undefined : store.servers.get(knows);
+    }
+    if (name === undefined || !sessions.isName(name) || sessions.isOwn(key.org, name)) return undefined;
     const owner = await store.servers.ownerOf(key.org, name);
     return owner === undefined || owner.server === server ? undefined : owner.record;
   }
@@ -92,7 +99,8 @@ export class Forwarder {
     const underway = { owner: owner.id, controller };
     const isUpgrade = request.headers.upgrade !== undefined;
     // A socket may stay open for ever, and so is nothing that a stop waits for.
-    const used = isUpgrade ? undefined : work.begin(undefined, goneSignal(reply));
+    const isStanding = request.routeOptions.config.standing === true;
+    const used = isUpgrade ? undefined : work.begin(undefined, goneSignal(reply), { isStanding });
     const caller = used?.signal ?? goneSignal(reply);
     const head = this.#heads.get(request.raw);
     this.#underway.add(underway);
@@ -105,4 +113,12 @@ export class Forwarder {
       used?.end();
     }
   }
+}
+
+/** The name of the session that a request is about. */
+function sessionIn({ params, query, headers, routeOptions: { url } }: FastifyRequest): string | undefined {
+  if (url?.startsWith(OF_A_SESSION) === true) return (params as { readonly name: string }).name;
+  if (url !== OF_A_CLIENT) return undefined;
+  const asked = headers["x-skerry-session"] ?? (query as { readonly session?: unknown }).session;
+  return typeof asked === "string" ? asked : undefined;
 }

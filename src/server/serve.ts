@@ -35,7 +35,10 @@ export interface ServeOptions {
   readonly auditDirectory?: string | undefined;
   /** Where the log goes; left out: nowhere. */
   readonly log?: LogStream | undefined;
-  /** Called when what runs inside has not stopped by the time that others may take this server for dead: end the process. */
+  /**
+   * Called when what runs inside has not stopped by the time that others may take this server for dead, or long after a stop's
+   * deadline: end the process.
+   */
   readonly onOverdue?: (() => void) | undefined;
 }
 
@@ -62,6 +65,8 @@ export interface ServerLog {
 export const DEFAULT_ORG = "default";
 /** For a stop that comes when the lease is over already. */
 const LEAST_STOP_MS = 5000;
+/** For a stop, after its deadline. */
+const CLEAN_UP_MS = 60_000;
 const SWEEP_MS = 5000;
 const INDEX_MS = 2000;
 /** So long what has ended is remembered. */
@@ -90,10 +95,6 @@ async function open(options: ServeOptions, opened: OpenThings): Promise<RunningS
   const store = await openConfiguredStore(config, stateDir);
   opened.defer(() => store.close());
   checkPeerAddress(config.server, store);
-  const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
-    name: "first",
-    scopes: { roles: "all", readOnly: false, approve: true, admin: true },
-  });
   const { leaseMs } = config.server;
   const place = await ServerPlace.take(store, home.id, { leaseMs });
   opened.defer(() => place.leave().catch(() => undefined));
@@ -126,17 +127,26 @@ async function open(options: ServeOptions, opened: OpenThings): Promise<RunningS
   await listen(server, config);
   const url = listeningUrl(server, config);
   await store.servers.announce(lease, config.server.url ?? url);
+  // When nothing can fail any more: it is shown once, and a start that fails shows nothing.
+  const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
+    name: "first",
+    scopes: { roles: "all", readOnly: false, approve: true, admin: true },
+  });
 
   const stop = once(async () => {
     app.log.info("stopping");
+    // Whatever does not heed its end goes with the process.
+    const timer = setTimeout(() => options.onOverdue?.(), config.server.stopDeadlineMs + CLEAN_UP_MS).unref();
     await server.stopWork();
     await opened.close();
+    clearTimeout(timer);
   });
   const lost = new Promise<SandboxError>((resolve) =>
     place.onLost((why) => {
       server.cutOff(why);
       logError(app, why);
-      const timer = setTimeout(() => options.onOverdue?.(), Math.max(place.leftMs, LEAST_STOP_MS));
+      const leftMs = place.leftMs > 0 ? place.leftMs : LEAST_STOP_MS;
+      const timer = setTimeout(() => options.onOverdue?.(), leftMs);
       // First what runs inside: its time is the lease's.
       closeManager()
         .catch((error: unknown) => logError(app, error))

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ServerSessionsConfig } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../errors.js";
 import type { SandboxManager } from "../manager/index.js";
@@ -48,6 +49,8 @@ export interface SessionDeskOptions {
 }
 
 const PAGE = 1000;
+/** So long a sweep waits for what it cleans: one org's session must not keep the others' from ending. */
+const PATIENCE_MS = 5000;
 /** No request looks a session up and uses it only so much later. */
 const REMEMBER_ENDED_MS = 10 * 60_000;
 
@@ -95,17 +98,17 @@ export class SessionDesk {
     // One after the other, so that the maximum is one.
     return this.#turns.take(org, async () => {
       const isFull = (await this.#count(org)) >= config.maxPerOrg;
-      // Another call with the same key has counted already.
-      if (isFull && idempotencyKey === undefined) throw tooMany(config.maxPerOrg);
+      // Another call with the same key has counted already. One that is refused must not use its key up.
+      const isKnown = async () =>
+        idempotencyKey !== undefined && (await store.sessions.isIdempotencyKey(org, idempotencyKey));
+      if (isFull && !(await isKnown())) throw tooMany(config.maxPerOrg);
       const created = await create().catch(async (error: unknown) => {
         // One whose time is over has the name until it is swept.
-        if (toSandboxError(error).code !== "CONFLICT" || (await this.sweep()) === 0) throw error;
+        if (toSandboxError(error).code !== "CONFLICT" || !(await this.#expire())) throw error;
         return create();
       });
       this.#remember(created.session);
-      if (!isFull || !created.isNew) return created;
-      await this.#finish(await store.sessions.end(org, created.session.name, "failed"));
-      throw tooMany(config.maxPerOrg);
+      return created;
     });
   }
 
@@ -140,9 +143,11 @@ export class SessionDesk {
     try {
       return (await this.create(org, wanted)).session;
     } catch (error) {
+      if (toSandboxError(error).code !== "CONFLICT") throw error;
+      const made = await this.#options.store.sessions.get(org, wanted.name);
+      if (made === undefined || isOver(made)) throw error;
       // Somebody else made it meanwhile.
-      if (toSandboxError(error).code === "CONFLICT") return this.find(org, wanted.name);
-      throw error;
+      return this.#claim(made);
     }
   }
 
@@ -162,32 +167,52 @@ export class SessionDesk {
   /** SESSION_NOT_FOUND as for `find`. */
   async renew(org: string, name: string, ttlMs: number | null | undefined): Promise<SessionRecord> {
     const { store, config } = this.#options;
-    await this.find(org, name);
+    const { id } = await this.find(org, name);
     const lifeMs = ttlMs === undefined ? config.ttlMs : ttlMs;
-    const renewed = await store.sessions.renew(org, name, lifeMs === null ? undefined : Date.now() + lifeMs);
+    const renewed = await store.sessions.renew(
+      org,
+      name,
+      lifeMs === null ? undefined : Date.now() + lifeMs,
+      id,
+    );
     if (renewed === undefined) throw notFound(name);
     return renewed;
   }
 
   /** Ends a session; resolves when its files are gone. SESSION_NOT_FOUND as for `find`. */
   async end(org: string, name: string, why: EndedWhy = "deleted"): Promise<void> {
-    await this.find(org, name);
-    const ended = await this.#options.store.sessions.end(org, name, why);
+    // By its id from here on: the name may be another's by then, on another server.
+    const { id } = await this.find(org, name);
+    const ended = await this.#options.store.sessions.end(org, name, why, id);
     if (ended === undefined) throw notFound(name);
     await this.#finish(ended);
   }
 
-  /** Ends what has expired, and removes what is left of ended sessions; resolves to how many. */
-  async sweep(): Promise<number> {
-    const { store, lease, onFailure } = this.#options;
-    const expired = await store.sessions.takeExpired(Date.now(), lease.server);
-    const left = await store.sessions.listUncleaned(lease.server);
+  /** Ends what has expired, and removes what is left of ended sessions. One that takes long goes on without anybody waiting. */
+  async sweep(): Promise<void> {
+    const { store, lease } = this.#options;
+    await this.#expire();
     for (const [id, at] of this.#ended) if (Date.now() - at > REMEMBER_ENDED_MS) this.#ended.delete(id);
-    const each = await Promise.allSettled(left.map((session) => this.#finish(session)));
-    for (const result of each) {
-      if (result.status === "rejected") onFailure(result.reason, "a session's files could not be removed");
-    }
-    return Math.max(expired.length, left.length);
+    const left = await store.sessions.listUncleaned(lease.server);
+    const patience = new AbortController();
+    const all = Promise.all(left.map((session) => this.#finishLater(session)));
+    await Promise.race([all, delay(PATIENCE_MS, undefined, { signal: patience.signal, ref: false })]);
+    patience.abort();
+  }
+
+  /** Ends what has expired; true: something has. */
+  async #expire(): Promise<boolean> {
+    const { store, lease } = this.#options;
+    const expired = await store.sessions.takeExpired(Date.now(), lease.server);
+    for (const session of expired) void this.#finishLater(session);
+    return expired.length > 0;
+  }
+
+  /** Never rejects: the next sweep tries again. */
+  #finishLater(session: SessionRecord): Promise<void> {
+    return this.#finish(session).catch((error: unknown) =>
+      this.#options.onFailure(error, "a session's files could not be removed"),
+    );
   }
 
   /** Removes the sandbox and the files of a session that has ended. Whoever asks meanwhile waits for the same. */

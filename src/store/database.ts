@@ -25,6 +25,8 @@ export interface Database extends Statements {
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T>;
   /** A transaction that never runs beside another of these, in whatever process. For changes of the schema. */
   exclusively<T>(action: (statements: Statements) => Promise<T>): Promise<T>;
+  /** Like `run`, for what must not wait until others have had their turn. */
+  urgently(sql: string, parameters?: readonly Value[]): Promise<number>;
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from "pg";
+import type { Pool, PoolClient, PoolConfig } from "pg";
 import { SandboxError, systemCode } from "../errors.js";
 import { checkParameters, type Database, type Row, type Statements, type Value } from "./database.js";
 import { pause, storeClosed, storeFailed } from "./failures.js";
@@ -20,7 +20,7 @@ type Answer = { readonly rows: unknown[]; readonly rowCount: number | null };
 /** PostgreSQL, which several servers share. */
 export async function openPostgres(url: string): Promise<Database> {
   const pg = await loadPg();
-  const pool = new pg.Pool({
+  const options: PoolConfig = {
     connectionString: url,
     max: CONNECTIONS,
     keepAlive: true,
@@ -36,11 +36,14 @@ export async function openPostgres(url: string): Promise<Database> {
       getTypeParser: (oid: number, format?: "text" | "binary") =>
         oid === BIGINT ? Number : pg.types.getTypeParser(oid, format as "text"),
     },
-  });
-  // A lost connection rejects what runs on it; one that nobody uses is replaced when somebody needs one.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  const database = new PostgresDatabase(pool);
+  };
+  const [pool, urgent] = [new pg.Pool(options), new pg.Pool({ ...options, max: 1 })];
+  for (const each of [pool, urgent]) {
+    // A lost connection rejects what runs on it; one that nobody uses is replaced when somebody needs one.
+    each.on("error", () => undefined);
+    each.on("connect", (client) => client.on("error", () => undefined));
+  }
+  const database = new PostgresDatabase(pool, urgent);
   try {
     await database.query("SELECT 1 AS one");
     return database;
@@ -66,10 +69,12 @@ class PostgresDatabase implements Database {
   readonly clock = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
   readonly size = "pg_database_size(current_database())";
   readonly #pool: Pool;
+  readonly #urgent: Pool;
   #closing: Promise<void> | undefined;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, urgent: Pool) {
     this.#pool = pool;
+    this.#urgent = urgent;
   }
 
   async query<Result extends object = Row>(
@@ -81,6 +86,10 @@ class PostgresDatabase implements Database {
 
   async run(sql: string, parameters: readonly Value[] = []): Promise<number> {
     return (await this.#askOnce(sql, parameters)).rowCount ?? 0;
+  }
+
+  async urgently(sql: string, parameters: readonly Value[] = []): Promise<number> {
+    return (await this.#askOnce(sql, parameters, this.#urgent)).rowCount ?? 0;
   }
 
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T> {
@@ -98,12 +107,12 @@ class PostgresDatabase implements Database {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#pool.end();
+    this.#closing ??= Promise.all([this.#pool.end(), this.#urgent.end()]).then(() => undefined);
     return this.#closing;
   }
 
-  #askOnce(sql: string, parameters: readonly Value[]): Promise<Answer> {
-    return untilNobodyIsInTheWay(() => this.#use((client) => ask(client, sql, parameters)));
+  #askOnce(sql: string, parameters: readonly Value[], pool = this.#pool): Promise<Answer> {
+    return untilNobodyIsInTheWay(() => this.#use((client) => ask(client, sql, parameters), pool));
   }
 
   #within<T>(begin: string, action: (statements: Statements) => Promise<T>): Promise<T> {
@@ -122,9 +131,9 @@ class PostgresDatabase implements Database {
     });
   }
 
-  async #use<T>(action: (client: PoolClient) => Promise<T>): Promise<T> {
+  async #use<T>(action: (client: PoolClient) => Promise<T>, pool = this.#pool): Promise<T> {
     if (this.#closing !== undefined) throw storeClosed();
-    const client = await translated(this.#pool.connect());
+    const client = await translated(pool.connect());
     try {
       const result = await action(client);
       client.release();

@@ -42,7 +42,7 @@ export class StoredServers implements Servers {
 
   async beat({ server, run }: Lease, leaseMs: number): Promise<boolean> {
     const sql = `UPDATE servers SET lease_until = ${this.#database.clock} + ? WHERE id = ? AND run = ?`;
-    return (await this.#database.run(sql, [leaseMs, server, run])) === 1;
+    return (await this.#database.urgently(sql, [leaseMs, server, run])) === 1;
   }
 
   async stop({ server, run }: Lease, leaseMs: number): Promise<void> {

@@ -65,19 +65,29 @@ export class StoredSessions implements Sessions {
     return readPage<SessionRow, SessionRecord>(this.#database, listing, request, toSession);
   }
 
-  async renew(org: string, name: string, expiresAt: number | undefined): Promise<SessionRecord | undefined> {
+  async isIdempotencyKey(org: string, key: string): Promise<boolean> {
+    const sql = "SELECT 1 AS found FROM idempotency_keys WHERE org = ? AND key = ?";
+    return (await this.#database.query(sql, [org, key])).length > 0;
+  }
+
+  async renew(
+    org: string,
+    name: string,
+    expiresAt: number | undefined,
+    id?: string,
+  ): Promise<SessionRecord | undefined> {
     const now = Date.now();
+    const { where, parameters } = named(org, name, id);
     const [row] = await this.#database.query<SessionRow>(
       `UPDATE sessions SET renewed_at = ?, expires_at = ?
-       WHERE org = ? AND name = ? AND state = 'active' AND (expires_at IS NULL OR expires_at > ?) RETURNING *`,
-      [now, expiresAt ?? null, org, name, now],
+       WHERE ${where} AND state = 'active' AND (expires_at IS NULL OR expires_at > ?) RETURNING *`,
+      [now, expiresAt ?? null, ...parameters, now],
     );
     return row && toSession(row);
   }
 
-  async end(org: string, name: string, why: EndedWhy): Promise<SessionRecord | undefined> {
-    const condition = { where: "org = ? AND name = ?", parameters: [org, name] };
-    return (await endSessions(this.#database, why, condition))[0];
+  async end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined> {
+    return (await endSessions(this.#database, why, named(org, name, id)))[0];
   }
 
   takeExpired(now: number, server: string): Promise<readonly SessionRecord[]> {
@@ -122,6 +132,13 @@ export class StoredSessions implements Sessions {
       parameters: [before],
     });
   }
+}
+
+/** With an id: only that very one. */
+function named(org: string, name: string, id: string | undefined) {
+  return id === undefined
+    ? { where: "org = ? AND name = ?", parameters: [org, name] }
+    : { where: "org = ? AND name = ? AND id = ?", parameters: [org, name, id] };
 }
 
 async function insert(

@@ -67,6 +67,11 @@ class SqliteDatabase implements Database {
     return this.#inTurn(() => whenFree(() => this.#change(sql, parameters)));
   }
 
+  /** One file has one turn for everybody, and each takes a moment. */
+  urgently(sql: string, parameters: readonly Value[] = []): Promise<number> {
+    return this.run(sql, parameters);
+  }
+
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T> {
     const inside: Statements = {
       query: async <Result extends object>(sql: string, parameters: readonly Value[] = []) =>

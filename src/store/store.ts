@@ -146,9 +146,16 @@ export interface Sessions {
   getById(org: string, id: string): Promise<SessionRecord | undefined>;
   list(org: string, request?: SessionListRequest): Promise<Page<SessionRecord>>;
   /** Undefined: there is no active session of that name, or its time is over. */
-  renew(org: string, name: string, expiresAt: number | undefined): Promise<SessionRecord | undefined>;
+  renew(
+    org: string,
+    name: string,
+    expiresAt: number | undefined,
+    id?: string,
+  ): Promise<SessionRecord | undefined>;
+  /** True: a session was made with it. */
+  isIdempotencyKey(org: string, key: string): Promise<boolean>;
   /** The session that this call ended; undefined when there was none. Of two callers one gets it. */
-  end(org: string, name: string, why: EndedWhy): Promise<SessionRecord | undefined>;
+  end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined>;
   /** Ends what has expired of this server's and of nobody's, and says what. Each is told to one caller, once. */
   takeExpired(now: number, server: string): Promise<readonly SessionRecord[]>;
   /** This server's ended sessions whose files have not been removed yet, also from before a crash. */

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CancelledNotificationSchema, ErrorCode, isJSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
@@ -9,6 +8,7 @@ import type { ApiKeyRecord, SessionRecord } from "../../store/index.js";
 import type { ToolCaller } from "../../tools/index.js";
 import { RetryLater } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";
+import { newClientId } from "./client-id.js";
 import { createClientWork } from "./client-work.js";
 import { EventLog } from "./event-log.js";
 import type { EventMemory } from "./event-memory.js";
@@ -35,7 +35,7 @@ const MAX_STREAMS = 32;
 
 /** One client that has connected, over as many requests as it makes. */
 export class McpClient {
-  readonly id = randomUUID();
+  readonly id: string;
   readonly key: ApiKeyRecord;
   readonly session: SessionRecord;
   readonly isOwn: boolean;
@@ -50,6 +50,7 @@ export class McpClient {
 
   constructor(options: McpClientOptions) {
     const { key, session, isOwn, memory, version, onError } = options;
+    this.id = newClientId(options.core.lease.server);
     this.key = key;
     this.session = session;
     this.isOwn = isOwn;

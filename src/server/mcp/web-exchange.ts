@@ -56,7 +56,10 @@ export async function sendAnswer(
   raw.writeHead(response.status, { ...headers, ...(reply.getHeaders() as Record<string, string>) });
   raw.flushHeaders();
   const reader = response.body?.getReader();
-  raw.once("close", () => void reader?.cancel().catch(() => undefined));
+  const leave = () => void reader?.cancel().catch(() => undefined);
+  // Who hung up before there was an answer is not told of again.
+  if (raw.destroyed) leave();
+  else raw.once("close", leave);
   for (;;) {
     const { done, value } = (await reader?.read()) ?? { done: true };
     if (done || raw.destroyed) break;

@@ -37,25 +37,35 @@ export function addFileRoutes(app: App, core: ServerCore): void {
           recursive: flag,
           cursor: cursor.optional(),
         }),
-        response: replies(pageOf(fileEntry)),
+        response: replies(
+          pageOf(fileEntry).extend({
+            truncated: z
+              .literal(true)
+              .optional()
+              .describe(
+                "There are more than 10,000 entries: some are on no page. List its directories one by one.",
+              ),
+          }),
+        ),
       },
     },
     async (request, reply) =>
       inSession(core, request, reply, async ({ caller, signal }) => {
         const { query } = request;
         const directory = parseRelativePath(query.path).text || ".";
-        const entries = await manager.useFiles({
+        const listed = await manager.useFiles({
           ...caller,
           signal,
           tool: "file_list",
           summary: `list ${directory}`,
           paths: [reads(directory)],
-          work: async ({ files, maySee }) =>
-            (await files.list(directory, { recursive: query.recursive === "true" })).filter((entry) =>
-              maySee(entry.path),
-            ),
+          work: async ({ files, maySee }) => {
+            const found = await files.scan(directory, { recursive: query.recursive === "true" });
+            return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
+          },
         });
-        return toPage(workValue(entries), query);
+        const { entries, truncated } = workValue(listed);
+        return { ...toPage(entries, query), ...(truncated && { truncated }) };
       }),
   );
 

@@ -22,7 +22,7 @@ export function addPortRoutes(app: App, core: ServerCore): void {
   const tags = ["ports"];
   const { sessions, ports } = core;
   /** Connections to what a tunnel will lead to. */
-  const found = new WeakMap<FastifyRequest, Duplex>();
+  const found = new WeakMap<FastifyRequest, { readonly connection: Duplex; readonly over: AbortSignal }>();
   const isCarried = new WeakSet<FastifyRequest>();
   // Whatever it is, it is passed on as it comes.
   app.removeAllContentTypeParsers();
@@ -77,14 +77,16 @@ export function addPortRoutes(app: App, core: ServerCore): void {
       const gone = new AbortController();
       const used = sessions.use(session, gone.signal);
       const { socket } = request.raw;
-      socket.once("close", () => {
+      const leave = () => {
         // The caller left, or its upgrade was none, before there was a tunnel.
         if (!isCarried.has(request)) gone.abort();
         used.end();
-      });
-      if (socket.destroyed) gone.abort();
+      };
+      // Who hung up before anybody asked is not told of again.
+      if (socket.destroyed) leave();
+      else socket.once("close", leave);
       const wanted = { session, caller, key: request.key.id, port: params.port };
-      found.set(request, await ports.connect(wanted, used.signal));
+      found.set(request, { connection: await ports.connect(wanted, used.signal), over: used.signal });
     },
     handler: async () => {
       throw onlySockets();
@@ -93,7 +95,13 @@ export function addPortRoutes(app: App, core: ServerCore): void {
       isCarried.add(request);
       const kept = new KeptSocket(socket, request, { keyHoldsMs: KEY_HOLDS_MS });
       kept.onClose(ports.addTunnel(() => kept.cutOff(1001, "the server stops")));
-      carryTunnel(kept, found.get(request)!);
+      const { connection, over } = found.get(request)!;
+      // The session's end waits for its tunnels, and a caller may not answer a close.
+      const end = () => kept.cutOff(1001, "the session has ended");
+      over.addEventListener("abort", end, { once: true });
+      kept.onClose(() => over.removeEventListener("abort", end));
+      if (over.aborted) end();
+      carryTunnel(kept, connection);
     },
   });
 }

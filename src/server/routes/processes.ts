@@ -14,6 +14,7 @@ import { recordEvent } from "../record-event.js";
 import { processLogs, replies, serverProcess, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf, goneSignal, inSession } from "../session-calls.js";
+import { watchKey } from "../watch-key.js";
 import type { App } from "./route-file.js";
 
 const processBody = executeBody.omit({ context: true }).meta({ id: "ProcessRequest" });
@@ -199,7 +200,7 @@ function cursorOf({ headers }: FastifyRequest, cursor = "0"): number {
   });
 }
 
-/** Until it has ended, or the caller is gone. */
+/** Until it has ended, the caller is gone, or its key was revoked. */
 async function sendLog(
   process: ServerProcess,
   cursor: number,
@@ -207,12 +208,16 @@ async function sendLog(
   reply: FastifyReply,
   gone: AbortSignal,
 ): Promise<void> {
-  const stream = new EventStream(reply, gone);
+  const revoked = new AbortController();
+  using _ = watchKey(request, () => revoked.abort());
+  const over = AbortSignal.any([gone, revoked.signal]);
+  const stream = new EventStream(reply, over);
   try {
-    await followLog(process, cursor, stream, gone);
-    await stream.send("exit", toReply(process), process.log.bytes);
+    await followLog(process, cursor, stream, over);
+    // As with a lost connection: whoever comes back has to show a key that holds.
+    if (!revoked.signal.aborted) await stream.send("exit", toReply(process), process.log.bytes);
   } catch (error) {
-    if (!gone.aborted) logError(request, error);
+    if (!over.aborted) logError(request, error);
   } finally {
     stream.end();
   }

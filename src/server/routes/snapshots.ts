@@ -24,6 +24,8 @@ import type { App } from "./route-file.js";
 import { toReply as toSessionReply } from "./sessions.js";
 
 const TAR = "application/x-tar";
+/** So long a fork that a kill broke off has its name: it has not all of its files. */
+const FORKING_MS = 15 * 60_000;
 const snapshotParams = sessionParams.extend({ id: z.string().min(1).max(200) });
 const snapshotName = z.string().min(1).max(200);
 const EVERYTHING = { path: ".", access: "read" } as const;
@@ -261,7 +263,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           name,
           role: session.role,
           settings: caller.backend === undefined ? {} : { backend: caller.backend },
-          ttlMs: lifeMs,
+          ttlMs: FORKING_MS,
         });
         try {
           const result = await manager.useSandbox({
@@ -276,13 +278,14 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             },
           });
           workValue(result);
+          const whole = await sessions.renew(session.org, made.name, lifeMs);
+          return await reply.code(201).send(toSessionReply(whole));
         } catch (error) {
           // A session without its files is none.
           if ((await store.sessions.getById(session.org, made.id))?.state === "active")
             await sessions.end(session.org, made.name, "failed");
           throw error;
         }
-        return reply.code(201).send(toSessionReply(made));
       }),
   );
 }

@@ -2,16 +2,13 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { toSandboxError } from "../../errors.js";
 import type { FileWatch, WatchEvent } from "../../manager/index.js";
-import { isStillValid } from "../authenticate.js";
 import { bodyOf, logError, tellable } from "../error-reply.js";
 import { EVENTS, EventStream } from "../event-stream.js";
 import { errorBody, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf, goneSignal, lostSignal } from "../session-calls.js";
+import { watchKey } from "../watch-key.js";
 import type { App } from "./route-file.js";
-
-/** So often a stream that has no end asks whether its key still may. */
-const KEY_CHECK_MS = 5000;
 
 /** What changes in a session's files, as it happens. */
 export function addWatchRoutes(app: App, core: ServerCore): void {
@@ -43,13 +40,17 @@ export function addWatchRoutes(app: App, core: ServerCore): void {
         const { path } = query;
         const call = { ...caller, path, recursive: query.recursive === "true", signal: used.signal };
         using watch = await core.manager.watchFiles(call);
-        using revoked = watchKey(core, request, watch);
+        let revoked: string | undefined;
+        using _ = watchKey(request, () => {
+          revoked = "The key was revoked";
+          watch.close();
+        });
         const lost = lostSignal(gone, used.signal);
         const stream = new EventStream(reply, lost);
         try {
           const ended = await tell(stream, watch);
           // Whoever is still there is told why this is all.
-          const why = revoked.why ?? ended ?? toSandboxError(used.signal.reason).message;
+          const why = revoked ?? ended ?? toSandboxError(used.signal.reason).message;
           await stream.send("ended", { why });
         } catch (error) {
           if (!lost.aborted) await tellError(stream, request, error);
@@ -92,24 +93,4 @@ function dataOf(event: WatchEvent): object {
     default:
       return {};
   }
-}
-
-/** Ends the watch with its key. */
-function watchKey(
-  { store }: ServerCore,
-  { key, log }: FastifyRequest,
-  watch: FileWatch,
-): Disposable & { why?: string } {
-  const state: Disposable & { why?: string } = { [Symbol.dispose]: () => clearInterval(timer) };
-  const timer = setInterval(() => {
-    isStillValid(key, store.apiKeys)
-      .then((isValid) => {
-        if (isValid) return;
-        state.why = "The key was revoked";
-        watch.close();
-      })
-      // It is asked again.
-      .catch((error: unknown) => logError({ log }, error));
-  }, KEY_CHECK_MS);
-  return state;
 }
