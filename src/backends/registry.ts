@@ -37,10 +37,17 @@ export function listBackends(): string[] {
 export async function getBackend(name: string, context: BackendContext): Promise<SandboxBackend> {
   const load = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined;
   const factory = load === undefined ? registered.get(name) : await load();
-  if (factory === undefined) {
-    throw new SandboxError("BACKEND_UNKNOWN", `There is no backend named ${JSON.stringify(name)}`, {
-      hint: `Known backends: auto, ${listBackends().join(", ")}.`,
-    });
-  }
+  if (factory === undefined) throw unknownBackend(name);
   return factory(context);
+}
+
+/** BACKEND_UNKNOWN: it can never stand in a configuration. Whether it works here is another question. */
+export function checkBackendName(name: string): void {
+  if (name !== "auto" && !listBackends().includes(name)) throw unknownBackend(name);
+}
+
+function unknownBackend(name: string): SandboxError {
+  return new SandboxError("BACKEND_UNKNOWN", `There is no backend named ${JSON.stringify(name)}`, {
+    hint: `Known backends: auto, ${listBackends().join(", ")}.`,
+  });
 }

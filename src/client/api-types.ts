@@ -891,6 +891,7 @@ export interface components {
             /** @description Runs the code in this context, and makes it if need be. */
             readonly context?: string;
             readonly timeoutMs?: number;
+            /** @description No more than `sandbox.limits.output` of the configuration, whatever is asked for. */
             readonly maxOutputBytes?: number;
             /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
             readonly files?: {
@@ -901,13 +902,14 @@ export interface components {
             };
             /** @description A role of the policy, if the key may have it. */
             readonly role?: string;
-            /** @description In whose name, for the audit record. Left out: the key. */
+            /** @description In whose name, for the audit record; not `key:…`. Left out: the key. */
             readonly agentId?: string;
         };
         readonly ContextExecuteRequest: {
             readonly language?: string;
             readonly code: string;
             readonly timeoutMs?: number;
+            /** @description No more than `sandbox.limits.output` of the configuration, whatever is asked for. */
             readonly maxOutputBytes?: number;
             /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
             readonly files?: {
@@ -918,7 +920,7 @@ export interface components {
             };
             /** @description A role of the policy, if the key may have it. */
             readonly role?: string;
-            /** @description In whose name, for the audit record. Left out: the key. */
+            /** @description In whose name, for the audit record; not `key:…`. Left out: the key. */
             readonly agentId?: string;
         };
         readonly ProcessRequest: {
@@ -937,6 +939,7 @@ export interface components {
             };
             readonly cwd?: string;
             readonly timeoutMs?: number;
+            /** @description No more than `sandbox.limits.output` of the configuration, whatever is asked for. */
             readonly maxOutputBytes?: number;
             /** @description Files to put into the workspace first, by path: text, or bytes as base64. */
             readonly files?: {
@@ -947,7 +950,7 @@ export interface components {
             };
             /** @description A role of the policy, if the key may have it. */
             readonly role?: string;
-            /** @description In whose name, for the audit record. Left out: the key. */
+            /** @description In whose name, for the audit record; not `key:…`. Left out: the key. */
             readonly agentId?: string;
         };
         readonly TerminalRequest: {
@@ -961,7 +964,7 @@ export interface components {
             readonly cwd?: string;
             /** @description A role of the policy, if the key may have it. */
             readonly role?: string;
-            /** @description In whose name, for the audit record. Left out: the key. */
+            /** @description In whose name, for the audit record; not `key:…`. Left out: the key. */
             readonly agentId?: string;
         };
         /** @enum {string} */
@@ -2435,6 +2438,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["ExecutionResult"];
+                    readonly "text/event-stream": string;
                 };
             };
             /** @description The request is at fault: `code` says how, `hint` what to do. */

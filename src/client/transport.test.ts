@@ -3,6 +3,15 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { SkerryClient } from "./index.js";
 
+/** What Node.js says of certificates, and a word of what helps. */
+const DISTRUST = [
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "NODE_EXTRA_CA_CERTS"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "NODE_EXTRA_CA_CERTS"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "NODE_EXTRA_CA_CERTS"],
+  ["CERT_HAS_EXPIRED", "Renew it"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "a name in the url"],
+] as const;
+
 /** A server that answers as it is told to, one request after the other. */
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 let answers: Answer[] = [];
@@ -91,6 +100,26 @@ describe("what is not safe to repeat", () => {
     ];
     expect(await client.sessions.get("a").exec(["make"])).toEqual({ stdout: "once" });
     expect(seen).toHaveLength(3);
+  });
+
+  it.each(DISTRUST)("is a server whose certificate is not trusted: %s", async (code, hint) => {
+    let asked = 0;
+    const untrusting = new SkerryClient({
+      url: "https://x.example",
+      apiKey: "sk_test",
+      fetch: () => {
+        asked++;
+        const cause = Object.assign(new Error("no"), { code });
+        return Promise.reject(new TypeError("fetch failed", { cause }));
+      },
+    });
+    await expect(untrusting.sessions.get("a").info()).rejects.toMatchObject({
+      code: "SERVER_UNREACHABLE",
+      message: `The certificate of the server at https://x.example is not trusted (${code})`,
+      hint: expect.stringContaining(hint),
+      retryable: false,
+    });
+    expect(asked).toBe(1);
   });
 
   it("is an upload of a stream, which is gone by then", async () => {

@@ -77,7 +77,9 @@ export function missingRole({ roles }: Policy, role: string | undefined): string
   // Leaving the role out must not be a way around the rules of every role.
   if (role !== undefined || roles.size === 0) return undefined;
   const names = [...roles.keys()].slice(0, 20).join(", ");
-  return visible(`denied: the policy has roles, and the call names none (${names})`);
+  return visible(
+    `denied: the policy has roles, and the call names none (${names}); give it a role, or set sandbox.policy.role`,
+  );
 }
 
 function deny(

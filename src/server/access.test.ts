@@ -80,7 +80,7 @@ const UNAUTHENTICATED = {
   body: {
     code: "UNAUTHENTICATED",
     message: "This takes a valid API key",
-    hint: "Send it as `Authorization: Bearer …`. `skerry keys create` makes one.",
+    hint: "Send it as `Authorization: Bearer …`. `skerry keys create --name NAME` makes one.",
     requestId: expect.any(String),
   },
 };

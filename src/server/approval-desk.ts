@@ -33,6 +33,12 @@ interface Waiter {
   readonly resolve: (answer: ConfirmationAnswer) => void;
 }
 
+/** Nobody is left who could answer. */
+const STOPPING: ConfirmationAnswer = { decision: "reject", reason: "The server stops" };
+/** Characters of one question: nobody reads more, and everybody who watches is sent all of it. */
+const MOST_ASKED = 256 * 1024;
+/** The same of all questions of an org that wait here. */
+const MOST_WAITING = 16 * 1024 * 1024;
 /** How often we look for what was decided at another server. */
 const LOOK_MS = 500;
 
@@ -46,9 +52,12 @@ export class ApprovalDesk implements ConfirmationService {
   readonly #server: string;
   readonly #waiters = new Map<string, Waiter>();
   readonly #watchers: ApprovalWatchers;
+  /** Characters that wait, by org. */
+  readonly #waiting = new Map<string, number>();
   /** Goes with the call: two callers in one session each have their own. */
   readonly #others = new AsyncLocalStorage<OtherPerson>();
   #timer: NodeJS.Timeout | undefined;
+  #isStopping = false;
 
   constructor(store: Store, server: string) {
     this.#store = store;
@@ -57,11 +66,32 @@ export class ApprovalDesk implements ConfirmationService {
   }
 
   async confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
-    const { id, orgId: org, sessionId } = request;
+    const { orgId: org, sessionId } = request;
+    if (this.#isStopping) return STOPPING;
+    const asked = toJson(request);
+    const size = JSON.stringify(asked).length;
+    if (size > MOST_ASKED) return refused("It is too long for anybody to read");
+    if ((this.#waiting.get(org) ?? 0) + size > MOST_WAITING)
+      return refused("Too much waits for a decision already");
+    this.#count(org, size);
+    try {
+      return await this.#ask(request, options, asked, sessionId);
+    } finally {
+      this.#count(org, -size);
+    }
+  }
+
+  async #ask(
+    request: ConfirmationRequest,
+    options: ConfirmOptions,
+    asked: Json,
+    sessionId: string,
+  ): Promise<ConfirmationAnswer> {
+    const { id, orgId: org } = request;
     const approval = await this.#store.approvals.add(org, {
       id,
       server: this.#server,
-      request: toJson(request),
+      request: asked,
       expiresAt: request.expiresAt.getTime(),
       ...(sessionId !== "" && { session: sessionId }),
     });
@@ -127,10 +157,28 @@ export class ApprovalDesk implements ConfirmationService {
     return this.#watchers.watch(org, listener);
   }
 
+  /** Asks nobody any more: what was asked is rejected, and `note` writes it down. */
+  async stop(note: (approval: ApprovalRecord) => Promise<void>): Promise<void> {
+    this.#isStopping = true;
+    // Written down first: killed between the two, the next start says it again, rather than nobody ever.
+    await Promise.all((await this.#store.approvals.listUndecidedOf(this.#server)).map(note));
+    for (const approval of await this.#store.approvals.rejectAllOf(this.#server)) {
+      this.#waiters.get(approval.id)?.resolve(STOPPING);
+      this.#watchers.decided(approval);
+    }
+  }
+
   close(): void {
+    this.#isStopping = true;
     this.#watchers.close();
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  #count(org: string, size: number): void {
+    const waiting = (this.#waiting.get(org) ?? 0) + size;
+    if (waiting === 0) this.#waiting.delete(org);
+    else this.#waiting.set(org, waiting);
   }
 
   async #askOther(request: ConfirmationRequest, signal: AbortSignal): Promise<void> {
@@ -141,7 +189,7 @@ export class ApprovalDesk implements ConfirmationService {
 
   /** A database that several servers share may have a decision that nobody told us. */
   #lookElsewhere(): void {
-    if (this.#store.kind !== "postgres" || this.#timer !== undefined) return;
+    if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isStopping) return;
     this.#timer = setTimeout(async () => {
       const decided = await this.#store.approvals
         .listDecided(this.#server, [...this.#waiters.keys()])
@@ -157,6 +205,11 @@ export class ApprovalDesk implements ConfirmationService {
     }, LOOK_MS);
     this.#timer.unref();
   }
+}
+
+/** Nobody is asked, which is a rejection like that of somebody who does not answer. */
+function refused(reason: string): ConfirmationAnswer {
+  return { decision: "reject", reason: `${reason}: nobody was asked` };
 }
 
 function decisionOf(answer: ConfirmationAnswer): Decision {

@@ -33,7 +33,7 @@ export async function authenticate(secret: string | undefined, keys: ApiKeys): P
   const key = secret === undefined ? undefined : await keys.find(secret);
   if (key !== undefined) return key;
   throw new SandboxError("UNAUTHENTICATED", "This takes a valid API key", {
-    hint: "Send it as `Authorization: Bearer …`. `skerry keys create` makes one.",
+    hint: "Send it as `Authorization: Bearer …`. `skerry keys create --name NAME` makes one.",
   });
 }
 

@@ -16,10 +16,11 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fas
 import { expandHome } from "../config/index.js";
 import { packageVersion } from "../config/package-version.js";
 import { SandboxError } from "../errors.js";
-import type { ApiKeyRecord } from "../store/index.js";
+import type { ApiKeyRecord, ApprovalRecord } from "../store/index.js";
 import { type Access, accessOf, suffices } from "./access.js";
 import { authenticate, SOCKET_PROTOCOL, secretOf } from "./authenticate.js";
-import { DeadServers } from "./dead-servers.js";
+import { checkValues } from "./body-values.js";
+import { DeadServers, interruptedApproval } from "./dead-servers.js";
 import { bodyOf, logError, RetryLater, replyWithError, serverStopping } from "./error-reply.js";
 import { ExecutionLog } from "./execution-log.js";
 import { Forwarder } from "./forwarder.js";
@@ -220,6 +221,7 @@ export async function createServer(options: ServerOptions) {
   app.addHook("preValidation", async (request) => {
     // A request without a body would be checked as null, which no schema means.
     request.body ??= {};
+    checkValues(request.body);
   });
   app.addHook("onResponse", async (request, reply) => {
     logResponse(request, reply);
@@ -261,7 +263,10 @@ export async function createServer(options: ServerOptions) {
       sessions.ahead.stop();
       live.stop();
       ports.stop();
-      await work.drain(deadlineMs);
+      const note = async (approval: ApprovalRecord) => void (await audit?.log(interruptedApproval(approval)));
+      // A store that is away keeps nobody from stopping.
+      const asked = options.approvals.stop(note).catch((error: unknown) => logError(app, error));
+      await Promise.all([asked, work.drain(deadlineMs)]);
     },
     /** Takes no new work, and ends what runs at once: none of it is this server's any more. */
     cutOff: (why: SandboxError) => {
@@ -337,10 +342,11 @@ function stopping(reply: FastifyReply): SandboxError {
 
 function forbidden(access: Access): SandboxError {
   return new SandboxError("FORBIDDEN", `This key may not do that: it takes ${NEEDED[access]}`, {
-    hint: "Use a key that has it: `skerry keys create`.",
+    hint: `Use a key that has it: \`skerry keys create --name NAME${FLAGS[access] ?? ""}\`.`,
   });
 }
 
+const FLAGS: Readonly<Partial<Record<Access, string>>> = { approve: " --approve", admin: " --admin" };
 const NEEDED: Readonly<Record<Access, string>> = {
   anyone: "nothing",
   read: "a key",
@@ -368,7 +374,10 @@ function readTls({ cert, key }: { readonly cert: string; readonly key: string })
     createSecureContext(files);
     return { ...files, minVersion: "TLSv1.2" };
   } catch (cause) {
-    throw new SandboxError("CONFIG_INVALID", "The server's certificate or its key cannot be used", {
+    const { path, code } = cause as { readonly path?: string; readonly code?: string };
+    const which = path === undefined ? `${cert} with ${key}` : `${path}`;
+    const why = code === undefined ? "" : ` (${code})`;
+    throw new SandboxError("CONFIG_INVALID", `The server's certificate cannot be used: ${which}${why}`, {
       hint: "server.tls.cert and server.tls.key are files in PEM that belong together, and that this user may read.",
       cause,
     });

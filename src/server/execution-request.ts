@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Config, DEFAULT_LIMITS } from "../config/index.js";
 import type { ToolCall } from "../manager/index.js";
 import { agentId, roleName } from "./schemas.js";
 
@@ -13,7 +14,8 @@ const surroundings = {
     .int()
     .min(1)
     .max(2 ** 32)
-    .optional(),
+    .optional()
+    .describe("No more than `sandbox.limits.output` of the configuration, whatever is asked for."),
   files: z
     .record(z.string(), fileContent)
     .optional()
@@ -56,8 +58,14 @@ export const contextExecuteBody = z
 
 export type ExecuteBody = z.output<typeof executeBody>;
 
-/** What the manager is asked; whose name it is in is the caller's part. */
-export function callOf({ role: _, agentId: __, files, ...rest }: ExecuteBody): ToolCall {
+/** What the manager is asked; whose name it is in is the caller's part. Nobody has more output than is configured. */
+export function callOf({ role: _, agentId: __, files, ...given }: ExecuteBody, config: Config): ToolCall {
+  const { maxOutputBytes } = given;
+  const { outputBytes = DEFAULT_LIMITS.outputBytes } = config.sandbox.limits;
+  const rest = {
+    ...given,
+    ...(maxOutputBytes !== undefined && { maxOutputBytes: Math.min(maxOutputBytes, outputBytes) }),
+  };
   if (files === undefined) return rest;
   return {
     ...rest,

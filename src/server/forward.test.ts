@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { connectMcp } from "../../test/setup/mcp-http.js";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
 import { createDatabase } from "../../test/setup/store-world.js";
@@ -112,6 +113,25 @@ requires("bubblewrap", "postgresql").describe(
       const reader = (await front.key("default", { readOnly: true })).secret;
       const other = new SkerryClient({ url: front.url, apiKey: reader }).sessions.get("there");
       await expect(other.terminals.get(terminal.id).connect()).rejects.toMatchObject({ code: "FORBIDDEN" });
+    });
+
+    it("of an MCP client goes to the server that has its session, and then to the one that knows the client", async () => {
+      const named = await connectMcp(front.url, key, { session: "there" });
+      const ran = await named.call("run_code", { language: "bash", code: "echo mcp-$((40 + 2))" });
+      expect(JSON.stringify(ran.content)).toContain("mcp-42");
+      expect(named.errors).toEqual([]);
+      const own = await connectMcp(owner.url, key);
+      const listed = await front.fetch(key, "POST", "/mcp", {
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          "mcp-session-id": own.transport.sessionId!,
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: "at-the-front", method: "tools/list" }),
+      });
+      expect([listed.status, await listed.text()]).toEqual([200, expect.stringContaining("run_code")]);
+      const unknown = await front.fetch(key, "DELETE", "/mcp", { headers: { "mcp-session-id": "x.y" } });
+      expect(unknown.status).toBe(404);
     });
 
     it("streams events as they happen, and ends the program with its caller", async () => {

@@ -130,8 +130,9 @@ export class KeptSocket {
   }
 
   #look(): void {
-    // While we do not read, no answer can come.
-    if (!this.#isThere && !this.#socket.isPaused) return this.#socket.terminate();
+    // While we do not read, no answer can come; but whoever is there takes what was sent.
+    const isStuck = this.#wasBehind && this.bufferedBytes > 0;
+    if (!this.#isThere && (!this.#socket.isPaused || isStuck)) return this.#socket.terminate();
     this.#isThere = false;
     this.#wasBehind = this.bufferedBytes > 0;
     if (this.isOpen) this.#socket.ping();

@@ -33,6 +33,18 @@ export async function documentRoutes(app: FastifyInstance, version: string): Pro
     transformObject: (document) =>
       tidyDocument(jsonSchemaTransformObject(document) as Record<string, unknown>) as object,
   });
-  await app.register(swaggerUi, { routePrefix: "/docs", staticCSP: REFERENCE_POLICY });
-  app.get("/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+  await app.register(swaggerUi, {
+    routePrefix: "/docs",
+    staticCSP: REFERENCE_POLICY,
+    // Its bar takes the address of any other document, and has somebody else's name.
+    theme: {
+      title: "Skerry",
+      css: [{ filename: "skerry.css", content: ".swagger-ui .topbar { display: none }" }],
+    },
+  });
+  let document: string | undefined;
+  app.get("/openapi.json", { schema: { hide: true } }, async (_, reply) => {
+    document ??= JSON.stringify(app.swagger());
+    return reply.type("application/json; charset=utf-8").send(document);
+  });
 }

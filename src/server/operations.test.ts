@@ -104,10 +104,15 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
   });
 
   it("tell of a start that failed at the first use, and not before", async () => {
-    const wanted = { name: "lost", role: "coder", backend: "no-such-backend" };
+    const wanted = { name: "lost", role: "coder", backend: "docker" };
     expect((await world.call(world.admin, "POST", "/v1/sessions", wanted)).status).toBe(201);
-    expect((await run("lost", "coder", "true")).body).toMatchObject({ code: "BACKEND_UNKNOWN" });
+    expect((await run("lost", "coder", "true")).body).toMatchObject({ code: "BACKEND_UNAVAILABLE" });
     await end("lost");
+    const unknown = { ...wanted, backend: "no-such-backend" };
+    expect(await world.call(world.admin, "POST", "/v1/sessions", unknown)).toMatchObject({
+      status: 400,
+      body: { code: "BACKEND_UNKNOWN" },
+    });
   });
 });
 

@@ -332,7 +332,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
     await world.call(key, "GET", `/v1/sessions/gone/processes/${id}/logs?waitMs=30000`);
     const client = await tunnel(key, 8000, "gone");
     expect((await world.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
-    expect(await client.closed).toBe(1000);
+    expect(await client.closed).toBe(1001);
   });
 });
 

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { toSandboxError } from "../errors.js";
+import { SandboxError, toSandboxError } from "../errors.js";
 import type { ToolResult } from "../manager/index.js";
 import type { SessionRecord } from "../store/index.js";
 import { bodyOf, logError, tellable } from "./error-reply.js";
@@ -9,6 +9,7 @@ import { type ExecutionReply, toReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
 import type { ServerCore } from "./server-core.js";
 import { callerOf, goneSignal, lostSignal } from "./session-calls.js";
+import { watchKey } from "./watch-key.js";
 
 /** What `toReply` makes has just the fields that are told: to look at each again takes as long as to send them. */
 export const plainJson = () => (reply: unknown) => JSON.stringify(reply);
@@ -23,13 +24,14 @@ export async function runExecution(
 ): Promise<ExecutionReply | undefined> {
   const { manager, sessions, executions } = core;
   const caller = callerOf(core, request, session, body);
-  const gone = goneSignal(reply);
+  const revoked = new AbortController();
+  const gone = AbortSignal.any([goneSignal(reply), revoked.signal]);
   const used = sessions.use(session, gone);
   const tool = body.code === undefined ? "shell_exec" : "code_run";
   try {
     const id = executions.begin(session, tool);
     const about = { executionId: id, session: session.name };
-    const call = { ...callOf(body), ...caller, signal: used.signal };
+    const call = { ...callOf(body, core.config), ...caller, signal: used.signal };
     const end = (result: ToolResult) => {
       executions.end(id, toSummary(result));
       return toReply(result, about);
@@ -37,6 +39,7 @@ export async function runExecution(
     try {
       if (!wantsEvents(request.headers.accept)) return end(await manager.execute(call));
       const lost = lostSignal(gone, used.signal);
+      using _ = watchKey(request, () => revoked.abort(new SandboxError("CANCELLED", "The key was revoked")));
       const stream = new EventStream(reply, lost);
       try {
         await stream.send("execution", about);

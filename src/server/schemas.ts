@@ -67,7 +67,8 @@ export const agentId = z
   .string()
   .min(1)
   .max(200)
-  .describe("In whose name, for the audit record. Left out: the key.");
+  .refine((name) => !name.startsWith("key:"), "a name that begins with key: is a key's own")
+  .describe("In whose name, for the audit record; not `key:…`. Left out: the key.");
 
 const finding = z.object({
   rule: z.string(),

@@ -1,8 +1,10 @@
 import type { AddressInfo } from "node:net";
 import { basename } from "node:path";
 import type { AuditLogger } from "../audit/index.js";
+import { checkBackendName } from "../backends/registry.js";
 import type { Config } from "../config/index.js";
 import { SandboxError, systemCode } from "../errors.js";
+import { chooseBackend } from "../manager/choose-backend.js";
 import { SandboxManager } from "../manager/index.js";
 import { createMetrics, type Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { Policy } from "../policy/index.js";
@@ -72,12 +74,16 @@ const INDEX_MS = 2000;
 /** So long what has ended is remembered. */
 const KEEP_MS = 30 * 24 * 3_600_000;
 const PRUNE_MS = 3_600_000;
+/** So long after a decision anybody may look at what was decided about. */
+const FORGET_MS = 60_000;
 
 /** Opens everything in its order, and listens. What had been opened is closed when a later step fails. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
   checkAddress(config.server);
   checkMode(config);
+  // What cannot be used now may be there later; what is none never will.
+  checkBackendName(options.backend ?? config.sandbox.backend);
   const opened = new OpenThings();
   try {
     return await open(options, opened);
@@ -107,6 +113,7 @@ async function open(options: ServeOptions, opened: OpenThings): Promise<RunningS
   const metrics = recent.alongside(await createMetrics({ processMetrics: true }));
   const monitor = new SandboxMonitor({ metrics });
   const policy = await loadNamedPolicy(options.policyFile);
+  checkRole(config, policy);
   const pool = createConfiguredPool(config.server.pool);
   const manager = createManager(options, { approvals, metrics, monitor, policy, pool, recent, place });
   const closeManager = once(() => manager.close());
@@ -132,6 +139,10 @@ async function open(options: ServeOptions, opened: OpenThings): Promise<RunningS
     name: "first",
     scopes: { roles: "all", readOnly: false, approve: true, admin: true },
   });
+
+  chooseBackend(options.backend ?? config.sandbox.backend, stateDir, config.sandbox).catch((error: unknown) =>
+    app.log.warn({ error }, "no sandbox can start now: `skerry doctor` says why"),
+  );
 
   const stop = once(async () => {
     app.log.info("stopping");
@@ -205,6 +216,22 @@ async function loadNamedPolicy(file: string | undefined): Promise<Policy | undef
   return parsePolicy(await readPolicyText(file), basename(file));
 }
 
+/** A role that means nothing would be a rule that nobody follows. */
+function checkRole({ sandbox }: Config, policy: Policy | undefined): void {
+  const { role } = sandbox.policy;
+  if (role === undefined) return;
+  if (policy === undefined) {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+      hint: "Set sandbox.policy.file as well, or add --policy FILE.",
+    });
+  }
+  if (policy.roles.has(role)) return;
+  const known = [...policy.roles.keys()].slice(0, 20).join(", ");
+  throw new SandboxError("CONFIG_INVALID", `The policy has no role ${JSON.stringify(role)}`, {
+    hint: known === "" ? "It has none at all: leave sandbox.policy.role out." : `It has: ${known}.`,
+  });
+}
+
 /** In one shared session nobody could be kept apart. */
 function checkMode({ sandbox }: Config): void {
   if (sandbox.mode !== "shared") return;
@@ -226,6 +253,7 @@ function keepUp({ app, core, lookForDead }: Server, { lookMs }: LeaseTimes): Upk
     await core.sessions.sweep();
   });
   upkeep.every(lookMs, lookForDead);
+  upkeep.every(FORGET_MS, () => store.approvals.forgetRequests(Date.now() - FORGET_MS));
   upkeep.every(PRUNE_MS, () => forgetOld(store, Date.now() - KEEP_MS));
   return upkeep;
 }
@@ -237,7 +265,7 @@ async function listen({ app }: Server, { server: { host, port } }: Config): Prom
     const code = systemCode(error);
     if (code !== "EADDRINUSE" && code !== "EACCES" && code !== "EADDRNOTAVAIL") throw error;
     throw new SandboxError("CONFIG_INVALID", `The server cannot listen on ${host} port ${port} (${code})`, {
-      hint: "Set server.host and server.port to an address of this machine that is free.",
+      hint: "Give --port another number, or set server.host and server.port to an address of this machine that is free.",
       cause: error,
     });
   }

@@ -46,9 +46,15 @@ export function goneSignal(reply: FastifyReply): AbortSignal {
   const look = () => {
     if (!reply.raw.writableFinished) controller.abort(new SandboxError("CANCELLED", "The caller is gone"));
   };
+  const { socket } = reply.request.raw;
   // Who hung up before anybody asked is not told of again.
-  if (reply.raw.destroyed) look();
-  else reply.raw.once("close", look);
+  if (reply.raw.destroyed || socket.destroyed) look();
+  else {
+    reply.raw.once("close", look);
+    // An answer that waits behind another one on the same connection does not hear of its end.
+    socket.once("close", look);
+    reply.raw.once("close", () => socket.off("close", look));
+  }
   return controller.signal;
 }
 

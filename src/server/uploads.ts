@@ -18,6 +18,8 @@ export function bodyStream(body: unknown, type: string): Readable {
     });
   }
   const stream = new PassThrough();
+  // A caller may hang up before anybody reads: whoever does then is told.
+  stream.on("error", () => undefined);
   body.once("error", (error) => stream.destroy(error));
   body.once("close", () => {
     if (!body.readableEnded) stream.destroy(new Error("The caller hung up before the end"));

@@ -11,6 +11,8 @@ import type {
 } from "./store.js";
 
 const MAX_LISTED = 1000;
+/** Characters: programs, not what they are called. */
+const LONG_REQUEST = 4096;
 const MAX_STATES = 10_000;
 const IDS_AT_ONCE = 256;
 /** These need no time that is left: nobody is asked any more. */
@@ -75,6 +77,13 @@ export class StoredApprovals implements Approvals {
     const sql = "SELECT * FROM approvals WHERE org = ? AND id = ?";
     const [row] = await this.#database.query<ApprovalRow>(sql, [org, id]);
     return row && toApproval(row);
+  }
+
+  async forgetRequests(before: number): Promise<number> {
+    return this.#database.run(
+      `UPDATE approvals SET request = '{}' WHERE decided_at < ? AND length(request) > ${LONG_REQUEST}`,
+      [before],
+    );
   }
 
   async listPending(org: string): Promise<readonly ApprovalRecord[]> {

@@ -293,6 +293,8 @@ export interface Approvals {
     decision: Decision,
   ): Promise<{ readonly accepted: boolean; readonly approval: ApprovalRecord } | undefined>;
   get(org: string, id: string): Promise<ApprovalRecord | undefined>;
+  /** Forgets what was asked, where it is long and was decided before that time: the record of it is the audit log's. */
+  forgetRequests(before: number): Promise<number>;
   /** Pending and not expired, the oldest first, at most 1000. */
   listPending(org: string): Promise<readonly ApprovalRecord[]>;
   /**

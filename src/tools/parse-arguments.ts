@@ -4,6 +4,9 @@ import { visible } from "../visible.js";
 import type { Tool } from "./tool.js";
 import { invalidArguments } from "./tool-reply.js";
 
+/** Complaints about names that are none: the first say enough. */
+const MOST_NAMED = 20;
+
 /** The arguments of a call, or an error that names every one that is missing, strange or of the wrong type. */
 export function parseArguments(tool: Tool, given: unknown): unknown {
   const parsed = tool.input.safeParse(given ?? {});
@@ -25,11 +28,13 @@ export function argumentNames({ input }: Tool): string[] {
 function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly string[]): string[] {
   if (issue.code === "unrecognized_keys") {
     const inside = issue.path.map((each) => `${String(each)}.`).join("");
-    return issue.keys.map((key) => {
+    const more = issue.keys.length - MOST_NAMED;
+    const named = issue.keys.slice(0, MOST_NAMED).map((key) => {
       const meant = inside === "" ? nearest(key, names) : undefined;
       const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
       return `${quote(`${inside}${key}`)} is no argument${hint}`;
     });
+    return more > 0 ? [...named, `and ${more} more that are none`] : named;
   }
   const path = issue.path.map(String).join(".");
   if (path === "") return ["expected an object with the arguments"];

@@ -46,8 +46,10 @@ export async function probeSrt(facts: SrtFacts, options: ProbeOptions): Promise<
   if (!["/usr/bin/which", "/bin/which"].some((path) => existsSync(path)))
     problems.push({ what: "which is not installed", remedy: "apt-get install debianutils" });
   const bubblewrap = await probeHost(facts.host, options);
-  if (bubblewrap.available) return describe(facts, problems, bubblewrap.problems, bubblewrap.capabilities);
-  return describe(facts, [...problems, ...bubblewrap.problems], [], bubblewrap.capabilities);
+  // Its own walls keep the guest from making namespaces inside.
+  const capabilities = { ...bubblewrap.capabilities, cells: false };
+  if (bubblewrap.available) return describe(facts, problems, bubblewrap.problems, capabilities);
+  return describe(facts, [...problems, ...bubblewrap.problems], [], capabilities);
 }
 
 /** Seatbelt by way of sandbox-runtime: paths and the network, no limit but those of a process. */

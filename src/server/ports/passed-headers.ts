@@ -23,25 +23,57 @@ const NOT_INSIDE = new Set([
   "content-length",
   "cookie",
   "cookie2",
+  "fastly-client-ip",
   "forwarded",
+  "mcp-session-id",
+  "origin",
   "referer",
+  "true-client-ip",
   "via",
+  "x-api-key",
+  "x-client-ip",
+  "x-cluster-client-ip",
   "x-real-ip",
   "x-request-id",
 ]);
-const NOT_INSIDE_PREFIXES = ["x-skerry-", "x-forwarded-", "proxy-", "sec-"];
+/** Also what proxies in front of a server say of whoever asks, and who that is. */
+const NOT_INSIDE_PREFIXES = [
+  "cf-",
+  "proxy-",
+  "sec-",
+  "skerry-",
+  "x-amzn-",
+  "x-auth-",
+  "x-envoy-",
+  "x-forwarded",
+  "x-goog-",
+  "x-ms-client-",
+  "x-original-",
+  "x-skerry-",
+];
 
 /** What would act on this server's origin, of which a page from inside is none. */
 const NOT_OUTSIDE = new Set([
   ...HOP_BY_HOP,
+  "accept-ch",
+  "activate-storage-access",
   "alt-svc",
   "cache-control",
   "clear-site-data",
   "content-security-policy",
   "content-security-policy-report-only",
+  "critical-ch",
+  "document-isolation-policy",
+  "document-policy",
+  "document-policy-report-only",
   "expect-ct",
+  "feature-policy",
+  "integrity-policy",
+  "integrity-policy-report-only",
   "link",
   "nel",
+  "no-vary-search",
+  "observe-browsing-topics",
   "origin-agent-cluster",
   "permissions-policy",
   "public-key-pins",
@@ -57,12 +89,22 @@ const NOT_OUTSIDE = new Set([
   "speculation-rules",
   "strict-transport-security",
   "supports-loading-mode",
+  "timing-allow-origin",
+  "use-as-dictionary",
   "vary",
   "www-authenticate",
   "x-content-type-options",
   "x-request-id",
 ]);
-const NOT_OUTSIDE_PREFIXES = ["access-control-", "cross-origin-", "proxy-", "sec-", "x-skerry-"];
+const NOT_OUTSIDE_PREFIXES = [
+  "access-control-",
+  "attribution-reporting-",
+  "cross-origin-",
+  "proxy-",
+  "sec-",
+  "secure-session-",
+  "x-skerry-",
+];
 
 /** Says that an answer is a program's, whatever its status is, and none of this server's. */
 const FROM_HEADER = "x-skerry-from";

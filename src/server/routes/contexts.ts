@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../errors.js";
 import type { Checkpoint, CodeContext, Sandbox } from "../../sandbox/index.js";
+import { EVENTS } from "../event-stream.js";
 import { contextExecuteBody } from "../execution-request.js";
 import { plainJson, runExecution } from "../run-execution.js";
 import { context, executionResult, replies, sessionParams } from "../schemas.js";
@@ -101,6 +102,7 @@ export function addContextRoutes(app: App, core: ServerCore): void {
         params: contextParams,
         body: contextExecuteBody,
         response: replies(executionResult),
+        "x-answers": EVENTS,
       },
     },
     async (request, reply) => {

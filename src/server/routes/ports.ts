@@ -10,6 +10,7 @@ import { forwardRequest } from "../ports/forward-request.js";
 import { sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf, inSession } from "../session-calls.js";
+import { watchKey } from "../watch-key.js";
 import type { App } from "./route-file.js";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -46,6 +47,7 @@ export function addPortRoutes(app: App, core: ServerCore): void {
         const target = { port: params.port, path: pathInside(request) };
         const wanted = { session, caller, key: request.key.id, port: params.port };
         const connection = await ports.connect(wanted, signal);
+        using _ = watchKey(request, () => connection.destroy());
         try {
           await forwardRequest(request, reply, connection, target);
         } catch (error) {

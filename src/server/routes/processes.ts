@@ -62,7 +62,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
       const role = roleFor(key, body.role, config.sandbox.policy.role);
       const session = await sessions.obtain(key.org, { name: params.name, role, settings: {} });
       const caller = callerOf(core, request, session, body);
-      const call = { ...callOf(body), ...caller };
+      const call = { ...callOf(body, core.config), ...caller };
       const owner = { session, role: caller.role };
       const process = new ServerProcess(owner, shownCommand(body), live.outputsOf(key.org));
       try {

@@ -1,8 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { checkBackendName } from "../../backends/registry.js";
 import { SandboxError } from "../../errors.js";
 import type { SessionRecord } from "../../store/index.js";
 import { roleFor } from "../authenticate.js";
+import { recordEvent } from "../record-event.js";
 import {
   pageOf,
   pageQuery,
@@ -15,6 +17,7 @@ import {
   ttlMs,
 } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
+import { callerOf } from "../session-calls.js";
 import type { SessionSettings } from "../session-desk.js";
 import type { App } from "./route-file.js";
 
@@ -33,7 +36,8 @@ const newSession = z.strictObject({
 });
 
 /** Sessions: made, listed, prolonged, ended. */
-export function addSessionRoutes(app: App, { sessions, store, config }: ServerCore): void {
+export function addSessionRoutes(app: App, core: ServerCore): void {
+  const { sessions, store, config, audit } = core;
   const tags = ["sessions"];
 
   app.post(
@@ -48,6 +52,7 @@ export function addSessionRoutes(app: App, { sessions, store, config }: ServerCo
     },
     async (request, reply) => {
       const { role, backend, ...wanted } = request.body;
+      if (backend !== undefined) checkBackendName(backend);
       const created = await sessions.create(request.key.org, {
         ...wanted,
         idempotencyKey: idempotencyKeyOf(request, wanted.idempotencyKey),
@@ -92,7 +97,11 @@ export function addSessionRoutes(app: App, { sessions, store, config }: ServerCo
         response: replies(session),
       },
     },
-    async ({ key, params, body }) => toReply(await sessions.renew(key.org, params.name, body.ttlMs)),
+    async (request) => {
+      const { key, params, body } = request;
+      callerOf(core, request, await sessions.find(key.org, params.name));
+      return toReply(await sessions.renew(key.org, params.name, body.ttlMs));
+    },
   );
 
   app.delete(
@@ -105,7 +114,10 @@ export function addSessionRoutes(app: App, { sessions, store, config }: ServerCo
         response: replies(z.object({ deleted: z.literal(true) })),
       },
     },
-    async ({ key, params }) => {
+    async (request) => {
+      const { key, params } = request;
+      const caller = callerOf(core, request, await sessions.find(key.org, params.name));
+      await recordEvent(audit, caller, "session_deleted", { session: params.name });
       await sessions.end(key.org, params.name);
       return { deleted: true } as const;
     },
