@@ -1,15 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld, type WorldOptions } from "../../test/setup/server-world.js";
+import { parseConfig } from "../config/index.js";
 import { KeyLimits } from "./key-limits.js";
 import { methodsFor } from "./methods.js";
+import { serve } from "./serve.js";
 import { Turns } from "./turns.js";
 
 let world: ServerWorld | undefined;
@@ -78,6 +81,34 @@ requires("openssl").describe("a server with a certificate", () => {
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
     rmSync(directory, { recursive: true, force: true });
   });
+});
+
+it("a server's first key is made when it listens: one that could not start has shown nobody a key", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "skerry-first-key-"));
+  chmodSync(stateDir, 0o711);
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const configOf = (port: number) => parseConfig({ sandbox: { stateDir }, server: { port } });
+  try {
+    const { port } = taken.address() as AddressInfo;
+    await expect(serve({ config: await configOf(port) })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    const server = await serve({ config: await configOf(0) });
+    await server.stop();
+    expect(server.firstKey).toBeDefined();
+  } finally {
+    taken.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+});
+
+it("a server does not start with a backend or a role that there is not", async () => {
+  const refused = { message: expect.stringContaining("nobody-knows") };
+  await expect(ServerWorld.open({ backend: "nobody-knows" })).rejects.toMatchObject(refused);
+  const policy =
+    "policies: { tools: { code_run: { risk_level: low } }, agent_roles: { a: { tools: [code_run] } } }";
+  const sandbox = { policy: { role: "nobody-knows" } };
+  await expect(ServerWorld.open({ policy, sandbox })).rejects.toMatchObject(refused);
+  await expect(ServerWorld.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
 });
 
 describe("what is no HTTP", () => {
