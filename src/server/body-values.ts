@@ -1,7 +1,7 @@
 import { SandboxError } from "../errors.js";
 
 /** A program with its files, arguments and variables has far fewer. */
-const MOST_VALUES = 50_000;
+const MOST_VALUES = 20_000;
 
 /**
  * Refuses a body of so many values that to check each of them, and to complain of each, would keep everybody waiting.
