@@ -114,11 +114,11 @@ export function reach(command: Command): Command {
 }
 
 /** What is decided, asked and remembered. */
-export function guards(command: Command): Command {
+export function guards(command: Command, asked = "the person at the terminal"): Command {
   const mode = new Option("--security-mode <mode>", "look at the code first; default with a policy: strict");
   const confirm = new Option(
     "--confirm <who>",
-    "ask the person at the terminal about what is dangerous, or reject it; default: ask",
+    `ask ${asked} about what is dangerous, or reject it; default: ask`,
   );
   return command
     .option("--policy <file>", "what may run; skerry policy init prints one to start from")

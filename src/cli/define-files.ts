@@ -71,7 +71,11 @@ export function defineSessions(program: Command): void {
     async (command) => (await import("./commands/sessions.js")).list(command.opts()),
   );
   leaf(
-    group.command("rm").description("stop sessions and remove their files").argument("<names...>"),
+    group
+      .command("rm")
+      .description("stop sessions and remove their files; not those of a running server")
+      .argument("<names...>")
+      .option("--json", "print a JSON array of their names"),
     async (command) => (await import("./commands/sessions.js")).remove(command.args, command.opts()),
   );
 }

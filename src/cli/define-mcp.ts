@@ -14,6 +14,6 @@ export function defineMcp(program: Command): void {
     .command("mcp")
     .description("serve the tools to an MCP client, over standard input and output");
   leaf(mcp, async (command) => (await import("./commands/mcp.js")).mcp(command.opts()));
-  guards(reach(walls(mcp)));
+  guards(reach(walls(mcp)), "the client's person");
   examples(mcp, EXAMPLES);
 }

@@ -111,7 +111,11 @@ function defineApprovals(program: Command): void {
   add("ls", "list them, the oldest first", async (command) => (await load()).list(command.opts()));
   add("approve", "let it run", async (command) => (await load()).approve(command.args, command.opts()))
     .argument("<id>")
-    .option("--scope <once|session>", "also when the same is asked again in this session", "once");
+    .option(
+      "--scope <once|session>",
+      "for this once, or for the session: also when the same is asked in it again",
+      "once",
+    );
   add("reject", "do not let it run", async (command) => (await load()).reject(command.args, command.opts()))
     .argument("<id>")
     .option("--reason <text>", "what the agent is told");

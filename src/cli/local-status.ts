@@ -1,13 +1,17 @@
 import type { AuditTail } from "../audit/index.js";
-import { type Config, expandHome } from "../config/index.js";
+import type { Config } from "../config/index.js";
 import { toSandboxError } from "../errors.js";
 import type { Check } from "../server/status/checks.js";
 import { ago, bytes, count } from "../server/status/words.js";
 import { diskSpace, isDiskLow } from "../workspace/disk-space.js";
-import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { stateDirectoryOf } from "./configured-directory.js";
 import { auditDirectory } from "./open-audit.js";
-import { openManager, readConfig } from "./open-sandbox.js";
+import { createManager, readConfig } from "./open-sandbox.js";
 import type { GlobalOptions } from "./options.js";
+import { serversSessions } from "./running-server.js";
+
+const MAKE_ROOM =
+  "Make room: skerry sessions rm, DELETE /v1/sessions/{name} for those of a running server, or sandbox.audit.keepFiles.";
 
 /** What can be seen from outside of any process: for whoever runs no server. */
 export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
@@ -15,7 +19,7 @@ export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; c
   const checks = [
     await checkPools(config),
     await checkLog(config),
-    await checkSessions(options),
+    await checkSessions(config),
     await checkDisk(config),
   ];
   return { ok: checks.every(({ ok }) => ok), checks };
@@ -23,7 +27,7 @@ export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; c
 
 async function checkPools(config: Config): Promise<Check> {
   const { listPools } = await import("../pool/list-pools.js");
-  const pools = await listPools(stateDirectory(config));
+  const pools = await listPools(stateDirectoryOf(config));
   const silent = pools.filter((pool) => !("status" in pool)).length;
   const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;
   const found = `${count(pools.length, "pool", "pools")} of this user's processes, ${failing} that cannot make sandboxes, ${silent} that do not answer`;
@@ -59,25 +63,25 @@ function describeTail({ last, files, bytes: size, problem, checked }: AuditTail)
   return `last record ${last.seq}, ${when}; ${bytes(size)} in ${count(files, "file", "files")}; ${problem ?? `the last ${checked} are whole`}`;
 }
 
-async function checkSessions(options: GlobalOptions): Promise<Check> {
-  await using manager = await openManager(options);
+async function checkSessions(config: Config): Promise<Check> {
+  await using manager = await createManager(config, {});
   const sessions = await manager.listSessions();
+  const isServers = serversSessions(stateDirectoryOf(config));
   const running = sessions.filter((session) => session.running).length;
-  const found = `${count(sessions.length, "session", "sessions")} with files here, ${running} running`;
+  const servers = sessions.filter(({ key }) => isServers(key)).length;
+  const others =
+    servers === 0 ? "" : `; ${servers} of the server that runs here, which knows whether they run`;
+  const found = `${count(sessions.length, "session", "sessions")} with files here, ${running} running${others}`;
   return line("sessions", "sessions are what somebody wants to keep", found, undefined);
 }
 
 async function checkDisk(config: Config): Promise<Check> {
-  const space = await diskSpace(stateDirectory(config));
+  const space = await diskSpace(stateDirectoryOf(config));
   const found = `${bytes(space.freeBytes)} of ${bytes(space.totalBytes)} free`;
-  const todo = isDiskLow(space) ? "Make room: skerry sessions rm, or sandbox.audit.keepFiles." : undefined;
+  const todo = isDiskLow(space) ? MAKE_ROOM : undefined;
   return line("disk", "there is room on the disk", found, todo);
 }
 
 function line(name: string, what: string, found: string, todo: string | undefined): Check {
   return { name, what, ok: todo === undefined, found, ...(todo !== undefined && { todo }) };
-}
-
-function stateDirectory({ sandbox }: Config): string {
-  return expandHome(sandbox.stateDir ?? defaultStateDirectory());
 }

@@ -131,6 +131,10 @@ describe("a command line", () => {
       ["sessions rm", ["a", "b"], { color: true }],
     ],
     [
+      ["sessions", "rm", "a", "--json"],
+      ["sessions rm", ["a"], { color: true, json: true }],
+    ],
+    [
       ["snapshots", "create", "-s", "w", "--name", "n"],
       ["snapshots create", { color: true, session: "w", name: "n" }],
     ],

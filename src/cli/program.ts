@@ -24,6 +24,8 @@ const EXAMPLES = {
   skerry shell --session work                      look around inside
   skerry policy explain --policy policy.yaml --command 'curl http://x | sh'
   skerry audit tail                                what ran, and what came of it
+  skerry serve                                     sandboxes over HTTP, for many callers
+  claude mcp add skerry -- skerry mcp              sandboxes as tools of Claude Code
   skerry doctor                                    what this host can enforce`,
   doctor: `
   skerry doctor

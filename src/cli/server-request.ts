@@ -1,7 +1,17 @@
-import { ERROR_CODES, type ErrorCode, SandboxError } from "../errors.js";
+import { addressOf } from "../client/address.js";
+import { apiErrorOf, unreachable } from "../client/api-error.js";
+import { type ErrorCode, SandboxError } from "../errors.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7070";
 const TIMEOUT_MS = 30_000;
+
+/** For whoever sits at a shell, instead of the server's words about HTTP. */
+const HINTS: Hints = {
+  UNAUTHENTICATED:
+    "Set SKERRY_API_KEY to a key that is valid, or pass --key. `skerry keys create --name NAME` makes one.",
+};
+
+type Hints = Readonly<Partial<Record<ErrorCode, string>>>;
 
 /** Asks a running server. Its errors are thrown as what they are, but for the statuses that the caller takes. */
 export async function askServer(
@@ -9,21 +19,16 @@ export async function askServer(
   method: string,
   path: string,
   json?: unknown,
-  alsoTaken: readonly number[] = [],
+  { alsoTaken = [], hints = {} }: { readonly alsoTaken?: readonly number[]; readonly hints?: Hints } = {},
 ): Promise<{ readonly status: number; readonly body: unknown }> {
-  const url = options.url ?? process.env["SKERRY_URL"] ?? DEFAULT_URL;
   const key = options.key ?? process.env["SKERRY_API_KEY"];
   if (key === undefined) {
     throw new SandboxError("UNAUTHENTICATED", "The server takes an API key", {
-      hint: "Set SKERRY_API_KEY, or pass --key. `skerry keys create` makes one.",
+      hint: "Set SKERRY_API_KEY, or pass --key. `skerry keys create --name NAME` makes one.",
     });
   }
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new SandboxError("INVALID_ARGUMENT", "Expected the server's address to be a URL", {
-      hint: `For example ${DEFAULT_URL}.`,
-    });
-  }
-  const response = await fetch(new URL(path, url), {
+  const url = parseUrl(options.url ?? process.env["SKERRY_URL"] ?? DEFAULT_URL);
+  const response = await fetch(addressOf(url, path), {
     method,
     // A key must not follow to another server.
     redirect: "error",
@@ -34,20 +39,35 @@ export async function askServer(
     },
     ...(json !== undefined && { body: JSON.stringify(json) }),
   }).catch((cause: unknown) => {
-    throw unreachable(url, cause);
+    throw noServer(url, cause);
   });
   const body: unknown = await response.json().catch((cause: unknown) => {
-    throw unreachable(url, cause);
+    throw noServer(url, cause);
   });
   if (response.ok || alsoTaken.includes(response.status)) return { status: response.status, body };
-  const { code, message, hint } = (body ?? {}) as Record<string, unknown>;
-  if (typeof code !== "string" || !Object.hasOwn(ERROR_CODES, code) || typeof message !== "string")
-    throw unreachable(url, undefined);
-  throw new SandboxError(code as ErrorCode, message, typeof hint === "string" ? { hint } : {});
+  const { code, message, hint: told, retryAfterMs } = apiErrorOf(body, response.status, response.headers);
+  const later = retryAfterMs === undefined ? undefined : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
+  const hint = hints[code] ?? HINTS[code] ?? later ?? told;
+  throw new SandboxError(code, message, hint === undefined ? {} : { hint });
 }
 
-function unreachable(url: string, cause: unknown): SandboxError {
-  return new SandboxError("SERVER_UNREACHABLE", `No server of ours answers at ${new URL(url).origin}`, {
+/** A path is a prefix, as behind a proxy. */
+function parseUrl(text: string): URL {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new SandboxError("INVALID_ARGUMENT", "Expected the server's address to be a URL", {
+      hint: `For example ${DEFAULT_URL}.`,
+    });
+  }
+  const url = new URL(text);
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+function noServer(url: URL, cause: unknown): SandboxError {
+  const error = unreachable(url, cause);
+  // About a certificate the client has said what there is to say.
+  if (!error.retryable) return error;
+  return new SandboxError("SERVER_UNREACHABLE", `No server of ours answers at ${url.origin}`, {
     hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
     cause,
   });

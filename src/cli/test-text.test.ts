@@ -40,6 +40,11 @@ describe("tests for a person", () => {
     expect(testLine(report().tests[0]!, marked)).toBe("<green>passed </> test_a<dim> (3 ms)</>");
   });
 
+  it("have no time where nobody knows it", () => {
+    const line = (durationMs: number) => testLine({ name: "t", status: "error", durationMs }, plain);
+    expect([line(0), line(501.7)]).toEqual(["error   t", "error   t (502 ms)"]);
+  });
+
   it("say of those that failed why", () => {
     expect(failureLines(report(), plain)).toEqual([
       "",
@@ -58,6 +63,8 @@ describe("tests for a person", () => {
     expect(summaryLine(report({ outcome: "crash", error: "The solution ended" }), plain)).toBe(
       "\ncrash: The solution ended (1 failed, 1 not run, 1 passed), 1.2 s",
     );
+    const broken = { outcome: "syntax-error", error: "SyntaxError: line 1", tests: [] } as const;
+    expect(summaryLine(report(broken), plain)).toBe("syntax-error: SyntaxError: line 1 (no tests), 1.2 s");
     const passed = report({
       outcome: "passed",
       isTrustworthy: false,

@@ -13,8 +13,8 @@ const STYLES: Readonly<Record<TestResult["status"], Style>> = {
 
 /** `passed   test_add (3 ms)` */
 export function testLine({ status, name, durationMs }: TestResult, paint: Paint): string {
-  const time =
-    status === "not-run" || status === "skipped" ? "" : paint("dim", ` (${Math.round(durationMs)} ms)`);
+  const isUntimed = status === "not-run" || status === "skipped" || (status === "error" && durationMs === 0);
+  const time = isUntimed ? "" : paint("dim", ` (${Math.round(durationMs)} ms)`);
   return `${paint(STYLES[status], status.padEnd(7))} ${visible(name)}${time}`;
 }
 
@@ -34,12 +34,13 @@ export function failureLines({ failures }: TestReport, paint: Paint): string[] {
 
 /** `failed: 1 failed, 2 passed (0.4 s)` */
 export function summaryLine(report: TestReport, paint: Paint): string {
-  const { outcome, error, counts, durationMs, isTrustworthy, allPassed } = report;
+  const { outcome, error, counts, tests, durationMs, isTrustworthy, allPassed } = report;
   const told = describeCounts(counts);
   const why = error === undefined || error === told ? told : `${error} (${told})`;
   const doubt = isTrustworthy ? "" : " – the solution could have faked this";
   const words = `${outcome}: ${visible(why)}, ${(durationMs / 1000).toFixed(1)} s${doubt}`;
-  return `\n${paint(allPassed ? "green" : "red", words)}`;
+  // Apart from the lines of the tests, where there are any.
+  return `${tests.length === 0 ? "" : "\n"}${paint(allPassed ? "green" : "red", words)}`;
 }
 
 /** Exit statuses by outcome; those of limits and refusals are the same as of `run`. */

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -8,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { waitUntil } from "../../src/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { type Served, startServer } from "../setup/served.js";
-import { createUser, type User } from "./run-skerry.js";
+import { atTerminal } from "./at-terminal.js";
+import { createUser, LAUNCHER, type User } from "./run-skerry.js";
 
 const MIB = 1024 * 1024;
 const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
@@ -50,6 +53,16 @@ async function call(method: string, path: string, json?: unknown): Promise<{ sta
 const run = (session: string, command: string) =>
   call("POST", `/v1/sessions/${session}/execute`, { command });
 
+/** One that nobody listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
   it("shows its first key once, and keeps keys as hashes", async () => {
     await start();
@@ -88,7 +101,9 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
     expect((await run("x", "true")).body.code).toBe("FORBIDDEN");
     expect(user.skerry(["keys", "ls", "--org", "acme"]).stdout).toContain(id);
     expect(user.skerry(["keys", "ls", "--org", "other"])).toMatchObject({ status: 0, stdout: "" });
-    expect(user.skerry(["keys", "revoke", "--org", "other", id]).status).toBe(66);
+    const others = user.skerry(["keys", "revoke", "--org", "other", id]);
+    expect(others.status).toBe(66);
+    expect(others.stderr).toContain("hint: List them with: skerry keys ls --org other\n");
     expect(user.skerry(["keys", "revoke", "--org", "acme", id]).status).toBe(0);
     expect((await call("GET", "/v1/sessions")).body.code).toBe("UNAUTHENTICATED");
     expect(user.skerry(["keys", "create", "--org", "a/b", "--name", "x"]).status).toBe(64);
@@ -111,17 +126,80 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
     const id = await pending();
     const listed = user.skerry(["approvals", "ls"], { env });
     expect(listed.stdout).toContain(id);
-    expect(listed.stdout).toContain("  | echo \\x1b[31mran\n");
+    expect(listed.stdout).toContain(" 1 │ echo \\x1b[31mran\n");
+    expect(listed.stdout).toMatch(/^ {2}Rule {6}policy\.yaml:3 /m);
+    for (const name of ["Limits", "Runs in", "For", "Session"])
+      expect(listed.stdout).toMatch(new RegExp(`^  ${name} +\\S`, "m"));
     expect(user.skerry(["approvals", "approve", id], { env })).toMatchObject({ status: 0, stderr: "" });
     expect((await first).body).toMatchObject({ success: true });
     const late = user.skerry(["approvals", "reject", id], { env });
     expect(late.status).toBe(73);
     expect(late.stderr).toContain("It is approved already, by key:");
+    const unknown = user.skerry(["approvals", "reject", "nothing"], { env });
+    expect(unknown.stderr).toContain("hint: List what waits with: skerry approvals ls\n");
     const second = run("s", "echo other");
     user.skerry(["approvals", "reject", await pending(), "--reason", "not on a Friday"], { env });
     expect((await second).body).toMatchObject({ reason: "rejected", error: "not on a Friday" });
     expect(user.skerry(["approvals", "ls"], { env: { ...env, SKERRY_API_KEY: "sk_x" } }).status).toBe(77);
     expect(user.skerry(["approvals", "ls", "--url", "http://127.0.0.1:1", "--key", "k"]).status).toBe(69);
+  });
+
+  it("keeps its sessions from the command line while it runs", async () => {
+    await start();
+    expect((await run("a", "echo kept > f")).body).toMatchObject({ success: true });
+    user.skerry(["exec", "--session", "own", "--", "true"]);
+    const sessions = JSON.parse(user.skerry(["sessions", "ls", "--json"]).stdout);
+    const { name } = sessions.find((each: { server?: boolean }) => each.server === true);
+    expect(sessions).toHaveLength(2);
+    expect(name).toMatch(/^[0-9a-f]{24}$/);
+    expect(user.skerry(["status", "--local"]).stdout).toContain(
+      "2 sessions with files here, 0 running; 1 of the server that runs here",
+    );
+    const refused = user.skerry(["sessions", "rm", "own", name]);
+    expect(refused).toEqual({
+      status: 73,
+      stdout: "",
+      stderr:
+        `skerry: a server that runs has session "${name}"\n` +
+        "hint: DELETE /v1/sessions/{name} of the server, or stop it first.\n",
+    });
+    expect((await run("a", "cat f")).body).toMatchObject({ stdout: "kept\n" });
+    const removed = user.skerry(["sessions", "rm", "own", "--json"]);
+    expect([removed.status, JSON.parse(removed.stdout)]).toEqual([0, ["own"]]);
+    server.kill("SIGTERM");
+    await server.ended;
+    expect(user.skerry(["sessions", "rm", name])).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  it("has a line for each request on a terminal, and says how long a stop may take", async () => {
+    writeFileSync(join(user.home, "c.yaml"), "server: { stopDeadline: 2s }\n");
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const ended = atTerminal(
+      [LAUNCHER, "serve", "--port", String(port), "--config", "c.yaml"],
+      [
+        { expect: "Ctrl-C stops it", send: "" },
+        { expect: '"route":"/v1/sessions/:name/files"', send: "\u0003" },
+      ],
+      { env: user.environment, cwd: user.home },
+    );
+    await waitUntil(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true);
+    const secret = user.skerry(["keys", "create", "--name", "ci"]).stdout.trim();
+    const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+    const body = JSON.stringify({ command: "sleep 100" });
+    const long = fetch(`${url}/v1/sessions/a/execute`, { method: "POST", headers, body });
+    await waitUntil(async () => {
+      const listed = await (await fetch(`${url}/v1/executions`, { headers })).json();
+      return (listed as { items: { state: string }[] }).items.some(({ state }) => state === "running");
+    });
+    await fetch(`${url}/v1/sessions/a/files`, { headers });
+    expect(await (await long).json()).toMatchObject({ reason: "cancelled" });
+    const { lines, status } = await ended;
+    expect(status).toBe(0);
+    expect(lines).toContain("stopping: what runs has up to 2 s; Ctrl-C again does not wait");
+    expect(lines).toContain("Make others with: skerry keys create --name NAME");
+    const logged = lines.filter((line) => line.includes('"route":"/v1/sessions/:name/files"'));
+    expect(logged).toEqual([expect.stringMatching(/^\[[\d:]{8}\] INFO: request \{.*"status":200.*\}$/)]);
   });
 
   it("stops gracefully: no new work, a deadline for what runs, and nothing left", async () => {

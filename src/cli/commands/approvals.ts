@@ -1,7 +1,7 @@
 import { SandboxError } from "../../errors.js";
-import { visible, visibleLines } from "../../visible.js";
+import { approvalsIn, approvalText, parseApproval, type ShownApproval } from "../approval-text.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
-import { localTime } from "../local-time.js";
 import type { GlobalOptions } from "../options.js";
 import { stderr, stdout } from "../output.js";
 import { askServer } from "../server-request.js";
@@ -14,22 +14,25 @@ export interface ApprovalsOptions extends GlobalOptions {
   readonly reason?: string;
 }
 
-/** What this command reads of an approval; whoever sent it is a server that we were told to ask. */
-interface ShownApproval {
-  readonly id: string;
-  readonly expiresAt: string;
-  readonly request: { readonly tool?: unknown; readonly code?: unknown; readonly riskLevel?: unknown };
-  readonly outcome?: { readonly decision: string; readonly by?: string };
-}
+/** Where a terminal does not say how wide it is, or there is none. */
+const COLUMNS = 80;
+const LEAST_COLUMNS = 20;
+const ALREADY_DECIDED = 409;
 
 /** `skerry approvals ls`. */
 export async function list(options: ApprovalsOptions): Promise<number> {
   const { body } = await askServer(options, "GET", "/v1/approvals");
-  const { items } = body as { readonly items: readonly ShownApproval[] };
+  const items = approvalsIn(body);
   if (options.json) await stdout.write(`${jsonText(items)}\n`);
   else if (items.length === 0) await stderr.write("nothing waits for a decision\n");
-  else await stdout.write(items.map(describe).join("\n"));
+  else await show(items.map(parseApproval), options);
   return 0;
+}
+
+async function show(approvals: readonly ShownApproval[], { color }: ApprovalsOptions): Promise<void> {
+  const columns = Math.max(LEAST_COLUMNS, process.stdout.columns || COLUMNS);
+  const layout = { columns, paint: paintFor(stdout, color) };
+  await stdout.write(approvals.map((each) => approvalText(each, layout)).join("\n"));
 }
 
 /** `skerry approvals approve`. */
@@ -47,23 +50,19 @@ export async function reject([id]: readonly string[], options: ApprovalsOptions)
 
 async function decide(id: string, answer: object, options: ApprovalsOptions): Promise<number> {
   const path = `/v1/approvals/${encodeURIComponent(id)}/decide`;
-  const { status, body } = await askServer(options, "POST", path, answer, [409]);
-  const { approval } = body as { readonly approval: ShownApproval };
+  const { status, body } = await askServer(options, "POST", path, answer, {
+    alsoTaken: [ALREADY_DECIDED],
+    hints: { NOT_FOUND: "List what waits with: skerry approvals ls" },
+  });
   if (options.json) await stdout.write(`${jsonText(body)}\n`);
-  if (status !== 409) return 0;
+  if (status !== ALREADY_DECIDED) return 0;
   if (options.json) return new SandboxError("CONFLICT", "").exitStatus;
-  const { decision = "decided", by } = approval.outcome ?? {};
+  const { decision = "decided", by } = outcomeOf(body);
   throw new SandboxError("CONFLICT", `It is ${decision} already${by === undefined ? "" : `, by ${by}`}`, {
     hint: "The first decision counts.",
   });
 }
 
-/** A few lines for a person. All text in it is an agent's. */
-function describe({ id, expiresAt, request }: ShownApproval): string {
-  const text = (value: unknown) => (typeof value === "string" ? value : "");
-  const head = `${visible(id)}  ${visible(text(request.tool))}, risk ${visible(text(request.riskLevel))}, until ${localTime(expiresAt)}`;
-  const code = visibleLines(text(request.code))
-    .split("\n")
-    .map((line) => `  | ${line}`);
-  return `${head}\n${code.join("\n")}\n`;
+function outcomeOf(body: unknown): { readonly decision?: string; readonly by?: string } {
+  return (body as { readonly approval?: { readonly outcome?: object } } | null)?.approval?.outcome ?? {};
 }

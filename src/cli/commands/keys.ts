@@ -61,7 +61,7 @@ export async function revoke([id]: readonly string[], options: KeysOptions): Pro
   return withStore(options, async ({ apiKeys }) => {
     if (!(await apiKeys.revoke(options.org, id!))) {
       throw new SandboxError("NOT_FOUND", "This org has no such key that is valid", {
-        hint: "List them with: skerry keys ls",
+        hint: `List them with: skerry keys ls --org ${options.org}`,
       });
     }
     if (options.json) await stdout.write(`${jsonText({ revoked: id })}\n`);

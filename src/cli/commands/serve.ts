@@ -17,6 +17,8 @@ type ServeLog = NonNullable<ServeOptions["log"]>;
 /** So much of the log waits at most, and not longer than that. */
 const LOG_BYTES = 4096;
 const LOG_MS = 200;
+/** A stop that takes longer waits for something. */
+const QUICK_STOP_MS = 500;
 
 export interface ServeCommandOptions extends GlobalOptions {
   readonly host?: string;
@@ -52,6 +54,7 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
       const lost = await Promise.race([running.lost, untilAborted(interrupt.signal)]);
       if (lost !== undefined) throw lost;
     } finally {
+      using _ = tellWait(config.server.stopDeadlineMs);
       await running.stop();
     }
   } finally {
@@ -59,6 +62,13 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
   }
   // Stopping is what the signal asked for.
   return 0;
+}
+
+/** Tells the person at the terminal how long a stop may take, unless nothing runs and it is over before that. */
+function tellWait(deadlineMs: number): Disposable {
+  const words = `stopping: what runs has up to ${deadlineMs / 1000} s; Ctrl-C again does not wait\n`;
+  const timer = setTimeout(() => void (stderr.isTerminal && stderr.write(words)), QUICK_STOP_MS);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
 /** Once: to the person, or where nobody looks on standard output. Standard error is then the log, which is kept. */
@@ -70,7 +80,7 @@ async function tellKey(secret: string): Promise<void> {
       "",
       `  ${secret}`,
       "",
-      "Make others with: skerry keys create",
+      "Make others with: skerry keys create --name NAME",
       "",
     ].join("\n"),
   );
@@ -85,6 +95,7 @@ async function openLog({ color }: GlobalOptions): Promise<ServeLog> {
     destination: 2,
     sync: true,
     ignore: "pid,hostname",
+    singleLine: true,
     translateTime: "SYS:HH:MM:ss",
   });
 }

@@ -1,15 +1,23 @@
 import { SandboxError } from "../../errors.js";
 import { visible } from "../../visible.js";
 import { paintFor } from "../colour.js";
+import { stateDirectoryOf } from "../configured-directory.js";
 import { jsonText } from "../json-text.js";
-import { openManager } from "../open-sandbox.js";
+import { createManager, readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
+import { serversSessions } from "../running-server.js";
 import { formatTable } from "../table.js";
 
-/** `skerry sessions ls`. */
-export async function list(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {
-  await using manager = await openManager(options);
+export interface SessionsOptions extends GlobalOptions {
+  readonly json?: boolean;
+}
+
+/** `skerry sessions ls`. Whether those of a running server run is that server's to say. */
+export async function list(options: SessionsOptions): Promise<number> {
+  const config = await readConfig(options);
+  await using manager = await createManager(config, {});
+  const isServers = serversSessions(stateDirectoryOf(config));
   const sessions = [...(await manager.listSessions())].sort(
     (a, b) => Number(b.lastUsedAt) - Number(a.lastUsedAt),
   );
@@ -19,6 +27,7 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
       createdAt,
       lastUsedAt,
       running,
+      ...(isServers(key) && { server: true }),
     }));
     await stdout.write(`${jsonText(plain)}\n`);
   } else if (stdout.isTerminal) {
@@ -28,7 +37,7 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
       visible(key),
       moment(createdAt),
       moment(lastUsedAt),
-      running ? paint("green", "running") : "stopped",
+      running ? paint("green", "running") : isServers(key) ? "the server's" : "stopped",
     ]);
     await stdout.write(rows.length === 0 ? "no sessions\n" : formatTable([header, ...rows]));
   } else {
@@ -37,19 +46,31 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
   return 0;
 }
 
-/** `skerry sessions rm`: all that exist, then an error for the first that did not. */
-export async function remove(names: readonly string[], options: GlobalOptions): Promise<number> {
-  await using manager = await openManager(options);
-  const missing: string[] = [];
-  for (const name of names) if (!(await manager.deleteSession(name))) missing.push(name);
-  if (missing.length === 0) return 0;
-  throw new SandboxError(
-    "SESSION_NOT_FOUND",
-    `there is no session ${missing.map((name) => JSON.stringify(name)).join(", ")}`,
-    {
+/** `skerry sessions rm`: all that exist, then an error for those that did not. None where one is a running server's. */
+export async function remove(names: readonly string[], options: SessionsOptions): Promise<number> {
+  const config = await readConfig(options);
+  await using manager = await createManager(config, {});
+  const isServers = serversSessions(stateDirectoryOf(config));
+  const servers = names.filter((name) => isServers(name) && manager.hasSession(name));
+  if (servers.length > 0) {
+    throw new SandboxError("CONFLICT", `a server that runs has session ${quoted(servers)}`, {
+      hint: "DELETE /v1/sessions/{name} of the server, or stop it first.",
+    });
+  }
+  const deleted: string[] = [];
+  for (const name of names) if (await manager.deleteSession(name)) deleted.push(name);
+  const missing = names.filter((name) => !deleted.includes(name));
+  if (missing.length > 0) {
+    throw new SandboxError("SESSION_NOT_FOUND", `there is no session ${quoted(missing)}`, {
       hint: "List them with: skerry sessions",
-    },
-  );
+    });
+  }
+  if (options.json) await stdout.write(`${jsonText(deleted)}\n`);
+  return 0;
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => JSON.stringify(name)).join(", ");
 }
 
 function moment(date: Date): string {
