@@ -264,8 +264,10 @@ export async function createServer(options: ServerOptions) {
       live.stop();
       ports.stop();
       const note = async (approval: ApprovalRecord) => void (await audit?.log(interruptedApproval(approval)));
-      // A store that is away keeps nobody from stopping.
-      const asked = options.approvals.stop(note).catch((error: unknown) => logError(app, error));
+      // A store that is away keeps nobody from stopping. What was asked here may be another server's to reject by now.
+      const asked = place.isLost
+        ? undefined
+        : options.approvals.stop(note).catch((error: unknown) => logError(app, error));
       await Promise.all([asked, work.drain(deadlineMs)]);
     },
     /** Takes no new work, and ends what runs at once: none of it is this server's any more. */
