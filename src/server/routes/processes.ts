@@ -74,6 +74,8 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
         if (!gone.aborted) processes.forget(process);
         throw error;
       }
+      // Whoever has its id finds it in the list of executions, also after a kill.
+      await core.executions.settle();
       return reply.code(201).send(toReply(process));
     },
   );

@@ -79,6 +79,8 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
         if (!gone.aborted) terminals.forget(terminal);
         throw error;
       }
+      // Whoever has its id finds it in the list of executions, also after a kill.
+      await core.executions.settle();
       return reply.code(201).send(toReply(terminal));
     },
   );
