@@ -4,7 +4,7 @@ import { toSandboxError } from "../errors.js";
 import type { Check } from "../server/status/checks.js";
 import { ago, bytes, count } from "../server/status/words.js";
 import { diskSpace, isDiskLow } from "../workspace/disk-space.js";
-import { stateDirectoryOf } from "./configured-directory.js";
+import { stateDirectoryOf } from "../workspace/state-directory.js";
 import { auditDirectory } from "./open-audit.js";
 import { createManager, readConfig } from "./open-sandbox.js";
 import type { GlobalOptions } from "./options.js";
@@ -27,7 +27,7 @@ export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; c
 
 async function checkPools(config: Config): Promise<Check> {
   const { listPools } = await import("../pool/list-pools.js");
-  const pools = await listPools(stateDirectoryOf(config));
+  const pools = await listPools(stateDirectoryOf(config.sandbox));
   const silent = pools.filter((pool) => !("status" in pool)).length;
   const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;
   const found = `${count(pools.length, "pool", "pools")} of this user's processes, ${failing} that cannot make sandboxes, ${silent} that do not answer`;
@@ -66,7 +66,7 @@ function describeTail({ last, files, bytes: size, problem, checked }: AuditTail)
 async function checkSessions(config: Config): Promise<Check> {
   await using manager = await createManager(config, {});
   const sessions = await manager.listSessions();
-  const isServers = serversSessions(stateDirectoryOf(config));
+  const isServers = serversSessions(stateDirectoryOf(config.sandbox));
   const running = sessions.filter((session) => session.running).length;
   const servers = sessions.filter(({ key }) => isServers(key)).length;
   const others =
@@ -76,7 +76,7 @@ async function checkSessions(config: Config): Promise<Check> {
 }
 
 async function checkDisk(config: Config): Promise<Check> {
-  const space = await diskSpace(stateDirectoryOf(config));
+  const space = await diskSpace(stateDirectoryOf(config.sandbox));
   const found = `${bytes(space.freeBytes)} of ${bytes(space.totalBytes)} free`;
   const todo = isDiskLow(space) ? MAKE_ROOM : undefined;
   return line("disk", "there is room on the disk", found, todo);

@@ -2,17 +2,17 @@ import { join, resolve } from "node:path";
 import type { AuditLogger } from "../audit/index.js";
 import { type Config, expandHome } from "../config/index.js";
 import { MIB } from "../config/units.js";
-import { defaultStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
+import {
+  defaultStateDirectory,
+  ensureStateDirectory,
+  stateDirectoryOf,
+} from "../workspace/state-directory.js";
 
 /** Where the configuration says that the log is. */
 export function auditDirectory(config: Config): string {
   const { directory } = config.sandbox.audit;
   if (directory !== undefined) return resolve(expandHome(directory));
-  return join(stateDirectory(config), "audit");
-}
-
-function stateDirectory({ sandbox }: Config): string {
-  return expandHome(sandbox.stateDir ?? defaultStateDirectory());
+  return join(stateDirectoryOf(config.sandbox), "audit");
 }
 
 /** The log as configured, or undefined where it is switched off. The caller closes it. */
@@ -20,7 +20,7 @@ export async function openAudit(config: Config): Promise<AuditLogger | undefined
   const { enabled, fsync, includeCode, maxFileMb, keepFiles } = config.sandbox.audit;
   if (!enabled) return undefined;
   // The log closes what it makes to others; sandboxes must be able to pass through the state directory.
-  ensureStateDirectory(stateDirectory(config));
+  ensureStateDirectory(stateDirectoryOf(config.sandbox));
   const { AuditLogger } = await import("../audit/audit-logger.js");
   return new AuditLogger({
     directory: auditDirectory(config),

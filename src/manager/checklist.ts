@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Capabilities } from "../backends/backend.js";
 import { type Config, expandHome } from "../config/index.js";
 import { toSandboxError } from "../errors.js";
-import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { stateDirectoryOf } from "../workspace/state-directory.js";
 
 /** One thing to have in order before agents are let in. */
 export interface ChecklistItem {
@@ -55,7 +55,7 @@ function checkLimits(can: Capabilities | undefined): ChecklistItem {
 function checkAudit({ sandbox }: Config): ChecklistItem {
   const what = "every attempt is remembered";
   if (!sandbox.audit.enabled) return { what, ok: false, detail: "sandbox.audit.enabled is false" };
-  const stateDir = expandHome(sandbox.stateDir ?? defaultStateDirectory());
+  const stateDir = stateDirectoryOf(sandbox);
   let directory = expandHome(sandbox.audit.directory ?? join(stateDir, "audit"));
   // What is not there yet is made with the first record, if its parent lets us.
   while (!existsSync(directory) && dirname(directory) !== directory) directory = dirname(directory);

@@ -7,7 +7,7 @@ import type { Capabilities } from "../backends/backend.js";
 import { getBackend, listBackends } from "../backends/registry.js";
 import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { LANGUAGES } from "../sandbox/languages.js";
-import { defaultStateDirectory } from "../workspace/state-directory.js";
+import { stateDirectoryOf } from "../workspace/state-directory.js";
 import { type ChecklistItem, runChecklist } from "./checklist.js";
 import { backendOptions } from "./choose-backend.js";
 
@@ -49,7 +49,7 @@ export interface Diagnosis {
 
 /** Looks, and changes nothing. */
 export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnosis> {
-  const stateDir = config.sandbox.stateDir ?? defaultStateDirectory();
+  const stateDir = stateDirectoryOf(config.sandbox);
   const backends = await Promise.all(
     listBackends().map(async (name) => {
       const backend = await getBackend(name, { stateDir, options: backendOptions(name, config.sandbox) });

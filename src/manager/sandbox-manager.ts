@@ -13,7 +13,7 @@ import type { OpenPort, OpenPortOptions } from "../sandbox/open-port.js";
 import type { RunCodeOptions, Sandbox } from "../sandbox/sandbox.js";
 import { AccessWatcher } from "../workspace/access-watcher.js";
 import { validateSessionKey } from "../workspace/index.js";
-import { checkStatePath, defaultStateDirectory } from "../workspace/state-directory.js";
+import { checkStatePath, stateDirectoryOf } from "../workspace/state-directory.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
 import {
@@ -87,7 +87,7 @@ export class SandboxManager {
     checkPolicyOption(options.policy);
     checkLanguages(this.#config);
     checkPoolOption(options.pool, options);
-    const stateDir = expandHome(options.stateDir ?? this.#config.stateDir ?? defaultStateDirectory());
+    const stateDir = stateDirectoryOf({ stateDir: options.stateDir ?? this.#config.stateDir });
     checkStatePath(stateDir);
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
     const { audit, metrics, monitor, contextGraph } = options;

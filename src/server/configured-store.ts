@@ -1,13 +1,8 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, expandHome } from "../config/index.js";
+import type { Config } from "../config/index.js";
 import { openStore, type Store } from "../store/index.js";
-import { defaultStateDirectory, ensureStateDirectory } from "../workspace/state-directory.js";
-
-/** The state directory that the configuration names. */
-export function stateDirectoryOf({ sandbox }: Config): string {
-  return expandHome(sandbox.stateDir ?? defaultStateDirectory());
-}
+import { ensureStateDirectory } from "../workspace/state-directory.js";
 
 /** The server's own part of the state directory, for this user alone. Makes it where there is none. */
 export function serverDirectory(stateDir: string): string {

@@ -10,10 +10,11 @@ import { createMetrics, type Metrics, SandboxMonitor } from "../metrics/index.js
 import type { Policy } from "../policy/index.js";
 import type { PoolManager } from "../pool/index.js";
 import type { CreatedApiKey } from "../store/index.js";
+import { stateDirectoryOf } from "../workspace/state-directory.js";
 import { ApprovalDesk } from "./approval-desk.js";
 import { AuditIndexer } from "./audit-indexer.js";
 import { createConfiguredPool } from "./configured-pool.js";
-import { openConfiguredStore, stateDirectoryOf } from "./configured-store.js";
+import { openConfiguredStore } from "./configured-store.js";
 import { createServer, type Server } from "./create-server.js";
 import { logError } from "./error-reply.js";
 import { checkAddress } from "./front-door.js";
@@ -95,7 +96,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
 
 async function open(options: ServeOptions, opened: OpenThings): Promise<RunningServer> {
   const { config, audit } = options;
-  const stateDir = stateDirectoryOf(config);
+  const stateDir = stateDirectoryOf(config.sandbox);
   const home = enterServerHome(stateDir);
   opened.defer(() => home.leave());
   const store = await openConfiguredStore(config, stateDir);

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname, isAbsolute, normalize } from "node:path";
+import { expandHome } from "../config/index.js";
 import { SandboxError, systemCode } from "../errors.js";
 
 /**
@@ -10,6 +11,11 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
   if (env["SKERRY_STATE_DIR"]) return env["SKERRY_STATE_DIR"];
   const uid = process.getuid?.() ?? 0;
   return uid === 0 ? "/var/lib/skerry" : `/var/tmp/skerry-${uid}`;
+}
+
+/** The one that a configuration names, or the default. */
+export function stateDirectoryOf({ stateDir }: { readonly stateDir?: string | undefined }): string {
+  return expandHome(stateDir ?? defaultStateDirectory());
 }
 
 /** Makes the directory, or checks that the one there is ours alone to change. */

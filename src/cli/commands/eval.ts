@@ -13,7 +13,7 @@ import {
   summarise,
 } from "../../tools/evaluation/index.js";
 import { visible } from "../../visible.js";
-import { defaultStateDirectory } from "../../workspace/state-directory.js";
+import { stateDirectoryOf } from "../../workspace/state-directory.js";
 import { type Paint, paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";
@@ -140,7 +140,7 @@ async function runRest(
 }
 
 async function canLimitMemory({ sandbox }: Config): Promise<boolean> {
-  const stateDir = expandHome(sandbox.stateDir ?? defaultStateDirectory());
+  const stateDir = stateDirectoryOf(sandbox);
   const { probe } = await chooseBackend(BACKEND, stateDir, sandbox);
   return probe.capabilities.memoryLimit;
 }

@@ -1,6 +1,7 @@
 import { SandboxError } from "../../errors.js";
 import type { ApiKeyRecord, KeyScopes, Store } from "../../store/index.js";
 import { visible } from "../../visible.js";
+import { stateDirectoryOf } from "../../workspace/state-directory.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";
 import { readConfig } from "../open-sandbox.js";
@@ -71,8 +72,8 @@ export async function revoke([id]: readonly string[], options: KeysOptions): Pro
 async function withStore(options: KeysOptions, action: (store: Store) => Promise<void>): Promise<number> {
   checkName("--org", options.org, /^[\w.-]{1,100}$/);
   const config = await readConfig(options);
-  const { openConfiguredStore, stateDirectoryOf } = await import("../../server/configured-store.js");
-  const store = await openConfiguredStore(config, stateDirectoryOf(config));
+  const { openConfiguredStore } = await import("../../server/configured-store.js");
+  const store = await openConfiguredStore(config, stateDirectoryOf(config.sandbox));
   try {
     await action(store);
     return 0;

@@ -1,7 +1,7 @@
 import { expandHome } from "../../config/index.js";
 import { listPools, type RunningPool, type SilentPool } from "../../pool/list-pools.js";
 import { visible } from "../../visible.js";
-import { defaultStateDirectory } from "../../workspace/state-directory.js";
+import { stateDirectoryOf } from "../../workspace/state-directory.js";
 import { type Paint, paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";
@@ -12,7 +12,7 @@ import { stdout } from "../output.js";
 /** `skerry pool status`: every pool of this user's processes. */
 export async function status(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {
   const { sandbox } = await readConfig(options);
-  const pools = await listPools(expandHome(sandbox.stateDir ?? defaultStateDirectory()));
+  const pools = await listPools(stateDirectoryOf(sandbox));
   if (options.json) {
     const plain = pools.map((pool) =>
       "status" in pool ? { ...pool, ...pool.status, status: undefined } : pool,

@@ -1,7 +1,7 @@
 import { SandboxError } from "../../errors.js";
 import { visible } from "../../visible.js";
+import { stateDirectoryOf } from "../../workspace/state-directory.js";
 import { paintFor } from "../colour.js";
-import { stateDirectoryOf } from "../configured-directory.js";
 import { jsonText } from "../json-text.js";
 import { createManager, readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
@@ -17,7 +17,7 @@ export interface SessionsOptions extends GlobalOptions {
 export async function list(options: SessionsOptions): Promise<number> {
   const config = await readConfig(options);
   await using manager = await createManager(config, {});
-  const isServers = serversSessions(stateDirectoryOf(config));
+  const isServers = serversSessions(stateDirectoryOf(config.sandbox));
   const sessions = [...(await manager.listSessions())].sort(
     (a, b) => Number(b.lastUsedAt) - Number(a.lastUsedAt),
   );
@@ -50,7 +50,7 @@ export async function list(options: SessionsOptions): Promise<number> {
 export async function remove(names: readonly string[], options: SessionsOptions): Promise<number> {
   const config = await readConfig(options);
   await using manager = await createManager(config, {});
-  const isServers = serversSessions(stateDirectoryOf(config));
+  const isServers = serversSessions(stateDirectoryOf(config.sandbox));
   const servers = names.filter((name) => isServers(name) && manager.hasSession(name));
   if (servers.length > 0) {
     throw new SandboxError("CONFLICT", `a server that runs has session ${quoted(servers)}`, {

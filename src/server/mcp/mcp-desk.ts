@@ -4,7 +4,7 @@ import { SandboxError, toSandboxError } from "../../errors.js";
 import type { ApiKeyRecord, SessionRecord } from "../../store/index.js";
 import { visible } from "../../visible.js";
 import { isOver, roleFor } from "../authenticate.js";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../error-reply.js";
+import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf } from "../session-calls.js";
 import type { ChosenSession } from "./chosen-session.js";
@@ -121,7 +121,7 @@ export class McpDesk {
         calls: this.#calls,
       });
       await client.connect();
-      if (this.#isClosed) throw stopping();
+      if (this.#isClosed) throw serverStopping();
       this.#clients.set(client.id, client);
       return client;
     } catch (error) {
@@ -225,14 +225,5 @@ function tooMany(most: number): SandboxError {
     `This key has ${most} MCP clients, and that is the most`,
     RETRY_AFTER_SECONDS,
     "End some of them (DELETE /mcp), or raise server.mcp.sessionsPerKey.",
-  );
-}
-
-function stopping(): SandboxError {
-  return new RetryLater(
-    "SERVER_STOPPING",
-    "This server takes no new work: it stops",
-    RETRY_AFTER_SECONDS,
-    "Try again after the seconds that Retry-After says.",
   );
 }

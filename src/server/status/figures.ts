@@ -5,7 +5,7 @@ import type { SandboxStarts } from "../../manager/index.js";
 import type { PoolStatus } from "../../pool/index.js";
 import type { ServerRecord, StoreFigures } from "../../store/index.js";
 import { type DiskSpace, diskSpace } from "../../workspace/disk-space.js";
-import { stateDirectoryOf } from "../configured-store.js";
+import { stateDirectoryOf } from "../../workspace/state-directory.js";
 import type { ServerCore } from "../server-core.js";
 import type { LoopDelays } from "./loop-delay.js";
 
@@ -120,7 +120,7 @@ async function measureAudit({ audit, auditDirectory }: ServerCore): Promise<Audi
 }
 
 async function measureDisks({ config, auditDirectory }: ServerCore): Promise<Figures["disks"]> {
-  const places = { state: stateDirectoryOf(config), audit: auditDirectory };
+  const places = { state: stateDirectoryOf(config.sandbox), audit: auditDirectory };
   const found = await Promise.all(
     Object.entries(places).map(async ([place, path]) =>
       path === undefined
