@@ -37,14 +37,14 @@ for (const file of filesIn(target)) {
   if (!isBuilt(file) || isForTests(file)) rmSync(join(target, file));
 }
 
-const { compileSeccomp } = await import(join(target, "backends/bubblewrap/seccomp/compile.js"));
-const { PROFILES } = await import(join(target, "backends/bubblewrap/seccomp/profiles.js"));
+const { compileSeccomp } = await import(join(target, "runtime/backends/bubblewrap/seccomp/compile.js"));
+const { PROFILES } = await import(join(target, "runtime/backends/bubblewrap/seccomp/profiles.js"));
 mkdirSync(join(target, "seccomp"));
 for (const [name, profile] of Object.entries(PROFILES))
   for (const arch of ["x64", "arm64"])
     writeFileSync(join(target, "seccomp", `${name}-${arch}.bpf`), compileSeccomp(profile, arch));
 
-const { createMeteredBinary } = await import(join(target, "syntax/grammar.js"));
+const { createMeteredBinary } = await import(join(target, "kit/parser/grammar.js"));
 const metered = await createMeteredBinary();
 mkdirSync(join(target, "wasm"));
 writeFileSync(join(target, "wasm", metered.name), metered.content);

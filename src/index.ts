@@ -16,7 +16,7 @@ export {
   tailAudit,
   type Verification,
   verifyAudit,
-} from "./audit/index.js";
+} from "./guard/audit/index.js";
 export type {
   BackendContext,
   BackendFactory,
@@ -29,9 +29,9 @@ export type {
   ResourceUsage,
   SandboxBackend,
   SessionDirectory,
-} from "./backends/backend.js";
-export { getBackend, listBackends, registerBackend } from "./backends/registry.js";
-export { type Config, DEFAULT_CONFIG, loadConfig, parseConfig } from "./config/index.js";
+} from "./runtime/backends/backend.js";
+export { getBackend, listBackends, registerBackend } from "./runtime/backends/registry.js";
+export { type Config, DEFAULT_CONFIG, loadConfig, parseConfig } from "./core/config/index.js";
 export {
   AutoApproveConfirmationService,
   AutoRejectConfirmationService,
@@ -44,7 +44,7 @@ export {
   type PendingConfirmations,
   RemoteConfirmationService,
   TerminalConfirmationService,
-} from "./confirmation/index.js";
+} from "./guard/confirmation/index.js";
 export {
   allowDomains,
   Egress,
@@ -53,8 +53,8 @@ export {
   type EgressRules,
   Secret,
   type SecretOptions,
-} from "./egress/index.js";
-export { ERROR_CODES, type ErrorCode, SandboxError } from "./errors.js";
+} from "./runtime/egress/index.js";
+export { ERROR_CODES, type ErrorCode, SandboxError } from "./kit/errors.js";
 export {
   type CellOptions,
   type ContextGraph,
@@ -87,7 +87,7 @@ export {
   type ToolResult,
   type WatchCall,
   type WatchEvent,
-} from "./manager/index.js";
+} from "./core/manager/index.js";
 export {
   createMetrics,
   type Metrics,
@@ -96,7 +96,7 @@ export {
   SandboxMonitor,
   type SandboxMonitorOptions,
   type SandboxSample,
-} from "./metrics/index.js";
+} from "./core/metrics/index.js";
 export {
   BUILT_IN_TOOLS,
   checkPolicy,
@@ -112,14 +112,14 @@ export {
   type PolicyRequest,
   parsePolicy,
   type RuleReference,
-} from "./policy/index.js";
+} from "./guard/policy/index.js";
 export {
   type PoolInstance,
   type PoolLease,
   PoolManager,
   type PoolOptions,
   type PoolStatus,
-} from "./pool/index.js";
+} from "./runtime/pool/index.js";
 export {
   assess,
   type Finding,
@@ -132,7 +132,7 @@ export {
   type RiskLevel,
   SECURITY_MODES,
   type SecurityMode,
-} from "./risk/index.js";
+} from "./guard/risk/index.js";
 export {
   type Checkpoint,
   type CheckpointOptions,
@@ -172,7 +172,7 @@ export {
   syncWorkspaceToContainer,
   type Terminal,
   type TerminalOptions,
-} from "./sandbox/index.js";
+} from "./runtime/sandbox/index.js";
 export {
   type AnthropicTool,
   type AnthropicToolResult,
@@ -219,7 +219,7 @@ export {
   type Verdict,
   type WorldAction,
   WorldInterface,
-} from "./tools/index.js";
+} from "./core/tools/index.js";
 export {
   codeWithReflection,
   describeFailures,
@@ -241,8 +241,8 @@ export {
   type TestResult,
   type TestRunner,
   type TestStatus,
-} from "./tools/test-driven/index.js";
-export { GuestConnection, type Runner } from "./wire/index.js";
+} from "./core/tools/test-driven/index.js";
+export { GuestConnection, type Runner } from "./runtime/wire/index.js";
 export {
   AgentWorkspace,
   type Collected,
@@ -255,4 +255,4 @@ export {
   type RestoreReport,
   type SnapshotInfo,
   type SnapshotProgress,
-} from "./workspace/index.js";
+} from "./runtime/workspace/index.js";

@@ -4,114 +4,163 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, it } from "vitest";
 
-/** Top to bottom. A folder may import itself and anything listed before it. */
-const LAYERS = [
-  "errors.ts",
-  "visible.ts",
-  "config",
-  "syntax",
-  "policy",
-  "risk",
-  "workspace",
-  "egress",
-  "wire",
-  "backends",
-  "sandbox",
-  "pool",
-  "confirmation",
-  "audit",
-  "metrics",
-  "store",
-  "manager",
-  "browser",
-  "tools",
-  "testing",
-  "mcp",
-  "server",
-  "client",
-  "cli",
-];
-/** The package's face imports whatever it exports. */
-const FACE = "index.ts";
+/** Each floor with the floors that it may import. */
+const FLOORS: Readonly<Record<string, readonly string[]>> = {
+  kit: [],
+  runtime: ["kit"],
+  guard: ["kit"],
+  core: ["kit", "runtime", "guard"],
+  mcp: ["kit", "runtime", "guard", "core"],
+  server: ["kit", "runtime", "guard", "core", "mcp"],
+  cli: ["kit", "runtime", "guard", "core", "mcp", "server"],
+};
+/** The package's own faces, one per entry of `exports`: they import whatever they export. */
+const ENTRY_POINTS = "entry-points";
 
-const src = fileURLToPath(new URL("../src", import.meta.url));
+const SRC = fileURLToPath(new URL("../src", import.meta.url));
 
-/** The room of a file: its top folder in src, or its own name when it stands there. */
-function roomOf(file: string): string {
-  return relative(src, file).split(sep)[0]!;
-}
+/** A source tree: what each file imports. Paths are relative to `src`, with `/`. */
+type Imports = ReadonlyMap<string, readonly string[]>;
 
 /** Every module a source text imports: static, type-only, re-exported, dynamic and in types. */
 function importsOf(text: string): string[] {
   return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
 }
 
-/** What is wrong with importing `specifier` from `file`, or undefined. */
-function complaint(file: string, specifier: string): string | undefined {
+/** The file that `specifier` means in `file`, or undefined for a package. */
+function targetOf(file: string, specifier: string): string | undefined {
   if (!specifier.startsWith(".")) return undefined;
-  const target = resolve(dirname(file), specifier);
-  const where = `${relative(src, file)} imports ${specifier}`;
-  if (target !== src && !target.startsWith(src + sep)) return `${where}, which is outside src`;
-  const from = roomOf(file);
-  const to = roomOf(target).replace(/\.js$/, ".ts");
-  if (from === FACE || from === to) return undefined;
-  if (to === FACE) return `${where}: rooms do not import the package's face`;
-  if (LAYERS.indexOf(to) < LAYERS.indexOf(from)) return undefined;
-  return `${where}: ${from} stands above ${to}`;
+  const target = relative(SRC, resolve(SRC, dirname(file), specifier)).split(sep).join("/");
+  return target.replace(/\.js$/, ".ts");
 }
 
-const entries = readdirSync(src, { withFileTypes: true });
-const files = readdirSync(src, { recursive: true, encoding: "utf8" })
-  // A test may stand on anything.
-  .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-  .map((name) => join(src, name));
-
-it("has only the rooms that the architecture names", () => {
-  const unknown = entries
-    .map(({ name }) => name)
-    .filter((name) => ![...LAYERS, FACE, "README.md"].includes(name));
-  expect(unknown.filter((name) => !/^(?:index|errors|visible)\.test\.ts$/.test(name))).toEqual([]);
-});
-
-it("imports only upwards", () => {
-  const complaints = files.flatMap((file) =>
-    importsOf(readFileSync(file, "utf8")).flatMap((specifier) => {
-      return complaint(file, specifier) ?? [];
-    }),
+function readTree(): Imports {
+  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
+    .map((name) => name.split(sep).join("/"))
+    // A test may stand on anything.
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
+  return new Map(
+    files.map((file) => [
+      file,
+      importsOf(readFileSync(join(SRC, file), "utf8")).flatMap((specifier) => targetOf(file, specifier) ?? []),
+    ]),
   );
-  expect(complaints).toEqual([]);
+}
+
+const floorOf = (file: string) => (file.includes("/") ? file.slice(0, file.indexOf("/")) : ENTRY_POINTS);
+
+/** The folders above a file, outermost first. */
+function foldersOf(file: string): string[] {
+  const parts = file.split("/").slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+/** What is wrong with importing `target` from `file`, or undefined. */
+function complaint(file: string, target: string, tree: Imports): string | undefined {
+  const where = `${file} imports ${target}`;
+  if (target.startsWith("..")) return `${where}, which is outside src`;
+  if (!target.includes("/")) return `${where}: nothing imports an entry point`;
+  const [from, to] = [floorOf(file), floorOf(target)];
+  if (from !== ENTRY_POINTS && from !== to && !FLOORS[from]?.includes(to))
+    return `${where}: ${from} does not know ${to}`;
+  // A folder with an index.ts is a room. Whoever stands outside enters by the outermost door.
+  const room = foldersOf(target).find(
+    (folder) => tree.has(`${folder}/index.ts`) && !file.startsWith(`${folder}/`),
+  );
+  if (room !== undefined && target !== `${room}/index.ts`) return `${where}, past ${room}/index.ts`;
+  return undefined;
+}
+
+/** Groups of files that import each other in a circle, types included. */
+function findCycles(tree: Imports): string[][] {
+  const indexes = new Map<string, number>();
+  const low = new Map<string, number>();
+  const stack: string[] = [];
+  const cycles: string[][] = [];
+  // Tarjan's strongly connected components.
+  const visit = (file: string) => {
+    indexes.set(file, indexes.size);
+    low.set(file, indexes.get(file)!);
+    stack.push(file);
+    for (const target of tree.get(file) ?? []) {
+      if (!tree.has(target)) continue;
+      if (!indexes.has(target)) visit(target);
+      if (stack.includes(target)) low.set(file, Math.min(low.get(file)!, low.get(target)!));
+    }
+    if (low.get(file) !== indexes.get(file)) return;
+    const group = stack.splice(stack.indexOf(file));
+    if (group.length > 1 || tree.get(file)?.includes(file)) cycles.push(group.sort());
+  };
+  for (const file of tree.keys()) if (!indexes.has(file)) visit(file);
+  return cycles;
+}
+
+const tree = readTree();
+const complaintsOf = (imports: Imports) =>
+  [...imports].flatMap(([file, targets]) => targets.flatMap((target) => complaint(file, target, imports) ?? []));
+
+it("has only the floors that the architecture names", () => {
+  const folders = readdirSync(SRC, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  expect(folders.map(({ name }) => name).sort()).toEqual(Object.keys(FLOORS).sort());
 });
 
-it("would notice an import of any kind in the wrong direction", () => {
+it("imports only floors below, and rooms only by their face", () => {
+  expect(complaintsOf(tree)).toEqual([]);
+});
+
+it("has no circle of imports", () => {
+  expect(findCycles(tree)).toEqual([]);
+});
+
+it("would notice an import of any kind that is not allowed", () => {
   const text = [
-    'import { a } from "../manager/index.js";',
-    'import type { b } from "../cli/main.js";',
-    'export { c } from "../server/index.js";',
-    'const d = await import("../mcp/index.js");',
-    'let e: import("../tools/index.js").E;',
-    'import { f } from "../../bench/main.js";',
-    'import { g } from "../index.js";',
-    'import { h } from "../errors.js";',
-    'import { i } from "./own.js";',
+    'import { a } from "../../core/manager/index.js";',
+    'import type { b } from "../../cli/main.js";',
+    'export { c } from "../../guard/policy/index.js";',
+    'const d = await import("../../mcp/index.js");',
+    'let e: import("../../core/tools/index.js").E;',
+    'import { f } from "../../../bench/main.js";',
+    'import { g } from "../../index.js";',
+    'import { h } from "../wire/frame.js";',
+    'import { i } from "../wire/index.js";',
+    'import { j } from "../../kit/errors.js";',
+    'import { k } from "./own.js";',
     'import { readFile } from "node:fs";',
   ].join("\n");
-  const complaints = importsOf(text).flatMap(
-    (specifier) => complaint(join(src, "config/x.ts"), specifier) ?? [],
-  );
-  expect(complaints).toEqual([
-    "config/x.ts imports ../manager/index.js: config stands above manager",
-    "config/x.ts imports ../cli/main.js: config stands above cli",
-    "config/x.ts imports ../server/index.js: config stands above server",
-    "config/x.ts imports ../mcp/index.js: config stands above mcp",
-    "config/x.ts imports ../tools/index.js: config stands above tools",
-    "config/x.ts imports ../../bench/main.js, which is outside src",
-    "config/x.ts imports ../index.js: rooms do not import the package's face",
+  const file = "runtime/sandbox/x.ts";
+  const imports = new Map([
+    [file, importsOf(text).flatMap((specifier) => targetOf(file, specifier) ?? [])],
+    ["runtime/wire/index.ts", []],
+  ]);
+  expect(complaintsOf(imports)).toEqual([
+    `${file} imports core/manager/index.ts: runtime does not know core`,
+    `${file} imports cli/main.ts: runtime does not know cli`,
+    `${file} imports guard/policy/index.ts: runtime does not know guard`,
+    `${file} imports mcp/index.ts: runtime does not know mcp`,
+    `${file} imports core/tools/index.ts: runtime does not know core`,
+    `${file} imports ../bench/main.ts, which is outside src`,
+    `${file} imports index.ts: nothing imports an entry point`,
+    `${file} imports runtime/wire/frame.ts, past runtime/wire/index.ts`,
   ]);
 });
 
-it.each(entries.filter((entry) => entry.isDirectory()).map(({ name }) => name))(
+it("would notice a circle of two and a circle of types", () => {
+  const circles = new Map([
+    ["kit/a.ts", ["kit/b.ts"]],
+    ["kit/b.ts", ["kit/c.ts", "kit/a.ts"]],
+    ["kit/c.ts", []],
+  ]);
+  expect(findCycles(circles)).toEqual([["kit/a.ts", "kit/b.ts"]]);
+});
+
+it.each([...new Set([...tree.keys()].flatMap((file) => foldersOf(file).slice(0, 2)))].filter(isRoom))(
   "src/%s has a README",
   (name) => {
-    expect(existsSync(join(src, name, "README.md"))).toBe(true);
+    expect(existsSync(join(SRC, name, "README.md"))).toBe(true);
   },
 );
+
+/** A floor, or a room that stands directly on one. */
+function isRoom(folder: string): boolean {
+  return !folder.includes("/") || tree.has(`${folder}/index.ts`);
+}

@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { greetGuest } from "../src/backends/start-guest.js";
-import { createSubprocessBackend } from "../src/backends/subprocess/index.js";
+import { greetGuest } from "../src/runtime/backends/start-guest.js";
+import { createSubprocessBackend } from "../src/runtime/backends/subprocess/index.js";
 import {
   loadConfig,
   parseConfig,

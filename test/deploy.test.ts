@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createMetrics } from "../src/metrics/index.js";
+import { createMetrics } from "../src/core/metrics/index.js";
 import { createServerMetrics } from "../src/server/server-metrics.js";
 import { requires } from "./setup/requires.js";
 

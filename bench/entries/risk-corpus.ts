@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { assess } from "skerry";
-import { type Grammar, type Grammarian, loadGrammar } from "../../src/syntax/grammar.js";
-import { Work } from "../../src/syntax/work.js";
+import { type Grammar, type Grammarian, loadGrammar } from "../../src/kit/parser/grammar.js";
+import { Work } from "../../src/kit/parser/work.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "../../test/risk-corpus/snippets.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, median, timeMs } from "../measure.js";

@@ -1,4 +1,4 @@
-/* Shared by the parts of the guest. The protocol itself is described in src/wire/README.md. */
+/* Shared by the parts of the guest. The protocol itself is described in src/runtime/wire/README.md. */
 #ifndef SKERRY_GUEST_H
 #define SKERRY_GUEST_H
 

@@ -1,4 +1,4 @@
-/* Shared by the parts of --watch. src/workspace/access-watcher.ts is the other end. */
+/* Shared by the parts of --watch. src/runtime/workspace/access-watcher.ts is the other end. */
 #ifndef SKERRY_WATCH_H
 #define SKERRY_WATCH_H
 

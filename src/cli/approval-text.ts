@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { requestText } from "../confirmation/request-text.js";
-import { SandboxError } from "../errors.js";
-import { RISK_LEVELS } from "../risk/levels.js";
-import { visible } from "../visible.js";
+import { requestText } from "../guard/confirmation/request-text.js";
+import { SandboxError } from "../kit/errors.js";
+import { RISK_LEVELS } from "../guard/risk/levels.js";
+import { visible } from "../kit/escape-unsafe.js";
 import type { Paint } from "./colour.js";
 import { localTime } from "./local-time.js";
 

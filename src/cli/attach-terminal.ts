@@ -1,5 +1,5 @@
 import { pipeline } from "node:stream/promises";
-import type { GuardedTerminal, ToolResult } from "../manager/index.js";
+import type { GuardedTerminal, ToolResult } from "../core/manager/index.js";
 
 /** Makes our terminal the one inside, until that ends; ours is given back as it was, however this ends. */
 export async function attachTerminal(terminal: GuardedTerminal): Promise<ToolResult> {

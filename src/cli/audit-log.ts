@@ -1,5 +1,5 @@
-import { type AuditQuery, type AuditRecord, queryAudit } from "../audit/index.js";
-import { SandboxError, toSandboxError } from "../errors.js";
+import { type AuditQuery, type AuditRecord, queryAudit } from "../guard/audit/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
 import { Interrupt } from "./interrupt.js";
 import { jsonText } from "./json-text.js";
 import { auditDirectory } from "./open-audit.js";

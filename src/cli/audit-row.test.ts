@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createBody } from "../audit/compose-record.js";
-import type { AuditRecord } from "../audit/index.js";
+import { createBody } from "../guard/audit/compose-record.js";
+import type { AuditRecord } from "../guard/audit/index.js";
 import { auditHeader, auditRow } from "./audit-row.js";
 import { localTime } from "./local-time.js";
 

@@ -1,5 +1,5 @@
-import type { AuditRecord } from "../audit/record.js";
-import { visible } from "../visible.js";
+import type { AuditRecord } from "../guard/audit/record.js";
+import { visible } from "../kit/escape-unsafe.js";
 import type { Paint, Style } from "./colour.js";
 import { localTime } from "./local-time.js";
 

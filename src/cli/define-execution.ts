@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { listBackends } from "../backends/registry.js";
-import { SECURITY_MODES } from "../risk/required-sandbox.js";
+import { listBackends } from "../runtime/backends/registry.js";
+import { SECURITY_MODES } from "../guard/risk/required-sandbox.js";
 import {
   parseCpus,
   parseEnv,

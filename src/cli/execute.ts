@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import { SandboxError, systemCode } from "../errors.js";
-import type { HostFile, ToolCall, ToolResult } from "../manager/index.js";
-import type { Execution, ResultEvent } from "../sandbox/index.js";
-import { exitStatusOf } from "../sandbox/result.js";
+import { SandboxError, systemCode } from "../kit/errors.js";
+import type { HostFile, ToolCall, ToolResult } from "../core/manager/index.js";
+import type { Execution, ResultEvent } from "../runtime/sandbox/index.js";
+import { exitStatusOf } from "../runtime/sandbox/result.js";
 import type { Transfer } from "./arguments.js";
 import { requireFile } from "./host-files.js";
 import { Interrupt } from "./interrupt.js";
@@ -99,6 +99,6 @@ export function standardInput(): Readable | undefined {
 
 /** Names them only: what a policy denies is not read. */
 async function inputsOf(transfers: readonly Transfer[]): Promise<Record<string, HostFile>> {
-  const { HostFile } = await import("../manager/index.js");
+  const { HostFile } = await import("../core/manager/index.js");
   return Object.fromEntries(transfers.map(({ path, hostPath }) => [path, new HostFile(hostPath)]));
 }

@@ -3,8 +3,8 @@ import { createReadStream, rmSync } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
-import { SandboxError, systemCode } from "../errors.js";
-import type { Sandbox } from "../sandbox/index.js";
+import { SandboxError, systemCode } from "../kit/errors.js";
+import type { Sandbox } from "../runtime/sandbox/index.js";
 import type { Transfer } from "./arguments.js";
 
 /** Copies a file of this machine into the sandbox's workspace. */

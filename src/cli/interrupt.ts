@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { stdout } from "./output.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

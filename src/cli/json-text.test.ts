@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { visible } from "../visible.js";
+import { visible } from "../kit/escape-unsafe.js";
 import { jsonText } from "./json-text.js";
 
 it("leaves letters of every language as they are", () => {

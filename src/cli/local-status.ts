@@ -1,10 +1,10 @@
-import type { AuditTail } from "../audit/index.js";
-import type { Config } from "../config/index.js";
-import { toSandboxError } from "../errors.js";
+import type { AuditTail } from "../guard/audit/index.js";
+import type { Config } from "../core/config/index.js";
+import { toSandboxError } from "../kit/errors.js";
 import type { Check } from "../server/status/checks.js";
 import { ago, bytes, count } from "../server/status/words.js";
-import { diskSpace, isDiskLow } from "../workspace/disk-space.js";
-import { stateDirectoryOf } from "../workspace/state-directory.js";
+import { diskSpace, isDiskLow } from "../runtime/workspace/disk-space.js";
+import { stateDirectoryOf } from "../kit/state-directory.js";
 import { auditDirectory } from "./open-audit.js";
 import { createManager, readConfig } from "./open-sandbox.js";
 import type { GlobalOptions } from "./options.js";
@@ -26,7 +26,7 @@ export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; c
 }
 
 async function checkPools(config: Config): Promise<Check> {
-  const { listPools } = await import("../pool/list-pools.js");
+  const { listPools } = await import("../runtime/pool/list-pools.js");
   const pools = await listPools(stateDirectoryOf(config.sandbox));
   const silent = pools.filter((pool) => !("status" in pool)).length;
   const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;
@@ -40,7 +40,7 @@ async function checkLog(config: Config): Promise<Check> {
   if (!config.sandbox.audit.enabled)
     return line("audit", what, "there is no audit log", "Set sandbox.audit.enabled to true.");
   const [{ checkAuditTail }, { openAudit }] = await Promise.all([
-    import("../audit/index.js"),
+    import("../guard/audit/index.js"),
     import("./open-audit.js"),
   ]);
   try {

@@ -1,5 +1,5 @@
-import { parseDurationMs } from "../config/units.js";
-import { SandboxError } from "../errors.js";
+import { parseDurationMs } from "../kit/units.js";
+import { SandboxError } from "../kit/errors.js";
 
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 

@@ -1,4 +1,4 @@
-import { systemCode } from "../errors.js";
+import { systemCode } from "../kit/errors.js";
 import { stderr, stdout } from "./output.js";
 import { createProgram, runProgram } from "./program.js";
 

@@ -1,12 +1,12 @@
 import { join, resolve } from "node:path";
-import type { AuditLogger } from "../audit/index.js";
-import { type Config, expandHome } from "../config/index.js";
-import { MIB } from "../config/units.js";
+import type { AuditLogger } from "../guard/audit/index.js";
+import { type Config, expandHome } from "../core/config/index.js";
+import { MIB } from "../kit/units.js";
 import {
   defaultStateDirectory,
   ensureStateDirectory,
   stateDirectoryOf,
-} from "../workspace/state-directory.js";
+} from "../kit/state-directory.js";
 
 /** Where the configuration says that the log is. */
 export function auditDirectory(config: Config): string {
@@ -21,7 +21,7 @@ export async function openAudit(config: Config): Promise<AuditLogger | undefined
   if (!enabled) return undefined;
   // The log closes what it makes to others; sandboxes must be able to pass through the state directory.
   ensureStateDirectory(stateDirectoryOf(config.sandbox));
-  const { AuditLogger } = await import("../audit/audit-logger.js");
+  const { AuditLogger } = await import("../guard/audit/audit-logger.js");
   return new AuditLogger({
     directory: auditDirectory(config),
     fsync,

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
-import type { AuditLogger } from "../audit/index.js";
-import { type Config, expandHome } from "../config/index.js";
-import type { ConfirmationService } from "../confirmation/index.js";
-import { SandboxError } from "../errors.js";
-import type { SandboxManager, SandboxManagerOptions } from "../manager/index.js";
-import type { Policy } from "../policy/index.js";
-import type { SecurityMode } from "../risk/required-sandbox.js";
+import type { AuditLogger } from "../guard/audit/index.js";
+import { type Config, expandHome } from "../core/config/index.js";
+import type { ConfirmationService } from "../guard/confirmation/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { SandboxManager, SandboxManagerOptions } from "../core/manager/index.js";
+import type { Policy } from "../guard/policy/index.js";
+import type { SecurityMode } from "../guard/risk/required-sandbox.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
 import type { GuardOptions, SandboxOptions } from "./options.js";
@@ -60,8 +60,8 @@ export async function openGuardedManager(
 async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
   if (allowDomain === undefined && secret === undefined) return {};
   const [{ egressRulesOfDomains }, { parseSecretOption }] = await Promise.all([
-    import("../egress/from-config.js"),
-    import("../egress/load-secrets.js"),
+    import("../runtime/egress/from-config.js"),
+    import("../runtime/egress/load-secrets.js"),
   ]);
   return {
     ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
@@ -119,7 +119,7 @@ export function policyFileOf({ sandbox }: Config, named: string | undefined): st
 }
 
 export async function loadPolicyFile(file: string): Promise<Policy> {
-  const { loadPolicy } = await import("../policy/index.js");
+  const { loadPolicy } = await import("../guard/policy/index.js");
   return loadPolicy(file);
 }
 
@@ -150,7 +150,7 @@ async function openConfirmation(
   options: GuardOptions,
   asks: ConfirmationService | undefined,
 ): Promise<ConfirmationService> {
-  const services = await import("../confirmation/index.js");
+  const services = await import("../guard/confirmation/index.js");
   if (options.dangerouslyApproveAll) return new services.AutoApproveConfirmationService();
   if (options.confirm === "reject") {
     return new services.AutoRejectConfirmationService(

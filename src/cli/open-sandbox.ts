@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { Limits } from "../backends/backend.js";
-import type { Config } from "../config/index.js";
-import { SandboxError } from "../errors.js";
-import type { SandboxManager, SandboxManagerOptions } from "../manager/index.js";
-import type { Sandbox } from "../sandbox/index.js";
+import type { Limits } from "../runtime/backends/backend.js";
+import type { Config } from "../core/config/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { SandboxManager, SandboxManagerOptions } from "../core/manager/index.js";
+import type { Sandbox } from "../runtime/sandbox/index.js";
 import type { GlobalOptions, SandboxOptions } from "./options.js";
 
 /** Reads the configuration that the command line names. */
 export async function readConfig(options: GlobalOptions): Promise<Config> {
-  const { loadConfig } = await import("../config/load.js");
+  const { loadConfig } = await import("../core/config/load.js");
   return loadConfig(options.config === undefined ? {} : { path: options.config });
 }
 
@@ -23,7 +23,7 @@ export async function createManager(
   options: { readonly backend?: string },
   more: Omit<SandboxManagerOptions, "config" | "handleSignals" | "backend"> = {},
 ): Promise<SandboxManager> {
-  const { SandboxManager } = await import("../manager/index.js");
+  const { SandboxManager } = await import("../core/manager/index.js");
   return new SandboxManager({
     ...more,
     config,

@@ -1,4 +1,4 @@
-import type { SecurityMode } from "../risk/required-sandbox.js";
+import type { SecurityMode } from "../guard/risk/required-sandbox.js";
 import type { Transfer } from "./arguments.js";
 
 /** Options that every command has. */

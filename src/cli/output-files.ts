@@ -1,7 +1,7 @@
-import { SandboxError } from "../errors.js";
-import type { ToolCall, ToolResult } from "../manager/index.js";
-import { visible } from "../visible.js";
-import { parseInnerPath } from "../workspace/relative-path.js";
+import { SandboxError } from "../kit/errors.js";
+import type { ToolCall, ToolResult } from "../core/manager/index.js";
+import { visible } from "../kit/escape-unsafe.js";
+import { parseInnerPath } from "../runtime/workspace/relative-path.js";
 import type { Transfer } from "./arguments.js";
 import { writeHostFiles } from "./host-files.js";
 import { stderr } from "./output.js";

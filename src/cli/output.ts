@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { systemCode } from "../errors.js";
+import { systemCode } from "../kit/errors.js";
 
 /** How long the last words may take when a reader has stopped reading but not gone away. */
 const FLUSH_MS = 2000;

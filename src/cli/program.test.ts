@@ -41,7 +41,7 @@ vi.mock("./commands/audit.js", () => ({
 vi.mock("./commands/doctor.js", () => ({ doctor: record("doctor") }));
 vi.mock("./commands/bench.js", () => ({ bench: record("bench") }));
 
-const { SandboxError } = await import("../errors.js");
+const { SandboxError } = await import("../kit/errors.js");
 const { createProgram, runProgram } = await import("./program.js");
 const { stderr, stdout } = await import("./output.js");
 

@@ -1,5 +1,5 @@
-import { SandboxError, toSandboxError } from "../errors.js";
-import { visibleLines } from "../visible.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
+import { visibleLines } from "../kit/escape-unsafe.js";
 import { jsonText } from "./json-text.js";
 import { stderr, stdout } from "./output.js";
 

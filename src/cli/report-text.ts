@@ -1,6 +1,6 @@
-import type { AuditReport, Counted, Verification } from "../audit/index.js";
-import type { ReviewedRule } from "../policy/rules-to-review.js";
-import { visible } from "../visible.js";
+import type { AuditReport, Counted, Verification } from "../guard/audit/index.js";
+import type { ReviewedRule } from "../guard/policy/rules-to-review.js";
+import { visible } from "../kit/escape-unsafe.js";
 import type { Paint } from "./colour.js";
 import { localTime } from "./local-time.js";
 import { formatTable } from "./table.js";

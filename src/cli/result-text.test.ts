@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ToolResult } from "../manager/index.js";
+import type { ToolResult } from "../core/manager/index.js";
 import { endLine, resultJson } from "./result-text.js";
 
 const RESULT: ToolResult = {

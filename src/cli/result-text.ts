@@ -1,6 +1,6 @@
-import type { ToolResult } from "../manager/index.js";
-import type { Decision } from "../policy/index.js";
-import { visible } from "../visible.js";
+import type { ToolResult } from "../core/manager/index.js";
+import type { Decision } from "../guard/policy/index.js";
+import { visible } from "../kit/escape-unsafe.js";
 
 /** The keys that `--json` always has, in this order. */
 const JSON_KEYS = [

@@ -1,6 +1,6 @@
 import { addressOf } from "../client/address.js";
 import { apiErrorOf, unreachable } from "../client/api-error.js";
-import { type ErrorCode, SandboxError } from "../errors.js";
+import { type ErrorCode, SandboxError } from "../kit/errors.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7070";
 const TIMEOUT_MS = 30_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createReport, type ReportParts } from "../tools/test-driven/report.js";
+import { createReport, type ReportParts } from "../core/tools/test-driven/report.js";
 import type { Paint } from "./colour.js";
 import { failureLines, statusOfReport, summaryLine, testLine } from "./test-text.js";
 

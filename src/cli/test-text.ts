@@ -1,6 +1,6 @@
-import type { TestOutcome, TestReport, TestResult } from "../tools/test-driven/report.js";
-import { describeCounts } from "../tools/test-driven/report.js";
-import { visible } from "../visible.js";
+import type { TestOutcome, TestReport, TestResult } from "../core/tools/test-driven/report.js";
+import { describeCounts } from "../core/tools/test-driven/report.js";
+import { visible } from "../kit/escape-unsafe.js";
 import type { Paint, Style } from "./colour.js";
 
 const STYLES: Readonly<Record<TestResult["status"], Style>> = {

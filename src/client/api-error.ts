@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode, SandboxError, systemCode } from "../errors.js";
+import { ERROR_CODES, type ErrorCode, SandboxError, systemCode } from "../kit/errors.js";
 
 /** What a server answered instead of what was asked for. `requestId` finds it in the server's log. */
 export class ApiError extends SandboxError {

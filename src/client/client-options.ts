@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 
 /** The part of a browser's WebSocket that is used. */
 export interface SocketLike {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 import { type ExecutionEvent, SkerryClient } from "./index.js";
 
 const { describe, it } = requires("bubblewrap", "python3");

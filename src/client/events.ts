@@ -1,5 +1,5 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 
 export interface ServerEvent {
   readonly event: string;

@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { apiErrorOf } from "./api-error.js";
 import type { components } from "./api-types.js";
 import { cut, readEvents } from "./events.js";

@@ -1,4 +1,4 @@
-export { SandboxError } from "../errors.js";
+export { SandboxError } from "../kit/errors.js";
 export type { CallOptions } from "./api.js";
 export { ApiError } from "./api-error.js";
 export type { ClientOptions } from "./client-options.js";

@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 
 /** One page of a list. */
 export interface Page<Item> {

@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
 import { lostSight } from "./events.js";
 import type { ExecutionResult } from "./execution.js";

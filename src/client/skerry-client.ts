@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { type Answer, type CallOptions, call, type Input } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { lostSight } from "./events.js";

@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { addressOf, type Query } from "./address.js";
 import { unreachable } from "./api-error.js";
 import type { ClientSettings, SocketClass, SocketLike } from "./client-options.js";

@@ -3,9 +3,9 @@ import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { SandboxManager } from "../manager/index.js";
-import { waitUntil } from "../testing/wait-until.js";
-import { createTools, defineTool, type Tool, type ToolReply } from "../tools/index.js";
+import { SandboxManager } from "../core/manager/index.js";
+import { waitUntil } from "../core/testing/wait-until.js";
+import { createTools, defineTool, type Tool, type ToolReply } from "../core/tools/index.js";
 import { createMcpServer } from "./create-mcp-server.js";
 
 const ANNOTATIONS = {

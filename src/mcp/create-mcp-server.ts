@@ -15,9 +15,9 @@ import {
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { SandboxError, toSandboxError } from "../errors.js";
-import { type ToolReply, toMcpTools } from "../tools/index.js";
-import { visible } from "../visible.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
+import { type ToolReply, toMcpTools } from "../core/tools/index.js";
+import { visible } from "../kit/escape-unsafe.js";
 import type { ClientCall, ClientTools } from "./client-call.js";
 import { elicit } from "./elicitation.js";
 import { INSTRUCTIONS } from "./instructions.js";

@@ -5,8 +5,8 @@ import type {
   ConfirmationRequest,
   ConfirmationService,
   ConfirmOptions,
-} from "../confirmation/index.js";
-import { visible } from "../visible.js";
+} from "../guard/confirmation/index.js";
+import { visible } from "../kit/escape-unsafe.js";
 import { approvalText } from "./approval-text.js";
 
 const DECISIONS = {

@@ -9,9 +9,9 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { SandboxManager } from "../manager/index.js";
-import { waitUntil } from "../testing/wait-until.js";
-import { createTools, defineTool } from "../tools/index.js";
+import { SandboxManager } from "../core/manager/index.js";
+import { waitUntil } from "../core/testing/wait-until.js";
+import { createTools, defineTool } from "../core/tools/index.js";
 import { createMcpServer, type McpConnection } from "./create-mcp-server.js";
 import { askByElicitation } from "./elicitation.js";
 

@@ -1,4 +1,4 @@
-import { visibleLines } from "../visible.js";
+import { visibleLines } from "../kit/escape-unsafe.js";
 
 /** What a client is told while a call runs. */
 export interface Progress {

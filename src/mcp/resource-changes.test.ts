@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ToolReply } from "../tools/index.js";
+import type { ToolReply } from "../core/tools/index.js";
 import { ResourceChanges } from "./resource-changes.js";
 
 beforeEach(() => void vi.useFakeTimers());

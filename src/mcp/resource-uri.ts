@@ -1,5 +1,5 @@
-import { SandboxError } from "../errors.js";
-import { parseInnerPath } from "../workspace/relative-path.js";
+import { SandboxError } from "../kit/errors.js";
+import { parseInnerPath } from "../runtime/workspace/relative-path.js";
 
 /** What the address of every file of a workspace begins with. */
 export const WORKSPACE_URI = "workspace:///";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import type { ClientCall } from "./client-call.js";
 import { listResources, readResource } from "./resources.js";
 import type { SessionFiles } from "./session-files.js";

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import type { ListResourcesResult, ReadResourceResult } from "@modelcontextprotocol/sdk/types.js";
-import { SandboxError } from "../errors.js";
-import { visible } from "../visible.js";
-import type { Entry } from "../workspace/index.js";
+import { SandboxError } from "../kit/errors.js";
+import { visible } from "../kit/escape-unsafe.js";
+import type { Entry } from "../runtime/workspace/index.js";
 import type { ClientCall } from "./client-call.js";
 import { mediaTypeOf } from "./media-type.js";
 import { pathOf, uriOf } from "./resource-uri.js";

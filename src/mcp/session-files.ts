@@ -1,7 +1,7 @@
-import { SandboxError } from "../errors.js";
-import { type GuardedFiles, type SandboxManager, workValue } from "../manager/index.js";
-import type { ToolCaller } from "../tools/index.js";
-import type { Entry } from "../workspace/index.js";
+import { SandboxError } from "../kit/errors.js";
+import { type GuardedFiles, type SandboxManager, workValue } from "../core/manager/index.js";
+import type { ToolCaller } from "../core/tools/index.js";
+import type { Entry } from "../runtime/workspace/index.js";
 import type { ClientCall } from "./client-call.js";
 
 /** The files that a client may see as resources. */

@@ -1,6 +1,6 @@
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
-import type { ToolReply } from "../tools/index.js";
+import type { ToolReply } from "../core/tools/index.js";
 import { outputSchemaOf, toCallResult } from "./tool-result.js";
 
 const reply = (more: Partial<ToolReply> = {}): ToolReply => ({

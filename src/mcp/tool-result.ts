@@ -5,7 +5,7 @@ import {
   TOOL_STATUSES,
   type ToolReply,
   toMcpResult,
-} from "../tools/index.js";
+} from "../core/tools/index.js";
 
 /** Tools that answer with facts of ours alone, nothing from inside the sandbox. */
 const STRUCTURED = ["file_write", "file_edit", "file_delete"];

@@ -1,4 +1,4 @@
-import type { KeyScopes } from "../store/index.js";
+import type { KeyScopes } from "./store/index.js";
 
 /**
  * What a caller needs for a route. `anyone`: not even a key. `read` and `write`: a key of the org, for `write` one that

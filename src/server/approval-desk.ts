@@ -5,9 +5,9 @@ import type {
   ConfirmationRequest,
   ConfirmationService,
   ConfirmOptions,
-} from "../confirmation/index.js";
-import { SandboxError } from "../errors.js";
-import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "../store/index.js";
+} from "../guard/confirmation/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "./store/index.js";
 import { type ApprovalEvent, ApprovalWatchers } from "./approval-watchers.js";
 
 export type { ApprovalEvent } from "./approval-watchers.js";

@@ -1,4 +1,4 @@
-import type { ApprovalOutcome, ApprovalRecord, Store } from "../store/index.js";
+import type { ApprovalOutcome, ApprovalRecord, Store } from "./store/index.js";
 
 /** What those who watch an org's approvals are told. */
 export type ApprovalEvent =

@@ -1,5 +1,5 @@
-import { type AuditRecord, LogReader } from "../audit/index.js";
-import type { AuditEntry, Store } from "../store/index.js";
+import { type AuditRecord, LogReader } from "../guard/audit/index.js";
+import type { AuditEntry, Store } from "./store/index.js";
 
 const BATCH = 512;
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { SandboxError } from "../errors.js";
-import type { ApiKeyRecord, ApiKeys } from "../store/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { ApiKeyRecord, ApiKeys } from "./store/index.js";
 
 /** Longer than any key of ours. */
 const MAX_HEADER_CHARACTERS = 500;

@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 
 /** A program with its files, arguments and variables has far fewer. */
 const MOST_VALUES = 20_000;

@@ -1,7 +1,7 @@
-import type { ServerPoolConfig } from "../config/index.js";
-import { SandboxError, toSandboxError } from "../errors.js";
-import { PoolManager } from "../pool/index.js";
-import { findLanguage } from "../sandbox/index.js";
+import type { ServerPoolConfig } from "../core/config/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
+import { PoolManager } from "../runtime/pool/index.js";
+import { findLanguage } from "../runtime/sandbox/index.js";
 
 /** The pool that the configuration asks for; undefined: none. */
 export function createConfiguredPool(config: ServerPoolConfig): PoolManager | undefined {

@@ -13,10 +13,10 @@ import {
   type RouteOptions,
 } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { expandHome } from "../config/index.js";
-import { packageVersion } from "../config/package-version.js";
-import { SandboxError } from "../errors.js";
-import type { ApiKeyRecord, ApprovalRecord } from "../store/index.js";
+import { expandHome } from "../core/config/index.js";
+import { packageVersion } from "../kit/package-version.js";
+import { SandboxError } from "../kit/errors.js";
+import type { ApiKeyRecord, ApprovalRecord } from "./store/index.js";
 import { type Access, accessOf, suffices } from "./access.js";
 import { authenticate, SOCKET_PROTOCOL, secretOf } from "./authenticate.js";
 import { checkValues } from "./body-values.js";

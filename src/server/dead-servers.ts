@@ -1,5 +1,5 @@
-import type { AuditEvent, AuditLogger } from "../audit/index.js";
-import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "../store/index.js";
+import type { AuditEvent, AuditLogger } from "../guard/audit/index.js";
+import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "./store/index.js";
 import type { ServerPlace } from "./server-place.js";
 
 export interface DeadServersOptions {

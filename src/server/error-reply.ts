@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
-import { type ErrorCode, SandboxError, systemCode } from "../errors.js";
-import { visible } from "../visible.js";
+import { type ErrorCode, SandboxError, systemCode } from "../kit/errors.js";
+import { visible } from "../kit/escape-unsafe.js";
 import { hasWordsOfItsCause } from "./log.js";
 
 /** What every failure looks like from outside. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Json, NotedExecution, Store } from "../store/index.js";
+import type { Json, NotedExecution, Store } from "./store/index.js";
 import type { ServerPlace } from "./server-place.js";
 
 export interface ExecutionLogOptions {

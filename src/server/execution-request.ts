@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Config, DEFAULT_LIMITS } from "../config/index.js";
-import type { ToolCall } from "../manager/index.js";
+import { type Config, DEFAULT_LIMITS } from "../core/config/index.js";
+import type { ToolCall } from "../core/manager/index.js";
 import { agentId, roleName } from "./schemas.js";
 
 const MAX_TIMEOUT_MS = 24 * 3_600_000;

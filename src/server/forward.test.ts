@@ -13,7 +13,7 @@ import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
 import { createDatabase } from "../../test/setup/store-world.js";
 import { SkerryClient } from "../client/index.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 import { FORWARDED_BY } from "./peers.js";
 
 const MIB = 1024 * 1024;

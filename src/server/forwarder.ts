@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ServerRecord, Store } from "../store/index.js";
+import type { ServerRecord, Store } from "./store/index.js";
 import { forwardRequest, ownerSilent } from "./forward-request.js";
 import { serverOfClientId } from "./mcp/client-id.js";
 import { FORWARDED_BY } from "./peers.js";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ServerConfig } from "../config/index.js";
-import { SandboxError } from "../errors.js";
+import type { ServerConfig } from "../core/config/index.js";
+import { SandboxError } from "../kit/errors.js";
 
 const LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"];
 const METHODS = "GET, POST, PUT, PATCH, DELETE";

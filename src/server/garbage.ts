@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { bodyOf } from "./error-reply.js";
 
 /** Answers what is no HTTP, in the one shape, and hangs up. */

@@ -1,5 +1,5 @@
-import type { Json, SessionRecord } from "../store/index.js";
-import type { SnapshotInfo } from "../workspace/index.js";
+import type { Json, SessionRecord } from "./store/index.js";
+import type { SnapshotInfo } from "../runtime/workspace/index.js";
 import type { ServerCore } from "./server-core.js";
 
 /** Makes the store's list of a session's snapshots what the session's files say. */

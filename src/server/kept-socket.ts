@@ -1,6 +1,6 @@
 import type { WebSocket } from "@fastify/websocket";
 import type { FastifyRequest } from "fastify";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import { bodyOf, logError, tellable } from "./error-reply.js";
 
 export interface KeptSocketOptions {

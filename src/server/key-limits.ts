@@ -1,4 +1,4 @@
-import type { ServerLimitsConfig } from "../config/index.js";
+import type { ServerLimitsConfig } from "../core/config/index.js";
 import { RetryLater } from "./error-reply.js";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { fastify } from "fastify";
 import { describe, expect, it } from "vitest";
-import { SandboxError, toSandboxError } from "../errors.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
 import { tellable } from "./error-reply.js";
 import { describeError, logOptions, tame } from "./log.js";
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { expandHome, type ServerConfig } from "../config/index.js";
-import { SandboxError } from "../errors.js";
-import type { Store } from "../store/index.js";
+import { expandHome, type ServerConfig } from "../core/config/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { Store } from "./store/index.js";
 
 /** The header that says which server has sent a request on. Whoever else sends it is not sent on, and that is all. */
 export const FORWARDED_BY = "skerry-forwarded-by";

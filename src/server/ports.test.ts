@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
 import { SocketClient } from "../../test/setup/socket-client.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 
 const SERVER = readFileSync(new URL("../../test/setup/hostile-server.py", import.meta.url), "utf8");
 const POLICY = `

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { askForEvents, eventsOf, type SentEvent } from "../../test/setup/sent-events.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 
 const POLICY = `
 policies:

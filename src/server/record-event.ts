@@ -1,4 +1,4 @@
-import type { AuditLogger } from "../audit/index.js";
+import type { AuditLogger } from "../guard/audit/index.js";
 import type { Caller } from "./session-calls.js";
 
 /** Writes down what somebody did past the manager. Throws AUDIT_FAILED: what cannot be remembered is not done. */

@@ -1,5 +1,5 @@
-import type { AuditLogger } from "../audit/index.js";
-import type { Lease, Store } from "../store/index.js";
+import type { AuditLogger } from "../guard/audit/index.js";
+import type { Lease, Store } from "./store/index.js";
 import { interruptedApproval } from "./dead-servers.js";
 
 /** What a run that was killed left, as it is written down before there is new work. */

@@ -1,8 +1,8 @@
 import { StringDecoder } from "node:string_decoder";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SandboxError, toSandboxError } from "../errors.js";
-import type { ToolResult } from "../manager/index.js";
-import type { SessionRecord } from "../store/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
+import type { ToolResult } from "../core/manager/index.js";
+import type { SessionRecord } from "./store/index.js";
 import { bodyOf, logError, tellable } from "./error-reply.js";
 import { EventStream, wantsEvents } from "./event-stream.js";
 import { type ExecutionReply, toReply, toSummary } from "./execution-reply.js";

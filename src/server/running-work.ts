@@ -1,4 +1,4 @@
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 
 /** Something that runs for a caller, until it is let go. */
 export interface Work {

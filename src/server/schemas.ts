@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { ERROR_CODES, type ErrorCode } from "../errors.js";
-import type { PoolStatus } from "../pool/index.js";
-import { REASONS } from "../sandbox/result.js";
+import { ERROR_CODES, type ErrorCode } from "../kit/errors.js";
+import type { PoolStatus } from "../runtime/pool/index.js";
+import { REASONS } from "../runtime/sandbox/result.js";
 
 const codes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
 /** Branch on these; messages may change. */

@@ -9,11 +9,11 @@ import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld, type WorldOptions } from "../../test/setup/server-world.js";
-import { parseConfig } from "../config/index.js";
+import { parseConfig } from "../core/config/index.js";
 import { KeyLimits } from "./key-limits.js";
 import { methodsFor } from "./methods.js";
 import { serve } from "./serve.js";
-import { Turns } from "./turns.js";
+import { Turns } from "../kit/keyed-mutex.js";
 
 let world: ServerWorld | undefined;
 

@@ -1,16 +1,16 @@
 import type { AddressInfo } from "node:net";
 import { basename } from "node:path";
-import type { AuditLogger } from "../audit/index.js";
-import { checkBackendName } from "../backends/registry.js";
-import type { Config } from "../config/index.js";
-import { SandboxError, systemCode } from "../errors.js";
-import { chooseBackend } from "../manager/choose-backend.js";
-import { SandboxManager } from "../manager/index.js";
-import { createMetrics, type Metrics, SandboxMonitor } from "../metrics/index.js";
-import type { Policy } from "../policy/index.js";
-import type { PoolManager } from "../pool/index.js";
-import type { CreatedApiKey } from "../store/index.js";
-import { stateDirectoryOf } from "../workspace/state-directory.js";
+import type { AuditLogger } from "../guard/audit/index.js";
+import { checkBackendName } from "../runtime/backends/registry.js";
+import type { Config } from "../core/config/index.js";
+import { SandboxError, systemCode } from "../kit/errors.js";
+import { chooseBackend } from "../core/manager/choose-backend.js";
+import { SandboxManager } from "../core/manager/index.js";
+import { createMetrics, type Metrics, SandboxMonitor } from "../core/metrics/index.js";
+import type { Policy } from "../guard/policy/index.js";
+import type { PoolManager } from "../runtime/pool/index.js";
+import type { CreatedApiKey } from "./store/index.js";
+import { stateDirectoryOf } from "../kit/state-directory.js";
 import { ApprovalDesk } from "./approval-desk.js";
 import { AuditIndexer } from "./audit-indexer.js";
 import { createConfiguredPool } from "./configured-pool.js";
@@ -213,7 +213,7 @@ function createManager(
 /** Callers are told which rule decided, and in which file: where that lies is this host's business. */
 async function loadNamedPolicy(file: string | undefined): Promise<Policy | undefined> {
   if (file === undefined) return undefined;
-  const { parsePolicy, readPolicyText } = await import("../policy/index.js");
+  const { parsePolicy, readPolicyText } = await import("../guard/policy/index.js");
   return parsePolicy(await readPolicyText(file), basename(file));
 }
 

@@ -1,9 +1,9 @@
-import type { AuditLogger } from "../audit/index.js";
-import type { Config } from "../config/index.js";
-import type { SandboxManager } from "../manager/index.js";
-import type { Metrics, SandboxMonitor } from "../metrics/index.js";
-import type { PoolManager } from "../pool/index.js";
-import type { Lease, Store } from "../store/index.js";
+import type { AuditLogger } from "../guard/audit/index.js";
+import type { Config } from "../core/config/index.js";
+import type { SandboxManager } from "../core/manager/index.js";
+import type { Metrics, SandboxMonitor } from "../core/metrics/index.js";
+import type { PoolManager } from "../runtime/pool/index.js";
+import type { Lease, Store } from "./store/index.js";
 import type { ApprovalDesk } from "./approval-desk.js";
 import type { ExecutionLog } from "./execution-log.js";
 import type { LiveDesk } from "./live/live-desk.js";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { onBothDatabases, type StoreWorld } from "../../test/setup/store-world.js";
-import type { SandboxError } from "../errors.js";
-import type { Store } from "../store/index.js";
-import { waitUntil } from "../testing/wait-until.js";
+import type { SandboxError } from "../kit/errors.js";
+import type { Store } from "./store/index.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 import { ServerPlace, timesOf } from "./server-place.js";
 
 /** So long that no sign of life is given while a test runs. */

@@ -1,6 +1,6 @@
 import { uptime } from "node:os";
-import type { SandboxError } from "../errors.js";
-import type { Lease, Store } from "../store/index.js";
+import type { SandboxError } from "../kit/errors.js";
+import type { Lease, Store } from "./store/index.js";
 import { RETRY_AFTER_SECONDS, RetryLater } from "./error-reply.js";
 
 /** What follows from a lease. */

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SandboxError } from "../errors.js";
-import type { SessionRecord } from "../store/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { SessionRecord } from "./store/index.js";
 import { roleFor } from "./authenticate.js";
 import type { ServerCore } from "./server-core.js";
 import type { SessionSettings, UsedSession } from "./session-desk.js";
 
-export { workValue } from "../manager/index.js";
+export { workValue } from "../core/manager/index.js";
 
 /** How long somebody who has to be told that it is over may take to read it. */
 const GOODBYE_MS = 1000;

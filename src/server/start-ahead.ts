@@ -1,6 +1,6 @@
-import type { SandboxManager } from "../manager/index.js";
-import type { PoolManager } from "../pool/index.js";
-import type { SessionRecord } from "../store/index.js";
+import type { SandboxManager } from "../core/manager/index.js";
+import type { PoolManager } from "../runtime/pool/index.js";
+import type { SessionRecord } from "./store/index.js";
 import type { Work } from "./running-work.js";
 import type { SessionSettings } from "./session-desk.js";
 

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 
 let world: ServerWorld;
 

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { Store } from "../store/index.js";
+import type { Store } from "./store/index.js";
 import { logError } from "./error-reply.js";
 
 /** What is done again and again while a server runs. */

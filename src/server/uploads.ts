@@ -1,5 +1,5 @@
 import { PassThrough, type Readable } from "node:stream";
-import { SandboxError } from "../errors.js";
+import { SandboxError } from "../kit/errors.js";
 import type { App } from "./routes/route-file.js";
 
 /** Has the routes of this scope take bodies of that type as streams, of any length. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { waitUntil } from "../testing/wait-until.js";
+import { waitUntil } from "../core/testing/wait-until.js";
 
 const LONG_MS = 60_000;
 let world: ServerWorld;

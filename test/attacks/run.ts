@@ -16,7 +16,7 @@ import {
   type SandboxError,
   SandboxManager,
 } from "../../src/index.js";
-import { backendOptions } from "../../src/manager/choose-backend.js";
+import { backendOptions } from "../../src/core/manager/choose-backend.js";
 import { ATTACKS } from "./all.js";
 import { type Attack, type Context, type Facts, type Group, hasSucceeded, type Outcome } from "./attack.js";
 import { prelude } from "./prelude.js";

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { parseConfig } from "../../src/config/index.js";
-import { SandboxManager } from "../../src/manager/index.js";
-import type { Sandbox } from "../../src/sandbox/index.js";
-import { waitUntil } from "../../src/testing/wait-until.js";
+import { parseConfig } from "../../src/core/config/index.js";
+import { SandboxManager } from "../../src/core/manager/index.js";
+import type { Sandbox } from "../../src/runtime/sandbox/index.js";
+import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { OwnDaemon } from "./own-daemon.js";
 

@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { describe, expect, it } from "vitest";
 import { ENTRIES } from "../../bench/entries/index.js";
 import { createProgram } from "../../src/cli/program.js";
-import { LANGUAGES, REASONS } from "../../src/sandbox/index.js";
+import { LANGUAGES, REASONS } from "../../src/runtime/sandbox/index.js";
 import { blocksOf, code, commandLines, list, quote, readme, tableRows } from "./documents.js";
 
 /** Words of each `./skerry …` in a line of shell, up to a pipe or the next command. */

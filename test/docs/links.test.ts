@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { DOCUMENTS, ROOT, read } from "./documents.js";
 
 describe("links", () => {
-  const links = [...DOCUMENTS, "guest/README.md", "src/backends/README.md", "src/wire/README.md"].flatMap(
+  const links = [...DOCUMENTS, "guest/README.md", "src/runtime/backends/README.md", "src/runtime/wire/README.md"].flatMap(
     (document) =>
       [...read(document).matchAll(/\]\(([^)]+)\)/g)].map(({ 1: target }) => ({ document, target: target! })),
   );

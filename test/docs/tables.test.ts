@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createBody } from "../../src/audit/compose-record.js";
-import { AUDIT_RESULTS } from "../../src/audit/index.js";
+import { createBody } from "../../src/guard/audit/compose-record.js";
+import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { statusOfReport } from "../../src/cli/test-text.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../../src/config/index.js";
-import { configSchema } from "../../src/config/schema.js";
-import { shapeOf } from "../../src/config/shape.js";
-import { ERROR_CODES } from "../../src/errors.js";
-import { checkPolicy } from "../../src/policy/index.js";
-import { SETTING_KINDS } from "../../src/policy/setting-kinds.js";
-import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../../src/risk/index.js";
-import { TEST_OUTCOMES, type TestReport } from "../../src/tools/test-driven/index.js";
-import { FromGuest, ToGuest } from "../../src/wire/frames.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../../src/core/config/index.js";
+import { configSchema } from "../../src/core/config/schema.js";
+import { shapeOf } from "../../src/core/config/shape.js";
+import { ERROR_CODES } from "../../src/kit/errors.js";
+import { checkPolicy } from "../../src/guard/policy/index.js";
+import { SETTING_KINDS } from "../../src/guard/policy/setting-kinds.js";
+import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../../src/guard/risk/index.js";
+import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
+import { FromGuest, ToGuest } from "../../src/runtime/wire/frames.js";
 import { blocksOf, code, quote, read, tableRows } from "./documents.js";
 
 describe("the tables in docs/", () => {
@@ -104,8 +104,8 @@ describe("the tables in docs/", () => {
   });
 });
 
-it("src/wire/README.md has every frame under its number", () => {
-  const text = read("src/wire/README.md");
+it("src/runtime/wire/README.md has every frame under its number", () => {
+  const text = read("src/runtime/wire/README.md");
   for (const [header, frames] of [
     ["host → guest", ToGuest],
     ["guest → host", FromGuest],

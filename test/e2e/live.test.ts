@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { waitUntil } from "../../src/testing/wait-until.js";
+import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { askForEvents } from "../setup/sent-events.js";
 import { type Served, startServer } from "../setup/served.js";

@@ -1,8 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
-import { uniqueSeconds } from "../../src/testing/unique-seconds.js";
-import { waitUntil } from "../../src/testing/wait-until.js";
+import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
+import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { isAlive, printedIn, processesWith, sessionsOf, startMcp } from "./mcp-client.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";

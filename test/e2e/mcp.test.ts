@@ -5,8 +5,8 @@ import {
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { uniqueSeconds } from "../../src/testing/unique-seconds.js";
-import { waitUntil } from "../../src/testing/wait-until.js";
+import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
+import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { printedIn, processesWith, sessionsOf, startMcp, textOf } from "./mcp-client.js";
 import { createUser, type User } from "./run-skerry.js";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import type { AuditRecord } from "../../src/audit/index.js";
+import type { AuditRecord } from "../../src/guard/audit/index.js";
 import { createUser, type User } from "./run-skerry.js";
 
 const POLICY = `version: 1

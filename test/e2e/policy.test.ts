@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { POLICY_TEMPLATE } from "../../src/policy/index.js";
+import { POLICY_TEMPLATE } from "../../src/guard/policy/index.js";
 import { CURL, TOUCH, usePolicies, user, write } from "./policy-user.js";
 
 usePolicies();

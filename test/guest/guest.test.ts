@@ -6,8 +6,8 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeFields, encodeFrame, Tag, ToGuest } from "../../src/wire/frames.js";
-import type { GuestConnection } from "../../src/wire/index.js";
+import { encodeFields, encodeFrame, Tag, ToGuest } from "../../src/runtime/wire/frames.js";
+import type { GuestConnection } from "../../src/runtime/wire/index.js";
 import {
   complaints,
   directory,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { GuestConnection } from "../../src/wire/index.js";
+import { GuestConnection } from "../../src/runtime/wire/index.js";
 
 export const ROOT = join(import.meta.dirname, "../..");
 export const SANITIZED = join(ROOT, "build/skerry-guest-sanitized");

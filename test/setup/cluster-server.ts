@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AuditQuery, type AuditRecord, queryAudit } from "../../src/audit/index.js";
+import { type AuditQuery, type AuditRecord, queryAudit } from "../../src/guard/audit/index.js";
 import { createUser, type User } from "../e2e/run-skerry.js";
 import { type Served, spawnServer, startServer } from "./served.js";
 

@@ -1,6 +1,6 @@
 import { describe, it } from "vitest";
-import { parseConfig } from "../../src/config/index.js";
-import { type ConformanceOptions, loadConformanceSuite } from "../../src/testing/conformance.js";
+import { parseConfig } from "../../src/core/config/index.js";
+import { type ConformanceOptions, loadConformanceSuite } from "../../src/core/testing/conformance.js";
 import type { requires } from "./requires.js";
 import { openTcpGate } from "./tcp-gate.js";
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import type { CreateSpec, Instance, SandboxBackend } from "../../src/backends/backend.js";
-import { createDockerBackend } from "../../src/backends/docker/index.js";
-import type { DockerInstance } from "../../src/backends/docker/instance.js";
+import type { CreateSpec, Instance, SandboxBackend } from "../../src/runtime/backends/backend.js";
+import { createDockerBackend } from "../../src/runtime/backends/docker/index.js";
+import type { DockerInstance } from "../../src/runtime/backends/docker/instance.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 
 export interface DockerOrders {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSubprocessBackend } from "../../src/backends/subprocess/index.js";
-import type { Inside } from "../../src/sandbox/inside/run-inside.js";
+import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/index.js";
+import type { Inside } from "../../src/runtime/sandbox/inside/run-inside.js";
 
 export interface GuestInside extends Inside {
   stop(): Promise<void>;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe } from "vitest";
-import { openStore, type Store } from "../../src/store/index.js";
+import { openStore, type Store } from "../../src/server/store/index.js";
 import { askForDaemon } from "./daemon-door.js";
 import { requires } from "./requires.js";
 

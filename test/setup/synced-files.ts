@@ -2,9 +2,9 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { RunnerWorkspace } from "../../src/sandbox/inside/runner-workspace.js";
-import { type SyncOptions, WorkspaceSync } from "../../src/sandbox/inside/sync-workspace.js";
-import { AgentWorkspace } from "../../src/workspace/index.js";
+import { RunnerWorkspace } from "../../src/runtime/sandbox/inside/runner-workspace.js";
+import { type SyncOptions, WorkspaceSync } from "../../src/runtime/sandbox/inside/sync-workspace.js";
+import { AgentWorkspace } from "../../src/runtime/workspace/index.js";
 import { type GuestInside, startGuest } from "./guest-inside.js";
 
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxEntries: 10_000 };

@@ -2,13 +2,13 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
-import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
 import {
   type TestCase,
   TestDrivenSandbox,
   type TestOptions,
   type TestReport,
-} from "../../src/tools/test-driven/index.js";
+} from "../../src/core/tools/test-driven/index.js";
 
 /** What a test mostly wants to know of a report. */
 export interface Gist {

@@ -7,16 +7,16 @@ import {
   type AuditLoggerOptions,
   type AuditRecord,
   verifyAudit,
-} from "../../src/audit/index.js";
-import type { BackendFactory } from "../../src/backends/backend.js";
-import { findCgroupBase } from "../../src/backends/bubblewrap/cgroup.js";
-import { labelFor } from "../../src/backends/process-label.js";
-import { registerBackend } from "../../src/backends/registry.js";
-import { createSubprocessBackend } from "../../src/backends/subprocess/index.js";
-import { systemCode } from "../../src/errors.js";
-import { SandboxManager, type SandboxManagerOptions } from "../../src/manager/index.js";
-import { createMetrics, type Metrics } from "../../src/metrics/index.js";
-import { parsePolicy } from "../../src/policy/index.js";
+} from "../../src/guard/audit/index.js";
+import type { BackendFactory } from "../../src/runtime/backends/backend.js";
+import { findCgroupBase } from "../../src/runtime/backends/bubblewrap/cgroup.js";
+import { labelFor } from "../../src/kit/process-label.js";
+import { registerBackend } from "../../src/runtime/backends/registry.js";
+import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/index.js";
+import { systemCode } from "../../src/kit/errors.js";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
+import { createMetrics, type Metrics } from "../../src/core/metrics/index.js";
+import { parsePolicy } from "../../src/guard/policy/index.js";
 
 /** What the backend named "faulty" does wrong. It is the real subprocess one, and says that it isolates. */
 export const faults = { create: false, destroy: false };

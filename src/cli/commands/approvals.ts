@@ -1,4 +1,4 @@
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { approvalsIn, approvalText, parseApproval, type ShownApproval } from "../approval-text.js";
 import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";

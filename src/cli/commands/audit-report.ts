@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { reportAudit, verifyAudit } from "../../audit/index.js";
-import { SandboxError } from "../../errors.js";
+import { reportAudit, verifyAudit } from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { type LogOptions, withLog } from "../audit-log.js";
 import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
@@ -57,7 +57,7 @@ async function loadRules(options: ReportCommandOptions) {
   if (file === undefined) return undefined;
   const [policy, { rulesToReview }] = await Promise.all([
     loadPolicyFile(file),
-    import("../../policy/rules-to-review.js"),
+    import("../../guard/policy/rules-to-review.js"),
   ]);
   return { file: basename(file), rules: rulesToReview(policy) };
 }

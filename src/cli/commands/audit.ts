@@ -5,9 +5,9 @@ import {
   tailAudit,
   type Verification,
   verifyAudit,
-} from "../../audit/index.js";
-import { SandboxError } from "../../errors.js";
-import { visible } from "../../visible.js";
+} from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../audit-log.js";
 import { auditHeader, auditRow } from "../audit-row.js";
 import { type Paint, paintFor } from "../colour.js";

@@ -1,6 +1,6 @@
-import type { AuditRecord } from "../../audit/index.js";
-import { SandboxError } from "../../errors.js";
-import { visible } from "../../visible.js";
+import type { AuditRecord } from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../audit-log.js";
 import { type Paint, paintFor, type Style } from "../colour.js";
 import { localTime } from "../local-time.js";

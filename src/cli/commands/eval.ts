@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
-import { type Config, expandHome } from "../../config/index.js";
-import { toSandboxError } from "../../errors.js";
-import { chooseBackend } from "../../manager/choose-backend.js";
+import { type Config, expandHome } from "../../core/config/index.js";
+import { toSandboxError } from "../../kit/errors.js";
+import { chooseBackend } from "../../core/manager/choose-backend.js";
 import {
   canonicalSamples,
   type EvaluationSummary,
@@ -11,9 +11,9 @@ import {
   ResultsFile,
   type SampleResult,
   summarise,
-} from "../../tools/evaluation/index.js";
-import { visible } from "../../visible.js";
-import { stateDirectoryOf } from "../../workspace/state-directory.js";
+} from "../../core/tools/evaluation/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { type Paint, paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
-import type { Sandbox } from "../../sandbox/index.js";
-import { visible } from "../../visible.js";
-import type { Entry } from "../../workspace/index.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import type { Entry } from "../../runtime/workspace/index.js";
 import { fetchFile, putFile } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";

@@ -1,7 +1,7 @@
-import { connectDocker } from "../../backends/docker/connect.js";
-import { buildImage, listImages, type OwnImage } from "../../backends/docker/images.js";
-import type { ImageOrigin, PackageSet } from "../../backends/docker/images-order.js";
-import { visible } from "../../visible.js";
+import { connectDocker } from "../../runtime/backends/docker/connect.js";
+import { buildImage, listImages, type OwnImage } from "../../runtime/backends/docker/images.js";
+import type { ImageOrigin, PackageSet } from "../../runtime/backends/docker/images-order.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";

@@ -1,7 +1,7 @@
-import { SandboxError } from "../../errors.js";
-import type { ApiKeyRecord, KeyScopes, Store } from "../../store/index.js";
-import { visible } from "../../visible.js";
-import { stateDirectoryOf } from "../../workspace/state-directory.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { ApiKeyRecord, KeyScopes, Store } from "../../server/store/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";
 import { readConfig } from "../open-sandbox.js";

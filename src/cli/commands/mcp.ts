@@ -1,12 +1,12 @@
-import { packageVersion } from "../../config/package-version.js";
+import { packageVersion } from "../../kit/package-version.js";
 import {
   createMcpServer,
   createSessionFiles,
   ElicitationConfirmationService,
   StdioTransport,
 } from "../../mcp/index.js";
-import { createTools } from "../../tools/create-tools.js";
-import { visible } from "../../visible.js";
+import { createTools } from "../../core/tools/create-tools.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { Interrupt } from "../interrupt.js";
 import { callerOf, openGuardedManager } from "../open-guards.js";
 import { readConfig } from "../open-sandbox.js";

@@ -1,15 +1,15 @@
-import { SandboxError } from "../../errors.js";
-import { type Explanation, missingRole } from "../../manager/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { type Explanation, missingRole } from "../../core/manager/index.js";
 import {
   describeDecision,
   explainDecision,
   type Policy,
   PolicyEngine,
   type PolicyRequest,
-} from "../../policy/index.js";
-import { rankOf } from "../../risk/levels.js";
-import type { SecurityMode } from "../../risk/required-sandbox.js";
-import { visible, visibleLines } from "../../visible.js";
+} from "../../guard/policy/index.js";
+import { rankOf } from "../../guard/risk/levels.js";
+import type { SecurityMode } from "../../guard/risk/required-sandbox.js";
+import { visible, visibleLines } from "../../kit/escape-unsafe.js";
 import { type Paint, paintFor, type Style } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { loadPolicyFile, policyFileOf } from "../open-guards.js";

@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
-import { SandboxError, systemCode, toSandboxError } from "../../errors.js";
+import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
 import {
   checkPolicy,
   POLICY_TEMPLATE,
   type PolicyProblem,
   parsePolicy,
   readPolicyText,
-} from "../../policy/index.js";
-import { visible } from "../../visible.js";
+} from "../../guard/policy/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { type Paint, paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import type { GlobalOptions } from "../options.js";

@@ -1,7 +1,7 @@
-import { expandHome } from "../../config/index.js";
-import { listPools, type RunningPool, type SilentPool } from "../../pool/list-pools.js";
-import { visible } from "../../visible.js";
-import { stateDirectoryOf } from "../../workspace/state-directory.js";
+import { expandHome } from "../../core/config/index.js";
+import { listPools, type RunningPool, type SilentPool } from "../../runtime/pool/list-pools.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { type Paint, paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";

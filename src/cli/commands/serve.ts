@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import type { Config } from "../../config/index.js";
-import { SandboxError } from "../../errors.js";
+import type { Config } from "../../core/config/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { ServeOptions } from "../../server/serve.js";
 import { parsePort } from "../arguments.js";
 import { Interrupt } from "../interrupt.js";

@@ -1,6 +1,6 @@
-import { SandboxError } from "../../errors.js";
-import { visible } from "../../visible.js";
-import { stateDirectoryOf } from "../../workspace/state-directory.js";
+import { SandboxError } from "../../kit/errors.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { createManager, readConfig } from "../open-sandbox.js";

@@ -1,5 +1,5 @@
-import { SandboxError } from "../../errors.js";
-import { exitStatusOf } from "../../sandbox/result.js";
+import { SandboxError } from "../../kit/errors.js";
+import { exitStatusOf } from "../../runtime/sandbox/result.js";
 import { attachTerminal, sizeOf } from "../attach-terminal.js";
 import { Interrupt } from "../interrupt.js";
 import { callerOf, openGuardedManager } from "../open-guards.js";

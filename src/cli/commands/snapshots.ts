@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import { SandboxError } from "../../errors.js";
-import type { SandboxManager } from "../../manager/index.js";
-import { visible } from "../../visible.js";
-import type { SnapshotInfo } from "../../workspace/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { SandboxManager } from "../../core/manager/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import { paintFor } from "../colour.js";
 import { openHostFile, writeHostFiles } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createPaint } from "../../confirmation/paint.js";
+import { createPaint } from "../../guard/confirmation/paint.js";
 import { describeChecks } from "./status.js";
 
 const plain = createPaint(false, {});

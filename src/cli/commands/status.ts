@@ -1,7 +1,7 @@
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { Check } from "../../server/status/checks.js";
 import { count } from "../../server/status/words.js";
-import { visible } from "../../visible.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { type Paint, paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { lookHere } from "../local-status.js";

@@ -1,6 +1,6 @@
-import { SandboxError } from "../../errors.js";
-import type { LastingHandle } from "../../manager/index.js";
-import type { SessionRecord } from "../../store/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { LastingHandle } from "../../core/manager/index.js";
+import type { SessionRecord } from "../store/index.js";
 import { RetryLater, serverStopping, tellable } from "../error-reply.js";
 import type { ExecutionLog } from "../execution-log.js";
 import { toSummary } from "../execution-reply.js";

@@ -1,5 +1,5 @@
-import type { Config, ServerConfig } from "../../config/index.js";
-import type { GuardedProcess, GuardedTerminal } from "../../manager/index.js";
+import type { Config, ServerConfig } from "../../core/config/index.js";
+import type { GuardedProcess, GuardedTerminal } from "../../core/manager/index.js";
 import { LiveCalls, type LiveCallsOptions } from "./live-calls.js";
 import { OutputBudget } from "./output-budget.js";
 import type { ServerProcess } from "./server-process.js";

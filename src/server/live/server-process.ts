@@ -1,6 +1,6 @@
 import { finished } from "node:stream/promises";
-import type { GuardedProcess, OutputPiece } from "../../manager/index.js";
-import type { SendableSignal } from "../../sandbox/index.js";
+import type { GuardedProcess, OutputPiece } from "../../core/manager/index.js";
+import type { SendableSignal } from "../../runtime/sandbox/index.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
 import type { OutputBudget } from "./output-budget.js";
 import { ProcessLog } from "./process-log.js";

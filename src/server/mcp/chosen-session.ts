@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { roleName, sessionName } from "../schemas.js";
 
 /** What a client's address may say; the same in headers. */

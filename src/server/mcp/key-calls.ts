@@ -1,4 +1,4 @@
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 
 /** How many calls of each key run now, whoever is still connected for their answers. */
 export class KeyCalls {

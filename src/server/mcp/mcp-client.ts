@@ -2,10 +2,10 @@ import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CancelledNotificationSchema, ErrorCode, isJSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { createMcpServer, type McpConnection } from "../../mcp/index.js";
-import type { ApiKeyRecord, SessionRecord } from "../../store/index.js";
-import type { ToolCaller } from "../../tools/index.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
+import type { ToolCaller } from "../../core/tools/index.js";
 import { RetryLater } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";
 import { newClientId } from "./client-id.js";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import { SandboxError, toSandboxError } from "../../errors.js";
-import type { ApiKeyRecord, SessionRecord } from "../../store/index.js";
-import { visible } from "../../visible.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { isOver, roleFor } from "../authenticate.js";
 import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";

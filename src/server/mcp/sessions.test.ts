@@ -3,8 +3,8 @@ import { printedIn, processesWith, textOf } from "../../../test/e2e/mcp-client.j
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
 import { ServerWorld } from "../../../test/setup/server-world.js";
-import { uniqueSeconds } from "../../testing/unique-seconds.js";
-import { waitUntil } from "../../testing/wait-until.js";
+import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
+import { waitUntil } from "../../core/testing/wait-until.js";
 
 const real = requires("bubblewrap");
 const LONG_MS = 60_000;

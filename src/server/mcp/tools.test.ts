@@ -9,8 +9,8 @@ import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http
 import { requires } from "../../../test/setup/requires.js";
 import { ServerWorld } from "../../../test/setup/server-world.js";
 import { openTcpGate } from "../../../test/setup/tcp-gate.js";
-import { uniqueSeconds } from "../../testing/unique-seconds.js";
-import { waitUntil } from "../../testing/wait-until.js";
+import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
+import { waitUntil } from "../../core/testing/wait-until.js";
 
 const LONG_MS = 60_000;
 const real = requires("bubblewrap", "python3");

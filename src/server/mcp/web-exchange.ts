@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, SandboxError } from "../../errors.js";
-import { visible } from "../../visible.js";
+import { type ErrorCode, SandboxError } from "../../kit/errors.js";
+import { visible } from "../../kit/escape-unsafe.js";
 
 /** Of a client's headers those that the protocol knows. Its key goes no further. */
 const HEADERS = ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"] as const;

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { KeptSocket } from "../kept-socket.js";
 
 /** What one side has sent and the other not yet taken. */

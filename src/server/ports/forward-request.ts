@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SandboxError, systemCode } from "../../errors.js";
+import { SandboxError, systemCode } from "../../kit/errors.js";
 import { headersInside, headersOutside } from "./passed-headers.js";
 
 /** Of an answer from inside, all headers together. */

@@ -1,11 +1,11 @@
 import type { Duplex } from "node:stream";
-import type { AuditLogger } from "../../audit/index.js";
-import type { Config } from "../../config/index.js";
-import { SandboxError } from "../../errors.js";
-import type { SandboxManager } from "../../manager/index.js";
-import { unlessAborted } from "../../manager/unless-aborted.js";
-import { assertPorts } from "../../sandbox/open-port.js";
-import type { SessionRecord } from "../../store/index.js";
+import type { AuditLogger } from "../../guard/audit/index.js";
+import type { Config } from "../../core/config/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { SandboxManager } from "../../core/manager/index.js";
+import { unlessAborted } from "../../kit/unless-aborted.js";
+import { assertPorts } from "../../runtime/sandbox/open-port.js";
+import type { SessionRecord } from "../store/index.js";
 import { RetryLater } from "../error-reply.js";
 import { recordEvent } from "../record-event.js";
 import { type Caller, workValue } from "../session-calls.js";

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { ConfirmationAnswer } from "../../confirmation/index.js";
-import { SandboxError } from "../../errors.js";
-import type { ApprovalOutcome, ApprovalRecord } from "../../store/index.js";
+import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { ApprovalOutcome, ApprovalRecord } from "../store/index.js";
 import type { ApprovalEvent } from "../approval-desk.js";
 import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
 import { WEB_SOCKET } from "../openapi-document.js";

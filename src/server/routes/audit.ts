@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../audit/index.js";
-import { SandboxError } from "../../errors.js";
-import type { AuditEntry, Store } from "../../store/index.js";
+import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { AuditEntry, Store } from "../store/index.js";
 import { moment, pageOf, pageQuery, replies, toMoment } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import type { App } from "./route-file.js";

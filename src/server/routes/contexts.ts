@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
-import type { Checkpoint, CodeContext, Sandbox } from "../../sandbox/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { Checkpoint, CodeContext, Sandbox } from "../../runtime/sandbox/index.js";
 import { EVENTS } from "../event-stream.js";
 import { contextExecuteBody } from "../execution-request.js";
 import { plainJson, runExecution } from "../run-execution.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { replies, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
 import { inSession } from "../session-calls.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
-import type { ExecutionRecord } from "../../store/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { ExecutionRecord } from "../store/index.js";
 import { roleFor } from "../authenticate.js";
 import { EVENTS } from "../event-stream.js";
 import { executeBody } from "../execution-request.js";

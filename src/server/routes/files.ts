@@ -1,10 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
-import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
-import { beneath } from "../../tools/files/delete.js";
-import type { Entry } from "../../workspace/index.js";
-import { parseInnerPath, parseRelativePath } from "../../workspace/relative-path.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { FileCall, GuardedFiles, TouchedPath } from "../../core/manager/index.js";
+import { beneath } from "../../core/tools/files/delete.js";
+import type { Entry } from "../../runtime/workspace/index.js";
+import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/relative-path.js";
 import { sendStream } from "../downloads.js";
 import { logError } from "../error-reply.js";
 import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../schemas.js";

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { logError } from "../error-reply.js";
 import { KeptSocket, onlySockets } from "../kept-socket.js";
 import { ANYTHING, WEB_SOCKET } from "../openapi-document.js";

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
-import { SENDABLE_SIGNALS } from "../../sandbox/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { SENDABLE_SIGNALS } from "../../runtime/sandbox/index.js";
 import { assertRole, roleFor } from "../authenticate.js";
 import { logError } from "../error-reply.js";
 import { EVENTS, EventStream, wantsEvents } from "../event-stream.js";

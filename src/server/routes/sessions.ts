@@ -1,8 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { checkBackendName } from "../../backends/registry.js";
-import { SandboxError } from "../../errors.js";
-import type { SessionRecord } from "../../store/index.js";
+import { checkBackendName } from "../../runtime/backends/registry.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { SessionRecord } from "../store/index.js";
 import { roleFor } from "../authenticate.js";
 import { recordEvent } from "../record-event.js";
 import {

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
-import type { Sandbox } from "../../sandbox/index.js";
-import type { SnapshotRecord } from "../../store/index.js";
-import type { SnapshotInfo } from "../../workspace/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { SnapshotRecord } from "../store/index.js";
+import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import { sendStream } from "../downloads.js";
 import { logError } from "../error-reply.js";
 import { indexSnapshots } from "../index-snapshots.js";

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { assertRole } from "../authenticate.js";
 import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
 import { lastingBodyLimit } from "../live/live-desk.js";

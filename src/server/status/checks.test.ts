@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PoolStatus } from "../../pool/index.js";
+import type { PoolStatus } from "../../runtime/pool/index.js";
 import { type CheckedServer, checkServer } from "./checks.js";
 import type { Figures } from "./figures.js";
 import { RecentEvents } from "./recent-events.js";

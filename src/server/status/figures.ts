@@ -1,11 +1,11 @@
 import { getHeapStatistics } from "node:v8";
-import { type AuditTail, checkAuditTail } from "../../audit/index.js";
-import { type ErrorCode, toSandboxError } from "../../errors.js";
-import type { SandboxStarts } from "../../manager/index.js";
-import type { PoolStatus } from "../../pool/index.js";
-import type { ServerRecord, StoreFigures } from "../../store/index.js";
-import { type DiskSpace, diskSpace } from "../../workspace/disk-space.js";
-import { stateDirectoryOf } from "../../workspace/state-directory.js";
+import { type AuditTail, checkAuditTail } from "../../guard/audit/index.js";
+import { type ErrorCode, toSandboxError } from "../../kit/errors.js";
+import type { SandboxStarts } from "../../core/manager/index.js";
+import type { PoolStatus } from "../../runtime/pool/index.js";
+import type { ServerRecord, StoreFigures } from "../store/index.js";
+import { type DiskSpace, diskSpace } from "../../runtime/workspace/disk-space.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
 import type { ServerCore } from "../server-core.js";
 import type { LoopDelays } from "./loop-delay.js";
 

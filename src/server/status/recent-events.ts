@@ -1,6 +1,6 @@
-import type { SandboxConnection } from "../../manager/index.js";
-import type { Metrics } from "../../metrics/index.js";
-import { visible } from "../../visible.js";
+import type { SandboxConnection } from "../../core/manager/index.js";
+import type { Metrics } from "../../core/metrics/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { RecentCounts } from "./recent-counts.js";
 
 const MAX_NAME = 64;

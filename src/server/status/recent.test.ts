@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxConnection } from "../../manager/index.js";
-import { createMetrics } from "../../metrics/index.js";
+import type { SandboxConnection } from "../../core/manager/index.js";
+import { createMetrics } from "../../core/metrics/index.js";
 import { RecentCounts } from "./recent-counts.js";
 import { RecentEvents } from "./recent-events.js";
 

@@ -1,0 +1,27 @@
+import type { Config } from "../config/index.js";
+import { nearest } from "../../kit/nearest.js";
+import { SandboxError } from "../../kit/errors.js";
+import { findLanguage, LANGUAGES, languageNames } from "../../runtime/sandbox/languages.js";
+
+/** Refuses settings that would be ignored. */
+export function checkLanguages({ languages, backends }: Config["sandbox"]): void {
+  for (const [name, { preload }] of Object.entries(languages)) {
+    const { warm } = findLanguage(name);
+    if (preload.length === 0 || warm?.kind === "fork") continue;
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `sandbox.languages.${name}.preload: ${name} cannot load modules ahead`,
+      {
+        hint: "Only languages whose interpreter forks can: python.",
+      },
+    );
+  }
+  for (const name of Object.keys(backends.docker.images)) {
+    if (languageNames.includes(name)) continue;
+    const meant =
+      LANGUAGES.find(({ aliases }) => aliases.includes(name))?.name ?? nearest(name, languageNames);
+    throw new SandboxError("CONFIG_INVALID", `sandbox.backends.docker.images.${name}: unknown language`, {
+      hint: meant === undefined ? `Known languages: ${languageNames.join(", ")}.` : `Did you mean ${meant}?`,
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import type { EgressRules } from "../../runtime/egress/rules.js";
+import { Secret, type SecretOptions } from "../../runtime/egress/secret.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { PoolManager } from "../../runtime/pool/index.js";
+import { findLanguage } from "../../runtime/sandbox/languages.js";
+import { checkLimits } from "./limits.js";
+
+/** A path or a plain object would fail later, and less clearly. */
+export function checkPolicyOption(policy: unknown): void {
+  if (policy === undefined || (typeof policy === "object" && policy !== null && "roles" in policy)) return;
+  throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
+    hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
+  });
+}
+
+/** What would never be used, or never hold, is refused before anything starts. */
+export function checkPoolOption(
+  pool: PoolManager | undefined,
+  { backend, warm }: { readonly backend?: string; readonly warm?: boolean },
+): void {
+  if (pool === undefined) return;
+  const refuse = (message: string, hint: string) => {
+    throw new SandboxError("INVALID_ARGUMENT", message, { hint });
+  };
+  // By what it can do: whoever has no pool need not load what makes one.
+  if (typeof pool?.bind !== "function") {
+    refuse("pool takes a PoolManager", "For example new PoolManager({ minInstances: 2, maxInstances: 10 }).");
+  }
+  const { backend: its, preload = [], limits } = pool.options;
+  if (its !== undefined && backend !== undefined && its !== backend) {
+    refuse(
+      `The pool is for the backend ${its}, the manager for ${backend}`,
+      "Name the backend once: nothing that the pool prepares could be used.",
+    );
+  }
+  if (limits !== undefined) checkLimits(limits);
+  for (const language of preload) findLanguage(language);
+  if (preload.length > 0 && warm === false)
+    refuse("A pool that starts interpreters ahead cannot be without warm ones", "Leave out preload or warm.");
+}
+
+export function secretsOf(secrets: readonly (SecretOptions | Secret)[] = []): Secret[] {
+  if (Array.isArray(secrets))
+    return secrets.map((each) => (each instanceof Secret ? each : new Secret(each)));
+  throw new SandboxError("INVALID_ARGUMENT", "secrets takes a list", {
+    hint: 'For example [{ name: "TOKEN", value, hosts: ["api.example.com"] }].',
+  });
+}
+
+export function checkEgressOption(egress: EgressRules | undefined): EgressRules | undefined {
+  if (egress === undefined || (typeof egress === "object" && "allowedDomains" in egress)) return egress;
+  throw new SandboxError("INVALID_ARGUMENT", "egress takes rules", {
+    hint: 'Pass what allowDomains("api.example.com") returns.',
+  });
+}
+
+export function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new SandboxError("INVALID_ARGUMENT", `There is no ${what} named ${JSON.stringify(value)}`, {
+    hint: `Known: ${known.join(", ")}.`,
+  });
+}

@@ -1,0 +1,496 @@
+import type { Duplex } from "node:stream";
+import type { Limits } from "../../runtime/backends/backend.js";
+import { findPrebuilt } from "../../runtime/backends/guest-runtime.js";
+import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
+import { ConfirmationQueue } from "../../guard/confirmation/queue.js";
+import type { EgressChange } from "../../runtime/egress/change.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { PolicyEngine } from "../../guard/policy/policy-engine.js";
+import { SECURITY_MODES } from "../../guard/risk/required-sandbox.js";
+import type { ResultEvent } from "../../runtime/sandbox/contexts/context-result.js";
+import { Execution } from "../../runtime/sandbox/execution.js";
+import type { OpenPort, OpenPortOptions } from "../../runtime/sandbox/open-port.js";
+import type { RunCodeOptions, Sandbox } from "../../runtime/sandbox/sandbox.js";
+import { AccessWatcher } from "../../runtime/workspace/access-watcher.js";
+import { validateSessionKey } from "../../runtime/workspace/index.js";
+import { checkStatePath, stateDirectoryOf } from "../../kit/state-directory.js";
+import { auditAlerts } from "./audit-alerts.js";
+import { checkLanguages } from "./check-languages.js";
+import {
+  checkEgressOption,
+  checkOneOf,
+  checkPolicyOption,
+  checkPoolOption,
+  secretsOf,
+} from "./check-options.js";
+import { ChangeRecorder } from "./context-graph.js";
+import { expectedStart } from "./expected-start.js";
+import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
+import {
+  type FileCall,
+  type FileResult,
+  type GuardedFiles,
+  type SandboxCall,
+  type SessionCall,
+  toolCallOf,
+} from "./file-call.js";
+import type { FileWatch } from "./file-watch.js";
+import { FileWatches } from "./file-watches.js";
+import { type ForkOrder, forkSession } from "./fork-session.js";
+import type { Guards } from "./guards.js";
+import type { CallHarness } from "./harness-call.js";
+import type { LastingCall } from "./lasting-call.js";
+import { checkLimits } from "./limits.js";
+import { LiveSandboxes, type StartOptions } from "./live-sandboxes.js";
+import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import { type GuardedTerminal, openTerminal, type TerminalCall } from "./open-terminal.js";
+import { runToolCall } from "./run-tool-call.js";
+import { SessionDoors } from "./session-doors.js";
+import { SessionSnapshots } from "./session-snapshots.js";
+import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./session-store.js";
+import { type GuardedProcess, type ProcessCall, startProcess } from "./start-process.js";
+import type { SandboxStarts } from "./start-tally.js";
+import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
+import { openWatch, type WatchCall } from "./watch-files.js";
+import { WaysOut } from "./ways-out.js";
+
+export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+
+/** On a busy machine the answer may take a while; a record without it is worth less. */
+const READS_TIMEOUT_MS = 2000;
+
+/** Makes sandboxes, hands out the same one per session, runs tool calls in them, and cleans up after them. */
+export class SandboxManager {
+  readonly #config: Config["sandbox"];
+  readonly #options: SandboxManagerOptions;
+  readonly #store: SessionStore;
+  readonly #sandboxes: LiveSandboxes;
+  readonly #guards: Guards;
+  readonly #waysOut: WaysOut;
+  readonly #doors: SessionDoors;
+  readonly #changes: ChangeRecorder | undefined;
+  /** Started with the first sandbox of an audited manager. */
+  #accessWatcher: AccessWatcher | undefined;
+  readonly #forgetAlerts: (() => void) | undefined;
+  /** Terminals and processes. */
+  readonly #lasting = new Set<LastingCall<unknown>>();
+  readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
+  #closed = false;
+
+  constructor(options: SandboxManagerOptions = {}) {
+    this.#options = options;
+    this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
+    if (options.limits !== undefined) checkLimits(options.limits);
+    checkOneOf("mode", options.mode, SANDBOX_MODES);
+    checkOneOf("security mode", options.securityMode, SECURITY_MODES);
+    if (options.sessionId !== undefined) validateSessionKey(options.sessionId);
+    checkPolicyOption(options.policy);
+    checkLanguages(this.#config);
+    checkPoolOption(options.pool, options);
+    const stateDir = stateDirectoryOf({ stateDir: options.stateDir ?? this.#config.stateDir });
+    checkStatePath(stateDir);
+    this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
+    const { audit, metrics, monitor, contextGraph } = options;
+    this.#changes = contextGraph === undefined ? undefined : new ChangeRecorder(contextGraph);
+    this.#waysOut = new WaysOut({
+      config: this.#config,
+      stateDir,
+      rules: checkEgressOption(options.egress),
+      secrets: secretsOf(options.secrets),
+      isDecidedPerCall: options.policy !== undefined,
+      isOpenToChanges: options.doors === true,
+      audit,
+      metrics,
+      ...(options.onConnection !== undefined && { onConnection: options.onConnection }),
+    });
+    this.#doors = new SessionDoors({
+      stateDir,
+      waysOut: this.#waysOut,
+      areOpen: options.doors === true,
+      ports: this.#config.network.allowLocalBinding,
+      find: (session) => this.#sandboxes.find(session),
+    });
+    this.#sandboxes = new LiveSandboxes({
+      config: this.#config,
+      stateDir,
+      store: this.#store,
+      backend: options.backend ?? options.pool?.options.backend ?? this.#config.backend,
+      limits: { ...options.pool?.options.limits, ...options.limits },
+      pool: options.pool,
+      warm: options.warm,
+      handleSignals: options.handleSignals,
+      audit,
+      // Only an audit record asks which files were read.
+      accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
+      waysOut: this.#waysOut,
+      fork: (order) => this.#fork(order),
+      reapMore: () => this.#doors.reap(),
+      assertUsable: () => this.#assertUsable(),
+      onStarted: (sandbox) => {
+        const changes = this.#changes;
+        if (changes !== undefined) {
+          sandbox.tellFileChanges((seen) => changes.record(sandbox.sessionId, seen));
+        }
+        const unwatch = monitor?.watch(sandbox);
+        const shut = this.#doors.open(sandbox);
+        return () => {
+          unwatch?.();
+          shut();
+        };
+      },
+    });
+    this.#forgetAlerts =
+      audit === undefined || monitor === undefined
+        ? undefined
+        : auditAlerts(monitor, audit, (id) => this.#sandboxes.sessionOf(id));
+    this.#guards = this.#createGuards();
+    if (this.#isEnabled()) this.#sandboxes.prepare();
+  }
+
+  /**
+   * Runs a tool call: policy, risk, confirmation, a sandbox, an audit record. Await it for its result, or with
+   * `stream: true` iterate it for its events.
+   */
+  execute(call: ToolCall): Execution<ToolResult, ResultEvent> {
+    const named = this.#inSession(copyCall(call));
+    return new Execution<ToolResult, ResultEvent>(named?.stream === true, (sink) =>
+      runToolCall(named, this.#guards, sink),
+    );
+  }
+
+  /** Something done to a session's files, through the same steps as `execute`. Rejects when the work itself fails. */
+  async useFiles<Value>(call: FileCall<Value>): Promise<FileResult<Value>> {
+    const named = this.#inSession(call);
+    return this.#useSession(named, (files) => named.work(files));
+  }
+
+  /** The same for something done with the session's sandbox itself: its contexts, its snapshots. */
+  async useSandbox<Value>(call: SandboxCall<Value>): Promise<FileResult<Value>> {
+    const named = this.#inSession(call);
+    return this.#useSession(named, (_, sandbox) => named.work(sandbox));
+  }
+
+  /**
+   * Tells what is created, modified and deleted in a directory of a session, from now on. It looks while the sandbox runs, and
+   * neither keeps it from being idle nor starts it again. Rejects where the session's files may not be listed.
+   */
+  async watchFiles(call: WatchCall): Promise<FileWatch> {
+    const named = this.#inSession(call);
+    const name = this.#nameFor(named.sessionId);
+    const watch = await this.#watches.open(name, named.signal, () =>
+      openWatch(named, (files) => this.useFiles(files)),
+    );
+    // What ends a session, or this manager, has not known of it yet.
+    if (this.#closed || !this.#store.exists(name)) this.#watches.end(name);
+    return watch;
+  }
+
+  /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. */
+  async executeBy(harness: CallHarness, call: ToolCall): Promise<ToolResult> {
+    const named = this.#inSession(copyCall(call));
+    return new Execution<ToolResult>(false, (sink) => runToolCall(named, this.#guards, sink, { harness }));
+  }
+
+  /**
+   * Opens a terminal: the same steps as `execute`, and one record for all that happens on it. Rejects where it is not
+   * allowed to open.
+   */
+  async openTerminal(call: TerminalCall): Promise<GuardedTerminal> {
+    return this.#last(openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards));
+  }
+
+  /**
+   * Starts a program or a command that goes on beside other calls: the same steps as `execute`, one record for its whole
+   * life, and no time limit unless the call or the policy sets one. Rejects where it is not allowed to start.
+   */
+  async startProcess(call: ProcessCall): Promise<GuardedProcess> {
+    return this.#last(startProcess(this.#inSession(copyCall(call)), this.#guards));
+  }
+
+  /** What `execute` would make of a call, and why. Nothing runs, nobody is asked, nothing is written down. */
+  async explain(call: ToolCall, options: ExplainOptions = {}): Promise<Explanation> {
+    return explainCall(this.#inSession(copyCall(call)), this.#guards, options);
+  }
+
+  /** Runs a program; a short form of `execute`. */
+  executeCode(
+    call: ToolCall & { readonly language: string; readonly code: string },
+  ): Execution<ToolResult, ResultEvent> {
+    return this.execute(call);
+  }
+
+  /** Runs a shell's command line, with `files` put in place first; a short form of `execute`. */
+  executeShell(call: ToolCall & { readonly command: string }): Execution<ToolResult, ResultEvent> {
+    return this.execute(call);
+  }
+
+  /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
+  async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
+    const { limits, ...given } = options;
+    const call = copyCall(given);
+    return new Execution<ToolResult>(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
+  }
+
+  /**
+   * The session's sandbox itself, past policy, confirmation and audit: for code of your own. What an agent asks for
+   * goes through `execute`. The first call starts it, calls at the same time get the same one.
+   */
+  async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<Sandbox> {
+    return this.#getSandbox(key, options);
+  }
+
+  /**
+   * Starts a session's sandbox in the background; a failure shows when it is asked for. Resolves, always, when the start
+   * is over.
+   */
+  openSession(key: string, options: OpenSessionOptions = {}): Promise<void> {
+    return this.#startAhead(key, options).catch(() => undefined);
+  }
+
+  /** What waits for somebody's decision: to list, to decide and to be told about. */
+  get confirmations(): ConfirmationQueue {
+    return this.#guards.confirmations;
+  }
+
+  /**
+   * Opens a port inside a session on this host's loopback, until it is closed. The session may run in another process of
+   * this user that opens its doors.
+   */
+  async openPort(key: string, port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.openPort(this.#nameFor(key), port, options);
+  }
+
+  /**
+   * One connection to a port inside a session that runs. PORT_FAILED: nobody listens there. UNSUPPORTED: ports are not
+   * opened unless the configuration says so.
+   */
+  async connectPort(key: string, port: number): Promise<Duplex> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.connectPort(this.#nameFor(key), port);
+  }
+
+  /**
+   * Lets a running session reach more hosts, or fewer: what is open and no longer allowed is closed. Resolves to how many
+   * processes run it.
+   */
+  async changeEgress(key: string, change: EgressChange): Promise<number> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    return this.#doors.changeEgress(this.#nameFor(key), change);
+  }
+
+  /** True once some sandbox could reach other hosts: until it has stopped, there may be more to record about it. */
+  get hasWayOut(): boolean {
+    return this.#waysOut.wasOpened;
+  }
+
+  /** Every session with files on this host, last used first. */
+  async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
+    const running = await this.#sandboxes.running();
+    const isRunning = (key: string) => running.has(key) || this.#doors.isRunning(key);
+    return this.#store.list().map((session) => ({ ...session, running: isRunning(session.key) }));
+  }
+
+  /** How many sandboxes run or start now, without those that a pool keeps ready. */
+  get sandboxCount(): number {
+    return this.#sandboxes.size;
+  }
+
+  /** How starting them went so far. */
+  get sandboxStarts(): SandboxStarts {
+    return this.#sandboxes.starts;
+  }
+
+  /** True when the session runs in this process, or in another of this user that opens its doors. */
+  isRunning(key: string): boolean {
+    validateSessionKey(key);
+    return this.#doors.isRunning(this.#nameFor(key));
+  }
+
+  /** True when a session of that name has files here. */
+  hasSession(key: string): boolean {
+    return this.#store.exists(this.#nameFor(key));
+  }
+
+  /** The snapshots of a session, which need not run: list, delete, export, import. */
+  snapshots(key: string): SessionSnapshots {
+    validateSessionKey(key);
+    const path = () => {
+      const found = this.#store.find(this.#nameFor(key));
+      if (found !== undefined) return found;
+      throw new SandboxError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(key)}`, {
+        hint: "listSessions() has those with files on this host.",
+      });
+    };
+    return new SessionSnapshots(sessionIdOf(this.#nameFor(key)), path, this.#config.snapshots);
+  }
+
+  /** Stops a session's sandbox and forgets what was approved for it; its files stay. */
+  async cleanupSession(key: string): Promise<void> {
+    this.#guards.confirmations.forgetSession(key);
+    await this.#sandboxes.stop(this.#nameFor(key));
+  }
+
+  /** Stops a session and removes its files. False when there was no such session. */
+  async deleteSession(key: string): Promise<boolean> {
+    validateSessionKey(key);
+    await this.cleanupSession(key).catch((error: unknown) => {
+      // What could not be copied would be removed now.
+      if (toSandboxError(error).code !== "FILE_FAILED") throw error;
+    });
+    this.#waysOut.forget(key);
+    this.#watches.end(this.#nameFor(key));
+    return this.#store.delete(this.#nameFor(key));
+  }
+
+  /** Stops every sandbox, all at once and past failures, which it reports together. */
+  cleanupAll(): Promise<void> {
+    return this.#sandboxes.stopAll();
+  }
+
+  /** Stops everything; the manager cannot be used afterwards. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#guards.confirmations.close();
+    this.#watches.close();
+    this.#forgetAlerts?.();
+    // Each ends with its record, before the sandbox below it goes.
+    await Promise.all([...this.#lasting].map((each) => each.close()));
+    try {
+      do await this.cleanupAll();
+      while (this.#sandboxes.size > 0);
+      await this.#sandboxes.close();
+    } finally {
+      this.#accessWatcher?.close();
+      await this.#changes?.close();
+      await this.#doors.close();
+    }
+  }
+
+  /** The same, by the name that document [2] gave it. */
+  cleanup(): Promise<void> {
+    return this.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Removes what killed processes left behind; resolves to how many things. */
+  reap(): Promise<number> {
+    return this.#sandboxes.reap();
+  }
+
+  async #startAhead(key: string, { caller, ...options }: OpenSessionOptions): Promise<void> {
+    const expected = caller === undefined ? {} : await expectedStart(caller, this.#guards);
+    // Whoever has ended the session meanwhile has looked for its sandbox already.
+    if (expected === undefined || options.signal?.aborted) return;
+    await this.#getSandbox(key, { ...options, ...expected, isUnasked: true });
+  }
+
+  async #getSandbox(
+    key: string,
+    options: GetSandboxOptions & Pick<StartOptions, "isUnasked" | "backend">,
+  ): Promise<Sandbox> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    if (options.limits !== undefined) checkLimits(options.limits);
+    return options.ephemeral
+      ? this.#sandboxes.start(key, options)
+      : this.#sandboxes.get(this.#nameFor(key), options);
+  }
+
+  async #fork(order: ForkOrder): Promise<Sandbox> {
+    this.#assertUsable();
+    if (this.#mode() === "shared") {
+      throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
+        hint: 'Set sandbox.mode to "per-session".',
+      });
+    }
+    return forkSession(order, this.#sandboxes, this.#store);
+  }
+
+  async #useSession<Value>(
+    call: SessionCall & Pick<FileCall<Value>, "content" | "isPlaced">,
+    work: (files: GuardedFiles, sandbox: Sandbox) => Promise<Value>,
+  ): Promise<FileResult<Value>> {
+    let done: { readonly value: Value } | undefined;
+    const { summary, paths, isPlaced, isWhole, refusal } = call;
+    const run = async (files: GuardedFiles, sandbox: Sandbox) => {
+      done = { value: await work(files, sandbox) };
+    };
+    const fileWork = { summary, paths, isPlaced, isWhole, refusal, run };
+    const result = await new Execution<ToolResult>(false, (sink) =>
+      runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { fileWork }),
+    );
+    return { ...result, ...done };
+  }
+
+  #last<Handle>(call: LastingCall<Handle>): Promise<Handle> {
+    this.#lasting.add(call);
+    void call.over.then(() => this.#lasting.delete(call));
+    return call.opened;
+  }
+
+  #watcher(): AccessWatcher {
+    this.#accessWatcher ??= new AccessWatcher(findPrebuilt().guest, { timeoutMs: READS_TIMEOUT_MS });
+    return this.#accessWatcher;
+  }
+
+  #createGuards(): Guards {
+    const { policy, confirmation, audit, metrics } = this.#options;
+    const looks = policy !== undefined || confirmation !== undefined;
+    return {
+      policy: policy === undefined ? undefined : new PolicyEngine(policy),
+      securityMode: this.#options.securityMode ?? this.#config.securityMode ?? (looks ? "strict" : undefined),
+      confirmations: new ConfirmationQueue({
+        service: confirmation,
+        timeoutMs: this.#config.confirmation.timeoutMs,
+        concurrency: this.#options.confirmationsAtOnce,
+      }),
+      audit,
+      metrics,
+      sandboxes: this.#sandboxes,
+      waysOut: this.#waysOut,
+      assertUsable: () => this.#assertUsable(),
+      nameOf: (sessionId) => this.#nameFor(sessionId),
+      onEnded: (session) => this.#watches.nudge(session),
+      limits: undefined,
+    };
+  }
+
+  /** A call that names no session is one of the manager's own, where that has one. */
+  #inSession<Call extends { readonly sessionId?: string | undefined }>(call: Call): Call {
+    const { sessionId } = this.#options;
+    return sessionId === undefined || call?.sessionId !== undefined ? call : { ...call, sessionId };
+  }
+
+  /** The session that a key stands for. */
+  #nameFor(key: string): string {
+    return this.#mode() === "shared" ? SHARED_KEY : key;
+  }
+
+  #mode(): SandboxMode {
+    return this.#options.mode ?? this.#config.mode;
+  }
+
+  #isEnabled(): boolean {
+    return this.#config.enabled && this.#mode() !== "disabled";
+  }
+
+  #assertUsable(): void {
+    if (this.#closed) {
+      throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
+        hint: "Make a new SandboxManager; sessions and their files are still there.",
+      });
+    }
+    this.#options.assertMayRun?.();
+    if (this.#isEnabled()) return;
+    throw new SandboxError("SANDBOX_DISABLED", "Sandboxes are switched off by the configuration", {
+      hint: 'Set sandbox.enabled to true and sandbox.mode to "per-session". Code never runs outside a sandbox instead.',
+    });
+  }
+}

@@ -1,0 +1,141 @@
+import { z } from "zod";
+import { nearest } from "../../kit/nearest.js";
+import type { SandboxManager } from "../manager/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { validateSessionKey } from "../../runtime/workspace/index.js";
+import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-dispatch.js";
+import { fileDelete } from "./files/delete.js";
+import { fileEdit } from "./files/edit.js";
+import { fileList } from "./files/list.js";
+import { fileRead } from "./files/read.js";
+import { fileSearch } from "./files/search.js";
+import { fileWrite } from "./files/write.js";
+import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./model-text.js";
+import { oneLine } from "./one-line.js";
+import { parseArguments } from "./parse-arguments.js";
+import { runCode, shellExec } from "./run-code.js";
+import { runTests } from "./run-tests.js";
+import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
+import { errorReply, invalidArguments, type ToolReply } from "./tool-reply.js";
+
+export interface ToolSetOptions extends ToolCaller {
+  /** Only these; left out: all of them. */
+  readonly only?: readonly string[];
+  /** Tools of your own, made with `defineTool`. */
+  readonly more?: readonly Tool[];
+  /** What carries out `browser_*`; left out: those are refused. */
+  readonly browser?: BrowserTools;
+}
+
+/** A tool as any model's API wants to know it. */
+export interface ToolDescription {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly annotations: ToolAnnotations;
+}
+
+export interface ToolCallOptions extends Pick<ToolContext, "signal" | "onOutput"> {
+  /** What this call is called where it came from, for the record. Left out: the set's own. */
+  readonly requestId?: string | undefined;
+}
+
+/** The tools that come with every session. */
+const BUILT_IN: readonly Tool[] = [
+  runCode,
+  shellExec,
+  fileRead,
+  fileWrite,
+  fileEdit,
+  fileList,
+  fileSearch,
+  fileDelete,
+  runTests,
+];
+
+/** An agent's tools in one session. Every call takes the manager's steps: policy, risk, confirmation, sandbox, audit. */
+export class ToolSet {
+  readonly #manager: SandboxManager;
+  readonly #caller: ToolCaller;
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #browser: BrowserTools | undefined;
+
+  constructor(manager: SandboxManager, options: ToolSetOptions) {
+    const { only, more = [], browser, ...caller } = options;
+    validateSessionKey(caller.sessionId);
+    this.#manager = manager;
+    this.#caller = caller;
+    this.#browser = browser;
+    const all = [...BUILT_IN, ...more, ...(browser?.tools ?? []).map((each) => browserTool(each, browser!))];
+    const tools = new Map(all.map((tool) => [tool.name, tool]));
+    const unknown = only?.find((name) => !tools.has(name));
+    if (unknown !== undefined) throw unknownTool(unknown, [...tools.keys()]);
+    this.#tools = new Map([...tools].filter(([name]) => only === undefined || only.includes(name)));
+  }
+
+  /** Name, description and JSON Schema of each: for any model's API. */
+  list(): ToolDescription[] {
+    return [...this.#tools.values()].map(({ name, title, description, input, annotations }) => ({
+      name,
+      title,
+      description,
+      inputSchema: z.toJSONSchema(input, { io: "input", target: "draft-7" }) as Record<string, unknown>,
+      annotations,
+    }));
+  }
+
+  /** The tools themselves, with their schemas. */
+  get tools(): readonly Tool[] {
+    return [...this.#tools.values()];
+  }
+
+  /** Carries out one call. Never throws: what goes wrong is a reply, too. */
+  async call(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolReply> {
+    try {
+      const tool = this.#find(name);
+      const { signal, onOutput, requestId } = options;
+      const caller = requestId === undefined ? this.#caller : { ...this.#caller, requestId };
+      const context: ToolContext = { manager: this.#manager, caller, signal, onOutput };
+      return bounded(await tool.run(parseArguments(tool, args), context), tool);
+    } catch (error) {
+      return errorReply(error);
+    }
+  }
+
+  #find(name: string): Tool {
+    const tool = this.#tools.get(name);
+    if (tool !== undefined) return tool;
+    if (typeof name === "string" && name.startsWith(BROWSER_PREFIX) && this.#browser === undefined) {
+      throw invalidArguments(
+        `${visible(name)}: there is no browser here`,
+        "Pass one to createTools: { browser }.",
+      );
+    }
+    throw unknownTool(name, [...this.#tools.keys()]);
+  }
+}
+
+/** The tools of an agent's session. */
+export function createTools(manager: SandboxManager, options: ToolSetOptions): ToolSet {
+  return new ToolSet(manager, options);
+}
+
+/** Whoever made the tool: its summary is one line, and its text has an end. */
+function bounded(reply: ToolReply, { maxTextCharacters = MAX_TEXT_CHARACTERS }: Tool): ToolReply {
+  return {
+    ...reply,
+    summary: oneLine(reply.summary),
+    text: cutMiddle(reply.text, maxTextCharacters + MAX_OWN_CHARACTERS),
+  };
+}
+
+function unknownTool(name: unknown, names: readonly string[]) {
+  const text = String(name).slice(0, 100);
+  const meant = nearest(text, names);
+  return invalidArguments(
+    `There is no tool ${JSON.stringify(visible(text))}`,
+    meant === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${meant}?`,
+  );
+}

@@ -1,0 +1,57 @@
+import type { z } from "zod";
+import { nearest } from "../../kit/nearest.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import type { Tool } from "./tool.js";
+import { invalidArguments } from "./tool-reply.js";
+
+/** Complaints about names that are none: the first say enough. */
+const MOST_NAMED = 20;
+
+/** The arguments of a call, or an error that names every one that is missing, strange or of the wrong type. */
+export function parseArguments(tool: Tool, given: unknown): unknown {
+  const parsed = tool.input.safeParse(given ?? {});
+  if (parsed.success) return parsed.data;
+  const names = argumentNames(tool);
+  const complaints = parsed.error.issues.flatMap((issue) => complain(issue, given, names));
+  throw invalidArguments(
+    `${tool.name}: ${complaints.join("; ")}`,
+    `Its arguments are ${names.length === 0 ? "none" : names.join(", ")}.`,
+  );
+}
+
+/** The names that a tool's schema knows. */
+export function argumentNames({ input }: Tool): string[] {
+  const { shape } = input as unknown as { readonly shape?: Readonly<Record<string, unknown>> };
+  return Object.keys(shape ?? {});
+}
+
+function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly string[]): string[] {
+  if (issue.code === "unrecognized_keys") {
+    const inside = issue.path.map((each) => `${String(each)}.`).join("");
+    const more = issue.keys.length - MOST_NAMED;
+    const named = issue.keys.slice(0, MOST_NAMED).map((key) => {
+      const meant = inside === "" ? nearest(key, names) : undefined;
+      const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+      return `${quote(`${inside}${key}`)} is no argument${hint}`;
+    });
+    return more > 0 ? [...named, `and ${more} more that are none`] : named;
+  }
+  const path = issue.path.map(String).join(".");
+  if (path === "") return ["expected an object with the arguments"];
+  if (issue.code === "invalid_type" && valueAt(given, issue.path) === undefined) {
+    return [`${quote(path)} is missing`];
+  }
+  return [`${quote(path)}: ${visible(issue.message)}`];
+}
+
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    given,
+  );
+}
+
+function quote(name: string): string {
+  return JSON.stringify(visible(name.slice(0, 100)));
+}

@@ -1,0 +1,136 @@
+import { SandboxError } from "../../../kit/errors.js";
+import type { SandboxManager } from "../../manager/index.js";
+import { needsModuleSyntax } from "../../../runtime/sandbox/module-syntax.js";
+import { auditIdsOf, type CallEnd } from "./call-end.js";
+import { judgeApart } from "./judge-apart.js";
+import type { Verdict } from "./judge-list.js";
+import { type CheckedOptions, checkTestOptions, type TestOptions } from "./options.js";
+import { createReport, type TestReport } from "./report.js";
+import { runApart } from "./run-apart.js";
+import { runCases } from "./run-cases.js";
+import { runTogether } from "./run-together.js";
+import { parseCases, type TestCase } from "./test-case.js";
+import type { TestList } from "./test-list.js";
+
+/** Runs code and its tests where neither can harm anything, and the code cannot fake the verdict. */
+export class TestDrivenSandbox {
+  readonly #manager: SandboxManager;
+  readonly #defaults: TestOptions;
+
+  /** `defaults` hold where a run says nothing else. */
+  constructor(manager: SandboxManager, defaults: TestOptions = {}) {
+    this.#manager = manager;
+    this.#defaults = defaults;
+  }
+
+  /** Runs the code with its tests: cases, or the text of a file of tests. What fails is in the report, not thrown. */
+  async executeWithTests(
+    code: string,
+    tests: readonly TestCase[] | string,
+    options: TestOptions = {},
+  ): Promise<TestReport> {
+    const checked = checkTestOptions({ ...this.#defaults, ...given(options) });
+    if (typeof code !== "string") {
+      throw new SandboxError("INVALID_ARGUMENT", "The code must be text", {
+        hint: "Pass the solution's source.",
+      });
+    }
+    if (typeof tests !== "string") return this.#runCases(code, parseCases(tests), checked);
+    return checked.together ? this.#runTogether(code, tests, checked) : this.#runApart(code, tests, checked);
+  }
+
+  async #runCases(code: string, cases: readonly TestCase[], options: CheckedOptions): Promise<TestReport> {
+    if (options.together) {
+      throw new SandboxError("INVALID_ARGUMENT", "Cases never run together with their solution", {
+        hint: "Leave together out: it is for a file of tests.",
+      });
+    }
+    const { language, module, caseTimeoutMs, signal, onProgress } = options;
+    const report = reporter(options);
+    const end = await runCases({
+      manager: this.#manager,
+      language,
+      module,
+      cases,
+      caseTimeoutMs,
+      solution: { ...solutionCall(code, options), signal },
+      onResult: onProgress,
+    });
+    return report(end, end.list, end.isolates, end.solution);
+  }
+
+  async #runApart(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
+    const { language, module, testsName, runner, signal, onProgress, call } = options;
+    const report = reporter(options);
+    const end = await runApart({
+      manager: this.#manager,
+      language,
+      module,
+      runner,
+      signal,
+      solution: solutionCall(code, options),
+      tests: { ...call, code: tests, filename: testsName },
+      onResult: onProgress,
+    });
+    return report(judgeApart(end), end.list, end.isolates, end.solution, end.tests);
+  }
+
+  async #runTogether(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
+    const { language, runner, signal, onProgress, call } = options;
+    const report = reporter(options);
+    const testsName = isModule(options.testsName, tests)
+      ? options.testsName.replace(/\.js$/, ".mjs")
+      : options.testsName;
+    const end = await runTogether({
+      manager: this.#manager,
+      language,
+      testsName,
+      runner,
+      solution: { ...solutionCall(code, options), files: { ...call.files, [testsName]: tests }, signal },
+      onResult: onProgress,
+    });
+    return report(end, end.list, false, end.call);
+  }
+}
+
+/** Without what is left out by being undefined. */
+function given(options: TestOptions): TestOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** The solution as a tool call. */
+function solutionCall(code: string, { call, module, language }: CheckedOptions) {
+  return { ...call, code, filename: `${module}${language.extension}` };
+}
+
+/** Node takes a plain .js file for CommonJS. */
+function isModule(name: string, code: string): boolean {
+  return name.endsWith(".js") && needsModuleSyntax(code);
+}
+
+/** Makes the report of a run that begins now. */
+function reporter({ language }: CheckedOptions) {
+  const startedAt = performance.now();
+  return (
+    { outcome, error }: Verdict,
+    list: TestList,
+    isTrustworthy: boolean,
+    solution: CallEnd,
+    tests: CallEnd = {},
+  ): TestReport => {
+    const finished = list.finish(error ?? "It did not end");
+    list.throwFault();
+    return createReport({
+      outcome,
+      error,
+      isTrustworthy,
+      runner: list.runner,
+      language: language.name,
+      tests: finished,
+      stdout: solution.result?.stdout ?? "",
+      stderr: solution.result?.stderr ?? "",
+      durationMs: performance.now() - startedAt,
+      auditIds: auditIdsOf([solution, tests]),
+    });
+  };
+}

@@ -1,0 +1,179 @@
+import { runInlineCode } from "./code/inline-code.js";
+import { Environment } from "./shell/environment.js";
+import { plain } from "./shell/fields.js";
+import type { Position } from "./shell/findings.js";
+import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
+import type { Call } from "./shell/walker.js";
+import { TooMuchWork, Work } from "../../kit/parser/work.js";
+
+/** One redirection of a command. */
+export interface ShellRedirect {
+  readonly operator: string;
+  /** After unquoting; undefined: known only when it runs. */
+  readonly target: string | undefined;
+}
+
+/** One assignment in front of a command, `LD_PRELOAD=x ls`, or by it: `export LD_PRELOAD=x`. */
+export interface ShellAssignment {
+  readonly name: string;
+  readonly value: string | undefined;
+}
+
+/** One command that a text would run. */
+export interface ShellCommand {
+  /** Base name after unquoting ("curl" for /usr/bin/curl, c\url, "cu"rl); undefined: known only when it runs. */
+  readonly name: string | undefined;
+  /** The name with its directory, as it was written; undefined: known only when it runs. */
+  readonly path: string | undefined;
+  /** Each argument after unquoting; undefined: known only when it runs. */
+  readonly args: readonly (string | undefined)[];
+  /** Positions in `args` of words with an unquoted `*`, `?` or `[`: the shell puts names of files there. */
+  readonly patterns: readonly number[];
+  /** 1-based, in the text given. */
+  readonly line: number;
+  readonly column: number;
+  /** How it is reached, outermost first: "sh -c", "env", "$(…)", "alias ll", "python3 -c", "find -exec" … */
+  readonly via: readonly string[];
+  readonly redirects: readonly ShellRedirect[];
+  /** Commands whose output it reads: those before it in the pipeline, and those of its `<(…)`. */
+  readonly reads: readonly ShellCommand[];
+  readonly assignments: readonly ShellAssignment[];
+}
+
+/** A place that could not be read, so that commands may be missing. */
+export interface ShellProblem {
+  readonly line: number;
+  readonly column: number;
+  readonly what: string;
+}
+
+export interface ShellProgram {
+  readonly commands: readonly ShellCommand[];
+  readonly problems: readonly ShellProblem[];
+}
+
+export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
+
+/** The longest shell text that is looked into: a hostile one takes time by more than its length. */
+export const MAX_TEXT_LENGTH = MAX_SHELL_LENGTH;
+/** The longest program in another language. */
+export const MAX_CODE_LENGTH = 128 * 1024;
+
+/** Work for one text, in all of the texts and programs that it holds. */
+const MAX_TEXT_WORK = 4_000_000;
+/** The same for a program: others run between its parser's work and ours. */
+const MAX_CODE_WORK = 12_000_000;
+
+/** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
+export async function findCommands(text: string): Promise<ShellProgram> {
+  return look(text, MAX_TEXT_LENGTH, MAX_TEXT_WORK, walkAll);
+}
+
+/** The same as a part of other work. Rejects with TooMuchWork, and with nothing else. */
+export async function findCommandsWithin(work: Work, text: string): Promise<ShellProgram> {
+  if (text.length > MAX_TEXT_LENGTH) return tooLong(MAX_TEXT_LENGTH);
+  return work
+    .within(MAX_TEXT_WORK, (part) => lookInto(text, part, walkAll))
+    .catch((error) => {
+      if (error instanceof TooMuchWork) throw error;
+      return unread(NOT_LOOKED_INTO);
+    });
+}
+
+function walkAll(walk: ShellWalk, clean: string): void {
+  walk.start(clean, firstCall(0));
+}
+
+/** The same for a command that is already split into words and that no shell reads. */
+export async function findCommandsOfArgv(argv: readonly string[]): Promise<ShellProgram> {
+  return look(argv.join(" "), MAX_CODE_LENGTH, MAX_TEXT_WORK, (walk) =>
+    walk.runFields(firstCall(1), argv.map(plain), {}),
+  );
+}
+
+/** Everything that the constant shell-outs of a program would run. Never rejects. */
+export async function findCommandsOfCode(code: string, language: CodeLanguage): Promise<ShellProgram> {
+  if (language === "bash") return findCommands(code);
+  return look(code, MAX_CODE_LENGTH, MAX_CODE_WORK, (walk, clean) =>
+    walk.code.push({ language, code: clean, call: firstCall(1), whole: true }),
+  );
+}
+
+async function look(
+  text: string,
+  longest: number,
+  mostWork: number,
+  start: (walk: ShellWalk, clean: string) => void,
+): Promise<ShellProgram> {
+  if (text.length > longest) return tooLong(longest);
+  try {
+    return await lookInto(text, new Work(mostWork), start);
+  } catch (error) {
+    if (error instanceof TooMuchWork) return unread(error.message);
+    return unread(NOT_LOOKED_INTO);
+  }
+}
+
+async function lookInto(
+  text: string,
+  work: Work,
+  start: (walk: ShellWalk, clean: string) => void,
+): Promise<ShellProgram> {
+  const walk = new ShellWalk(positionsOf(text), work);
+  // Shells leave NUL bytes out, so what they split is looked at in one piece.
+  if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");
+  start(walk, text.replaceAll("\0", ""));
+  for (let next = walk.code.shift(); next !== undefined; next = walk.code.shift()) {
+    await work.pause();
+    await runInlineCode(walk, next.language, next.code, next.call, next.whole);
+    walk.finish();
+  }
+  return { commands: inOrder(walk.commands), problems: walk.problems };
+}
+
+/** A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read. */
+const NOT_LOOKED_INTO = "cannot be looked into";
+
+function tooLong(longest: number): ShellProgram {
+  return unread(`longer than ${longest / 1024} KiB, which is not looked into`);
+}
+
+function unread(what: string): ShellProgram {
+  return { commands: [], problems: [{ line: 1, column: 1, what }] };
+}
+
+function firstCall(depth: number): Call {
+  return {
+    environment: new Environment(),
+    via: [],
+    stdin: { kind: "inherited" },
+    redirects: [],
+    reads: [],
+    depth,
+    fields: [],
+    place: 0,
+    assignments: [],
+    made: [],
+    inShell: false,
+  };
+}
+
+function inOrder(commands: readonly ShellCommand[]): readonly ShellCommand[] {
+  return [...commands].sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+/** Finds the line of an offset by bisection. */
+function positionsOf(text: string): Position {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  return (place) => {
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (starts[middle]! <= place) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: place - starts[low]! + 1 };
+  };
+}

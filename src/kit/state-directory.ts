@@ -1,0 +1,87 @@
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
+import { dirname, isAbsolute, normalize } from "node:path";
+import { expandHome } from "../core/config/index.js";
+import { SandboxError, systemCode } from "./errors.js";
+
+/**
+ * Where sandboxes' files are kept when nothing else is said. Programs inside can read the path from their mount
+ * table, so it names no person: not the home directory.
+ */
+export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
+  if (env["SKERRY_STATE_DIR"]) return env["SKERRY_STATE_DIR"];
+  const uid = process.getuid?.() ?? 0;
+  return uid === 0 ? "/var/lib/skerry" : `/var/tmp/skerry-${uid}`;
+}
+
+/** The one that a configuration names, or the default. */
+export function stateDirectoryOf({ stateDir }: { readonly stateDir?: string | undefined }): string {
+  return expandHome(stateDir ?? defaultStateDirectory());
+}
+
+/** Makes the directory, or checks that the one there is ours alone to change. */
+export function ensureStateDirectory(path: string): void {
+  checkStatePath(path);
+  // Whatever the umask says: root's sandboxes must be able to pass through.
+  if (makeDirectories(path)) chmodSync(path, 0o711);
+  checkStateDirectory(path);
+  if (process.getuid?.() === 0) checkPassage(path);
+}
+
+/** A place of its own, named from the root: a relative one would be another one in every directory. */
+export function checkStatePath(path: string): void {
+  if (isAbsolute(path) && normalize(path) !== "/") return;
+  throw new SandboxError(
+    "CONFIG_INVALID",
+    "The state directory must be an absolute path, and not the root itself",
+    {
+      hint: "It comes from SKERRY_STATE_DIR, sandbox.stateDir or the stateDir option.",
+    },
+  );
+}
+
+/** Makes what is missing of a path, one by one: in some places Node's own recursion never ends. True: it was. */
+function makeDirectories(path: string): boolean {
+  if (existsSync(path)) return false;
+  try {
+    if (path !== dirname(path)) makeDirectories(dirname(path));
+    mkdirSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    if (systemCode(error) === "EEXIST") return false;
+    throw new SandboxError("CONFIG_INVALID", `The state directory cannot be made (${systemCode(error)})`, {
+      hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a place where this user may make a directory.",
+      cause: error,
+    });
+  }
+}
+
+/** Refuses a directory, or something that is none, which others could have put there. False: there is nothing. */
+export function checkStateDirectory(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return false;
+  if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o022) !== 0) {
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      "The state directory is not a directory that only this user can change",
+      {
+        hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a directory you own, with mode 0711 or 0700.",
+      },
+    );
+  }
+  return true;
+}
+
+/** Root's sandboxes run as users of their own, who must be able to pass through to their files. */
+function checkPassage(path: string): void {
+  for (let parent = path; parent !== "/"; parent = dirname(parent)) {
+    if ((statSync(parent).mode & 0o001) !== 0) continue;
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      "Sandboxes cannot reach the state directory: a directory above it is closed to others",
+      {
+        hint: "Choose a state directory whose parents all have mode 0711 or 0755, such as /var/lib/skerry.",
+      },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { requires } from "../../test/setup/requires.js";
+import { SandboxManager } from "../core/manager/index.js";
+import { openPoolDoor, poolFolder } from "../runtime/pool/pool-door.js";
+import { openDoor } from "../runtime/sandbox/door.js";
+import { type Door, socketsIn } from "./user-socket.js";
+
+/** Both kinds: of sessions, and of pools. */
+const KINDS = {
+  doors: (stateDir: string) =>
+    openDoor(stateDir, "s", {
+      connect: () => Promise.reject(new Error("no")),
+      changeEgress: async () => undefined,
+    }),
+  pools: (stateDir: string) =>
+    openPoolDoor({ stateDir, backend: () => "x" }, () => {
+      throw new Error("no");
+    }),
+} as const;
+
+let stateDir: string;
+let doors: Door[];
+
+beforeEach(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
+  // As ours is: everybody may pass through. What is to be shown is that the folder inside keeps them out.
+  chmodSync(stateDir, 0o711);
+  doors = [];
+  for (const open of Object.values(KINDS)) doors.push((await open(stateDir))!);
+});
+
+afterEach(async () => {
+  await Promise.all(doors.map((door) => door.close()));
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+const pathOf = (kind: string) => socketsIn({ stateDir, name: kind })[0]!;
+
+/** What comes of connecting to a socket as this user. */
+function connectAs(uid: number, path: string): string {
+  const program = `require("net").connect(process.argv[1]).on("connect", () => { console.log("connected"); process.exit(); }).on("error", (e) => console.log(e.code))`;
+  const { stdout } = spawnSync(process.execPath, ["-e", program, path], {
+    uid,
+    gid: uid,
+    cwd: "/",
+    encoding: "utf8",
+  });
+  return stdout.trim();
+}
+
+requires("root").describe.each(Object.keys(KINDS))("a socket in %s", (kind) => {
+  it("cannot be entered by another user", async () => {
+    const server = createServer().listen(join(stateDir, "for-all"));
+    await new Promise((resolve) => server.once("listening", resolve));
+    chmodSync(join(stateDir, "for-all"), 0o777);
+    const answers = [
+      connectAs(65_534, join(stateDir, "for-all")),
+      connectAs(65_534, pathOf(kind)),
+      connectAs(0, pathOf(kind)),
+    ];
+    await new Promise((resolve) => server.close(resolve));
+    expect(answers).toEqual(["connected", "EACCES", "connected"]);
+  });
+});
+
+requires("bubblewrap").describe.each(Object.keys(KINDS))("a socket in %s", (kind) => {
+  it("is not there for programs in a sandbox", async () => {
+    await using manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
+    const path = pathOf(kind);
+    const look = `for each in "$@"; do test -e "$each" && echo "$each is there"; done; echo looked`;
+    const argv = ["sh", "-c", look, "sh", path, dirname(path)];
+    const sandbox = await manager.getSandbox("s");
+    const { stdout } = await sandbox.exec(argv);
+    expect(stdout).toBe("looked\n");
+    expect(spawnSync(argv[0]!, argv.slice(1), { encoding: "utf8" }).stdout).toBe(
+      `${path} is there\n${dirname(path)} is there\nlooked\n`,
+    );
+  });
+});
+
+it("is of its process, and in a folder of its own kind", () => {
+  expect(socketsIn(poolFolder(stateDir))).toHaveLength(1);
+  expect(pathOf("doors")).toContain(`/doors/${process.pid}-`);
+});

@@ -1,0 +1,366 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type Docker from "dockerode";
+import { DEFAULT_CONFIG } from "../../../core/config/index.js";
+import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import type {
+  BackendContext,
+  CreateSpec,
+  Instance,
+  Probe,
+  ProbeOptions,
+  SandboxBackend,
+} from "../backend.js";
+import { findHostFacts, findMke2fs, type HostFacts } from "../bubblewrap/probe.js";
+import { loadSeccompFilter } from "../bubblewrap/seccomp/filter.js";
+import type { ImageTools } from "../bubblewrap/workspace-image.js";
+import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
+import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
+import { checkShare } from "./check-share.js";
+import { connectDocker, explainDockerFailure, findDocker } from "./connect.js";
+import { Container } from "./container.js";
+import type { ContainerPlan, GuestMount } from "./container-options.js";
+import { type DaemonFacts, readDaemonFacts } from "./daemon.js";
+import { GuestVolumes } from "./guest-volume.js";
+import { isDockerInstalled, runscVersion } from "./installed.js";
+import { DockerInstance } from "./instance.js";
+import { Leftovers } from "./leftovers.js";
+import { SandboxPlace } from "./place.js";
+import { installPodmanFiles } from "./podman-files.js";
+import {
+  capabilitiesOf,
+  type DockerOptions,
+  gvisorGaps,
+  hindrances,
+  missingImages,
+  ownsUsers,
+  sharesFiles,
+  weaknesses,
+} from "./probe.js";
+import { reapContainers } from "./reap.js";
+import { findImage, type SandboxImage } from "./sandbox-image.js";
+
+/** Of a container that is elsewhere, or in a user namespace. The image knows it by name. */
+const WIRE_USER = { uid: 1000, gid: 1000 };
+
+/** A container around every sandbox, of a daemon that is here or elsewhere. */
+export function createDockerBackend(context: BackendContext): SandboxBackend {
+  return new DockerBackend(context, {
+    ...DEFAULT_CONFIG.sandbox.backends.docker,
+    ...given(context),
+    name: "docker",
+  });
+}
+
+/** The same with gVisor's kernel between the container and this one. */
+export function createGvisorBackend(context: BackendContext): SandboxBackend {
+  const { docker, gvisor } = DEFAULT_CONFIG.sandbox.backends;
+  return new DockerBackend(context, { ...docker, ...gvisor, ...given(context), name: "gvisor" });
+}
+
+function given({ options }: BackendContext): Partial<DockerOptions> {
+  return (options ?? {}) as Partial<DockerOptions>;
+}
+
+class DockerBackend implements SandboxBackend {
+  readonly name: string;
+  readonly #options: DockerOptions;
+  readonly #stateDir: string;
+  #client: Promise<Docker> | undefined;
+  #facts: DaemonFacts | undefined;
+  #host: HostFacts | undefined;
+  #runtime: GuestRuntime | undefined;
+  #volumes: GuestVolumes | undefined;
+  /** The daemon was seen to have the same files under our paths. */
+  #isShareChecked = false;
+  readonly #leftovers = new Leftovers();
+
+  constructor({ stateDir }: BackendContext, options: DockerOptions) {
+    this.name = options.name;
+    this.#stateDir = stateDir;
+    this.#options = options;
+  }
+
+  async probe({ thorough = false }: ProbeOptions = {}): Promise<Probe> {
+    const host = this.#hostFacts();
+    try {
+      this.#facts = undefined;
+      const facts = await this.#daemon();
+      const problems = hindrances(this.#options, facts);
+      const runsc = thorough && this.name === "gvisor" && facts.isLocal ? await runscVersion() : undefined;
+      return {
+        available: problems.length === 0,
+        version: [runsc?.name, `${facts.name} ${facts.version}`].filter(Boolean).join(", "),
+        problems: [
+          ...problems,
+          ...weaknesses(this.#options, facts, host),
+          ...gvisorGaps(runsc?.text),
+          ...(thorough ? await missingImages(await this.#docker(), this.#options, facts) : []),
+        ],
+        capabilities: capabilitiesOf(this.#options, facts, host),
+      };
+    } catch (error) {
+      const { code, message, hint } = explainDockerFailure(error);
+      const isInstalled = this.#options.host !== undefined || process.env.DOCKER_HOST || isDockerInstalled();
+      const problem = isInstalled
+        ? { what: message, remedy: hint ?? "systemctl status docker" }
+        : { what: "Docker is not installed", remedy: "apt-get install docker.io" };
+      return {
+        available: false,
+        ...(code === "CONFIG_INVALID" && { code }),
+        problems: [problem],
+        capabilities: capabilitiesOf(this.#options, undefined, host),
+      };
+    }
+  }
+
+  async create(spec: CreateSpec): Promise<Instance> {
+    // A daemon that was away may be back.
+    void this.#leftovers.removeAll();
+    const docker = await this.#docker();
+    const facts = await this.#daemon();
+    const image = await findImage(docker, this.#options.image, facts);
+    if (!sharesFiles(this.#options, facts, this.#hostFacts().isRoot)) {
+      return this.#createOverWire(docker, facts, image, spec);
+    }
+    const user = this.#userOf(spec);
+    const runtime = this.#guestRuntime();
+    const place = new SandboxPlace(this.#stateDir, spec.id, runtime.guest);
+    let container: Container | undefined;
+    try {
+      const isMounted = await this.#mountWorkspace(place, spec);
+      const workspace = isMounted ? place.workspace : workspacePath(spec);
+      container = await Container.start(
+        docker,
+        {
+          ...(await this.#commonPlan(spec, facts, image)),
+          user,
+          guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
+          workspace,
+          files: place.writeFiles(user),
+        },
+        this.#leftovers,
+      );
+      this.#isShareChecked ||= await checkShare(container.connection, workspace);
+      return this.#instance({ docker, spec, container, place, image, workspace, isMounted });
+    } catch (error) {
+      if (container !== undefined) await this.#leftovers.remove(container).catch(() => undefined);
+      await this.#leftovers.remove(place).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async recycle(used: Instance, spec: CreateSpec): Promise<Instance> {
+    if (!(used instanceof DockerInstance))
+      throw new SandboxError("INTERNAL", "Not a sandbox of this backend");
+    // Over the wire only the daemon could say what changed, and a new container takes it less time than that.
+    if (used.hostWorkspace === undefined) {
+      await used.destroy();
+      return this.create(spec);
+    }
+    try {
+      return await this.#reuse(used, spec);
+    } catch (error) {
+      await used.destroy();
+      if (spec.signal?.aborted) throw toSandboxError(error, "CANCELLED");
+      return this.create(spec);
+    }
+  }
+
+  async reap(): Promise<number> {
+    const docker = await this.#docker().catch(() => undefined);
+    const own = await this.#leftovers.removeAll();
+    return own + (await reapContainers(docker, this.#stateDir, () => this.#guestRuntime().guest));
+  }
+
+  async #createOverWire(
+    docker: Docker,
+    facts: DaemonFacts,
+    image: SandboxImage,
+    spec: CreateSpec,
+  ): Promise<Instance> {
+    this.#volumes ??= new GuestVolumes(docker, this.#stateDir);
+    const start = async (guest: GuestMount) =>
+      Container.start(
+        docker,
+        {
+          ...(await this.#commonPlan(spec, facts, image)),
+          user: this.#userOverWire(spec, facts),
+          guest,
+          workspace: undefined,
+          files: {},
+        },
+        this.#leftovers,
+      );
+    const guest = await this.#volumes.find(image.architecture, image.id);
+    const container = await start(guest).catch(async (error: unknown) => {
+      // A volume whose maker was killed before it was full, or that somebody has removed, has no guest.
+      if (!/no such file or directory|not found/i.test(String(error))) throw error;
+      await this.#volumes!.forget(guest, image.architecture);
+      return start(await this.#volumes!.find(image.architecture, image.id));
+    });
+    return this.#instance({
+      docker,
+      spec,
+      container,
+      place: undefined,
+      image,
+      workspace: undefined,
+      isMounted: true,
+    });
+  }
+
+  async #reuse(used: DockerInstance, spec: CreateSpec): Promise<Instance> {
+    const { container, place } = used.parts;
+    const docker = await this.#docker();
+    const facts = await this.#daemon();
+    const image = await findImage(docker, this.#options.image, facts);
+    const { plan } = container;
+    const user = place === undefined ? this.#userOverWire(spec, facts) : this.#userOf(spec);
+    const isSame =
+      plan.image === image.id &&
+      plan.user.uid === user.uid &&
+      plan.user.gid === user.gid &&
+      JSON.stringify(Object.entries(plan.spec.limits).sort()) ===
+        JSON.stringify(Object.entries(spec.limits).sort());
+    if (!isSame) throw new SandboxError("INTERNAL", "The container was made for something else");
+    await Promise.all([used.removeCompanions(), container.reset()]);
+    if (place !== undefined) {
+      await place.unmount();
+      if (!(await this.#mountWorkspace(place, spec)))
+        throw new SandboxError("INTERNAL", "The workspace is no mount that could be replaced");
+    }
+    const again = await container.startAgain({ ...plan, spec });
+    used.giveAway();
+    const workspace = place?.workspace;
+    return this.#instance({ docker, spec, container: again, place, image, workspace, isMounted: true });
+  }
+
+  /** False: the directory as it is. */
+  async #mountWorkspace(place: SandboxPlace, spec: CreateSpec): Promise<boolean> {
+    const mount = await prepareWorkspace(spec, this.#imageTools());
+    if (mount === undefined) return false;
+    await place.mount(mount, this.#userOf(spec));
+    // The mount keeps the image; under no name, it cannot be left behind.
+    if (mount.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
+    return true;
+  }
+
+  async #commonPlan(spec: CreateSpec, facts: DaemonFacts, image: SandboxImage) {
+    return {
+      spec,
+      stateDir: this.#stateDir,
+      facts,
+      runtime: this.#options.runtime,
+      gvisor:
+        this.#options.name === "gvisor"
+          ? { filter: await loadSeccompFilter(image.architecture, "gvisor") }
+          : undefined,
+      networkMode: this.#options.networkMode,
+      image: image.id,
+      imageVolumes: image.volumes,
+      ...this.#podmanPlan(facts),
+    };
+  }
+
+  /** For every container anew: nothing may have changed what Podman reads. */
+  #podmanPlan(facts: DaemonFacts): Pick<ContainerPlan, "podman"> {
+    return facts.name === "Podman" ? { podman: installPodmanFiles(this.#stateDir) } : {};
+  }
+
+  #instance(made: {
+    readonly docker: Docker;
+    readonly spec: CreateSpec;
+    readonly container: Container;
+    readonly place: SandboxPlace | undefined;
+    readonly image: SandboxImage;
+    readonly workspace: string | undefined;
+    readonly isMounted: boolean;
+  }): DockerInstance {
+    const { plan } = made.container;
+    return new DockerInstance({
+      spec: made.spec,
+      container: made.container,
+      place: made.place,
+      hostWorkspace: made.workspace,
+      directoryUntouched: made.isMounted,
+      path: made.image.path,
+      image: this.#options.image,
+      companionImage: (language) => {
+        const own = Object.hasOwn(this.#options.images, language)
+          ? this.#options.images[language]
+          : undefined;
+        return own === this.#options.image ? undefined : own;
+      },
+      leftovers: this.#leftovers,
+      startCompanion: (image) => this.#startCompanion(made.docker, plan, image),
+    });
+  }
+
+  async #startCompanion(docker: Docker, plan: ContainerPlan, name: string): Promise<Container> {
+    if (plan.workspace === undefined) {
+      throw new SandboxError("UNSUPPORTED", "Over the wire all languages run in the sandbox's one image", {
+        hint: "Use an image with all of them (backends.docker.image), or a local daemon as root.",
+      });
+    }
+    const { signal: _, ...spec } = plan.spec;
+    const image = await findImage(docker, name, plan.facts);
+    return Container.start(
+      docker,
+      {
+        ...plan,
+        spec,
+        image: image.id,
+        imageVolumes: image.volumes,
+        part: name,
+        ...this.#podmanPlan(plan.facts),
+      },
+      this.#leftovers,
+    );
+  }
+
+  #userOf({ directory }: CreateSpec): { uid: number; gid: number } {
+    const user = directory.owner ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    if (user.uid === 0) throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
+    return user;
+  }
+
+  /** Where containers are processes of this host, uid 1000 may be somebody here, who could look into them. */
+  #userOverWire(spec: CreateSpec, facts: DaemonFacts): { uid: number; gid: number } {
+    return ownsUsers(facts, this.#hostFacts().isRoot) ? (spec.directory.owner ?? WIRE_USER) : WIRE_USER;
+  }
+
+  #docker(): Promise<Docker> {
+    this.#client ??= connectDocker({ host: this.#options.host });
+    this.#client.catch(() => {
+      this.#client = undefined;
+    });
+    return this.#client;
+  }
+
+  async #daemon(): Promise<DaemonFacts> {
+    this.#facts ??= await readDaemonFacts(
+      await this.#docker(),
+      findDocker({ host: this.#options.host }).local,
+    );
+    return this.#facts;
+  }
+
+  #hostFacts(): HostFacts {
+    this.#host ??= findHostFacts(undefined);
+    return this.#host;
+  }
+
+  #imageTools(): ImageTools | undefined {
+    const mke2fs = this.#hostFacts().canMountImages ? findMke2fs() : undefined;
+    if (mke2fs === undefined) return undefined;
+    return { mke2fs, guest: this.#guestRuntime().guest, cacheDir: join(this.#stateDir, "templates") };
+  }
+
+  #guestRuntime(): GuestRuntime {
+    if (this.#runtime === undefined || !existsSync(this.#runtime.guest)) {
+      this.#runtime = installGuestRuntime(this.#stateDir);
+    }
+    return this.#runtime;
+  }
+}

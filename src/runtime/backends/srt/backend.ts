@@ -1,0 +1,247 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { DEFAULT_CONFIG } from "../../../core/config/index.js";
+import { SandboxError } from "../../../kit/errors.js";
+import type {
+  BackendContext,
+  CreateSpec,
+  Instance,
+  Probe,
+  ProbeOptions,
+  SandboxBackend,
+} from "../backend.js";
+import {
+  commonArguments,
+  GUEST_RUNTIME,
+  GUEST_WORKSPACE,
+  sandboxArguments,
+} from "../bubblewrap/arguments.js";
+import { reapCgroups, SandboxCgroup } from "../bubblewrap/cgroup.js";
+import { type Launched, Launchers } from "../bubblewrap/launcher.js";
+import { findMke2fs } from "../bubblewrap/probe.js";
+import { loadSeccompFilter } from "../bubblewrap/seccomp/filter.js";
+import type { ImageTools } from "../bubblewrap/workspace-image.js";
+import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
+import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
+import { greetGuest } from "../start-guest.js";
+import { admit } from "./gate.js";
+import type { HostOrders } from "./host-orders.js";
+import { SrtInstance } from "./instance.js";
+import { createOnMac } from "./macos.js";
+import { loadOwnSettings, type OwnSettings } from "./own-settings.js";
+import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
+import { RunDirectory, reapRunDirectories } from "./run-directory.js";
+import { createSettings } from "./settings.js";
+import { installSrtRuntime, type SrtRuntime } from "./srt-package.js";
+import { ViolationLog } from "./violations.js";
+
+const START_TIMEOUT_MS = 20_000;
+
+/**
+ * Anthropic's sandbox-runtime around every session, in a process of its own, and behind its walls the guest with ours:
+ * limits, a minimal view of the files, a filter for system calls.
+ */
+export function createSrtBackend(context: BackendContext): SandboxBackend {
+  return new SrtBackend(context);
+}
+
+class SrtBackend implements SandboxBackend {
+  readonly name = "srt";
+  readonly #stateDir: string;
+  readonly #settingsPath: string;
+  /** Left out: the host's. */
+  readonly #bubblewrap: string | undefined;
+  readonly #launchers = new Launchers();
+  #facts: SrtFacts | undefined;
+  #guest: GuestRuntime | undefined;
+  #runtime: SrtRuntime | undefined;
+
+  constructor({ stateDir, options }: BackendContext) {
+    this.#stateDir = stateDir;
+    const { settingsPath, bubblewrap } = (options ?? {}) as { settingsPath?: string; bubblewrap?: string };
+    this.#bubblewrap = bubblewrap;
+    this.#settingsPath = settingsPath ?? DEFAULT_CONFIG.sandbox.backends.srt.settingsPath;
+  }
+
+  probe(options: ProbeOptions = {}): Promise<Probe> {
+    return probeSrt(this.#host(), options);
+  }
+
+  async create(spec: CreateSpec): Promise<Instance> {
+    const facts = this.#host();
+    const probe = await probeSrt(facts, {});
+    const { srt, node } = facts;
+    if (!probe.available || srt === undefined || node === undefined) throw unavailable(probe);
+    if (facts.host.isRoot && spec.directory.owner === undefined)
+      throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
+    const guest = this.#guestRuntime();
+    if (this.#runtime === undefined || !existsSync(this.#runtime.program))
+      this.#runtime = installSrtRuntime(this.#stateDir, srt, node);
+    const places = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
+    if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, places);
+    return this.#createOnLinux(spec, this.#runtime, guest, facts.host.bubblewrap!);
+  }
+
+  async #createOnLinux(
+    spec: CreateSpec,
+    runtime: SrtRuntime,
+    guest: GuestRuntime,
+    bubblewrap: string,
+  ): Promise<Instance> {
+    const { cgroups } = this.#host().host;
+    const own = await loadOwnSettings(this.#settingsPath);
+    const mount = await prepareWorkspace(spec, this.#imageTools(guest));
+    const undo: (() => unknown)[] = [];
+    let isStarting = true;
+    try {
+      const directory = await RunDirectory.create({
+        stateDir: this.#stateDir,
+        settingsPath: this.#settingsPath,
+        id: spec.id,
+        owner: spec.directory.owner,
+        createOrders: (path) => createOrders(spec, { own, runtime, guest, bubblewrap, path }),
+      });
+      undo.push(() => directory.remove());
+      const violations = own.observe ? await ViolationLog.open(directory.path) : undefined;
+      undo.push(() => violations?.close());
+      const cgroup = cgroups === undefined ? undefined : SandboxCgroup.create(cgroups, spec.id, spec.limits);
+      undo.push(() => cgroup?.remove());
+      const { pids } = spec.limits;
+      const launched = await this.#launchers.launch(guest.guest, {
+        bubblewrap: runtime.program,
+        // The host process hands these on to the guest's walls, and takes the command for its directory.
+        arguments: sandboxArguments(guest, commonArguments(guest), spec),
+        command: directory.path,
+        seccomp: await loadSeccompFilter(),
+        // It is not the sandbox's to pay for: only what it starts is put into the groups.
+        cgroupFiles: [],
+        limits: { ...(pids !== undefined && { pids }) },
+        ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
+        mountPoint: workspacePath(spec),
+        ...(mount !== undefined && { mount }),
+      });
+      undo.push(() => end(launched));
+      const failed = startFailure(launched, () => isStarting);
+      await admit(launched, { entryFiles: cgroup?.entryFiles ?? [], failed, signal: spec.signal });
+      const runner = await greetGuest(launched, { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed });
+      isStarting = false;
+      const pid = await launched.pid;
+      if (pid === undefined)
+        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
+      // The mount keeps the image; under no name, it cannot be left behind.
+      if (mount?.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
+      return new SrtInstance({
+        id: spec.id,
+        runner,
+        // A mount is in the sandbox's own view only; its outermost process is our way in.
+        hostWorkspace: `${mount === undefined ? "" : `/proc/${pid}/root`}${workspacePath(spec)}`,
+        directoryUntouched: mount !== undefined,
+        cgroup,
+        violations,
+        destroy: () => undoAll(undo),
+      });
+    } catch (error) {
+      await undoAll(undo);
+      throw error;
+    }
+  }
+
+  async reap(): Promise<number> {
+    // Without /proc nobody can tell whether a maker is alive.
+    if (process.platform !== "linux") return 0;
+    const labels = await reapRunDirectories(this.#stateDir, this.#settingsPath);
+    const { cgroups } = this.#host().host;
+    const groups = cgroups === undefined ? 0 : await reapCgroups(cgroups);
+    return Math.max(labels.size, groups);
+  }
+
+  #host(): SrtFacts {
+    this.#facts ??= findSrtFacts(this.#bubblewrap);
+    return this.#facts;
+  }
+
+  #guestRuntime(): GuestRuntime {
+    if (this.#guest === undefined || !existsSync(this.#guest.guest))
+      this.#guest = installGuestRuntime(this.#stateDir);
+    return this.#guest;
+  }
+
+  #imageTools({ guest }: GuestRuntime): ImageTools | undefined {
+    const mke2fs = this.#host().host.canMountImages ? findMke2fs() : undefined;
+    return mke2fs === undefined ? undefined : { mke2fs, guest, cacheDir: join(this.#stateDir, "templates") };
+  }
+}
+
+interface OrdersInput {
+  readonly own: OwnSettings;
+  readonly runtime: SrtRuntime;
+  readonly guest: GuestRuntime;
+  readonly bubblewrap: string;
+  /** The host process's directory. */
+  readonly path: string;
+}
+
+/** What the host process is to do for one sandbox. */
+function createOrders(spec: CreateSpec, { own, runtime, guest, bubblewrap, path }: OrdersInput): HostOrders {
+  const { filesystem, limits } = spec;
+  const { openFiles, fileSizeMb } = limits;
+  return {
+    settings: createSettings({
+      workspace: workspacePath(spec),
+      // The library's filter reports to a socket in there.
+      runtimes: [guest.directory, runtime.directory, ...(own.observe ? [path] : [])],
+      bubblewrap,
+      nothing: runtime.nothing,
+      filesystem,
+      own,
+    }),
+    // The library adds variables of its own; not even the memory of the first process may show them.
+    command: `exec env -i '${bubblewrap}' --args 3 -- ${GUEST_RUNTIME}/skerry-guest`,
+    ...(openFiles !== undefined && { openFiles }),
+    ...(fileSizeMb !== undefined && { fileSizeMb }),
+    ...(own.observe && { writable: [GUEST_WORKSPACE, "/tmp", "/dev", ...filesystem.allowWrite] }),
+  };
+}
+
+/** Last first, and all of them whatever becomes of one. */
+async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const each of undo.toReversed()) {
+    try {
+      await each();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** The process that hosts the library goes, its walls die with it, and the guest's with those. */
+async function end(launched: Launched): Promise<void> {
+  launched.kill();
+  await launched.ended;
+}
+
+/** Why the sandbox did not start. Later on an end is one like any other, and needs no explanation. */
+function startFailure({ ended }: Launched, isStarting: () => boolean): Promise<SandboxError> {
+  return new Promise((resolve) => {
+    ended.then(({ status, complaints }) => {
+      if (!isStarting()) return;
+      // Of what Node says around an error, only the error itself is for people.
+      const said = /^\w*Error.*$|^bwrap:.*$/m.exec(complaints)?.[0] ?? complaints;
+      const text = (said || `status ${status}`).replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
+      resolve(
+        new SandboxError("SANDBOX_START_FAILED", `sandbox-runtime cannot start: ${text}`, {
+          cause: new Error(complaints),
+          hint: "skerry doctor says what this host lacks.",
+        }),
+      );
+    });
+  });
+}
+
+function unavailable({ problems }: Probe): SandboxError {
+  return new SandboxError("BACKEND_UNAVAILABLE", problems[0]?.what ?? "sandbox-runtime cannot run here", {
+    ...(problems[0] !== undefined && { hint: problems[0].remedy }),
+  });
+}

@@ -1,0 +1,49 @@
+import type { RequestConfig } from "../../core/config/config.js";
+
+/** One entry of a list, with the words that tell a person where it stands: "sandbox.network.allowedDomains[0]". */
+export interface Ruled<T> {
+  readonly value: T;
+  readonly rule: string;
+}
+
+/** A request of plain HTTP, or of TLS that egress terminates, that an entry is narrowed to. Methods are in upper case. */
+export type RequestRule = RequestConfig;
+
+/**
+ * What may be reached. Nothing is allowed unless it is named; what is denied is denied whatever allows it. Addresses that
+ * lead back to this machine, to its network or to a cloud's metadata are reached only where `allowedIps` names them.
+ */
+export interface EgressRules {
+  readonly allowedDomains: readonly Ruled<string>[];
+  readonly deniedDomains: readonly Ruled<string>[];
+  /** Addresses and ranges in CIDR notation. */
+  readonly allowedIps: readonly Ruled<string>[];
+  readonly deniedIps: readonly Ruled<string>[];
+  /** Left out: the set says nothing about ports. Where no set does, they are `DEFAULT_PORTS`. */
+  readonly allowedPorts?: readonly Ruled<number>[];
+  readonly deniedPorts: readonly Ruled<number>[];
+  /** Hosts that are allowed for some requests only. Names here need no entry in `allowedDomains`. */
+  readonly requests: readonly Ruled<RequestRule>[];
+  /** What a denial names when no entry allows: "sandbox.network.allowedDomains". */
+  readonly origin: string;
+  /** The same for an address and for a port. Left out: `origin`. */
+  readonly ipsOrigin?: string;
+  readonly portsOrigin?: string;
+  /** It says which ports are open and what is denied; the rest is for the other sets to decide. Without one, nothing is allowed. */
+  readonly deniesOnly?: boolean;
+}
+
+/** One set of rules, or several that all have to allow. */
+export type RuleSets = EgressRules | readonly EgressRules[];
+
+/** Ports that are open to allowed hosts where no rule says otherwise. */
+export const DEFAULT_PORTS = [80, 443] as const;
+
+/** The answer about one connection or request. */
+export interface Verdict {
+  readonly allowed: boolean;
+  /** The rule that decided. */
+  readonly rule: string;
+  /** One line for the agent: "evil.example is not allowed by rule sandbox.network.allowedDomains". */
+  readonly why: string;
+}

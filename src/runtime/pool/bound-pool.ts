@@ -1,0 +1,71 @@
+import type { Door } from "../../kit/user-socket.js";
+import { Pool } from "./pool.js";
+import { openPoolDoor, type PoolHome } from "./pool-door.js";
+import type { PoolItem, PoolSource } from "./pool-item.js";
+import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
+import type { PoolSettings } from "./pool-options.js";
+import { Tally } from "./tally.js";
+
+/** The pool as whoever bound it uses it: it can be emptied, and begins anew with the next who asks. */
+export class BoundPool<Item extends PoolItem> {
+  readonly #source: PoolSource<Item>;
+  readonly #settings: PoolSettings;
+  readonly #home: PoolHome | undefined;
+  /** Of all that it ever did. */
+  readonly #tally = new Tally();
+  #pool: Pool<Item>;
+  #clearing: Promise<void> | undefined;
+
+  constructor(source: PoolSource<Item>, settings: PoolSettings, home: PoolHome | undefined) {
+    this.#source = source;
+    this.#settings = settings;
+    this.#home = home;
+    this.#pool = this.#make();
+  }
+
+  /** Begins to prepare items in the background. */
+  start(): void {
+    this.#pool.start();
+  }
+
+  async acquire(request?: AcquireRequest<Item>): Promise<PoolLease<Item>> {
+    // Until the old ones are gone, new ones would be more than the maximum.
+    if (this.#clearing !== undefined) await this.#clearing.catch(() => undefined);
+    return this.#pool.acquire(request);
+  }
+
+  async release(lease: PoolLease<Item>, options?: ReleaseOptions): Promise<void> {
+    return this.#pool.release(lease, options);
+  }
+
+  status(): PoolStatus {
+    return this.#pool.status();
+  }
+
+  /** Refuses who waits; resolves when every item is gone. Who asks afterwards has it begin anew. */
+  clear(): Promise<void> {
+    this.#clearing ??= this.#pool.stop().finally(() => {
+      this.#pool = this.#make();
+      this.#clearing = undefined;
+    });
+    return this.#clearing;
+  }
+
+  /** Refuses who comes and who waits; resolves when every item is gone. */
+  async stop(): Promise<void> {
+    await this.#clearing;
+    await this.#pool.stop();
+  }
+
+  #make(): Pool<Item> {
+    let door: Promise<Door | undefined> | undefined;
+    const began = () => {
+      // One that nobody can look at still does its work.
+      if (this.#home !== undefined)
+        door = openPoolDoor(this.#home, () => pool.status()).catch(() => undefined);
+    };
+    const over = async () => (await door)?.close();
+    const pool: Pool<Item> = new Pool(this.#source, this.#settings, { began, over }, this.#tally);
+    return pool;
+  }
+}

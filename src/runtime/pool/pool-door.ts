@@ -1,0 +1,39 @@
+import { SandboxError } from "../../kit/errors.js";
+import {
+  type Door,
+  listenForUser,
+  parseRecord,
+  reapSockets,
+  type SocketFolder,
+} from "../../kit/user-socket.js";
+import { ensureStateDirectory } from "../../kit/state-directory.js";
+import type { PoolStatus } from "./pool-lease.js";
+
+/** No more than so many are told of one by one. */
+export const MAX_TOLD = 1000;
+
+/** Where other processes of this user find a pool, such as `skerry pool status`. */
+export interface PoolHome {
+  readonly stateDir: string;
+  /** The backend's name as far as it is known by then. */
+  backend(): string;
+}
+
+export function poolFolder(stateDir: string): SocketFolder {
+  return { stateDir, name: "pools" };
+}
+
+/** Tells other processes of this user how a pool of this one does. Undefined: the path is too long for a socket. */
+export async function openPoolDoor(home: PoolHome, status: () => PoolStatus): Promise<Door | undefined> {
+  ensureStateDirectory(home.stateDir);
+  const folder = poolFolder(home.stateDir);
+  reapSockets(folder);
+  return listenForUser(folder, "", async (line, socket) => {
+    if (parseRecord(line)["ask"] !== "status") {
+      throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a pool for");
+    }
+    const now = status();
+    const told = { ...now, instances: now.instances.slice(0, MAX_TOLD) };
+    socket.end(`${JSON.stringify({ ok: true, backend: home.backend(), status: told })}\n`);
+  });
+}

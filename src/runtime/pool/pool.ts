@@ -1,0 +1,399 @@
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { createDeferred, type Deferred } from "../../kit/deferred.js";
+import { Backoff } from "../../kit/backoff.js";
+import { Claim } from "./claim.js";
+import { Disposal } from "./disposal.js";
+import { LeaseBook } from "./lease-book.js";
+import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
+import type { PoolItem, PoolSource, PoolWatcher } from "./pool-item.js";
+import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
+import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
+import { Slot, Slots } from "./slot.js";
+import { Tally } from "./tally.js";
+import { withinTime } from "./time-limit.js";
+import { WaitingLine } from "./waiting-line.js";
+
+/** Items for nobody in particular that may be on their way at the same time. */
+const MAX_IN_BACKGROUND = 4;
+/** Something that lives so long was made well. */
+const PROVEN_MS = 5000;
+
+/**
+ * Keeps items ready, hands each to one session at a time, and never has more than its maximum. Every change of a slot or
+ * of the queue ends in `#advance`, which decides what happens next; nothing else hands out, makes or evicts.
+ */
+export class Pool<Item extends PoolItem> {
+  readonly #source: PoolSource<Item>;
+  readonly #settings: PoolSettings;
+  readonly #watcher: PoolWatcher;
+  readonly #slots = new Slots<Item>();
+  readonly #line = new WaitingLine<Item>();
+  readonly #leases = new LeaseBook<Item>((claim) => this.#released(claim));
+  readonly #disposal: Disposal<Item>;
+  readonly #backoff = new Backoff();
+  readonly #tally: Tally;
+  #moment = 0;
+  #isStarted = false;
+  #isStopping = false;
+  #stopped: Promise<void> | undefined;
+  #emptied: Deferred<void> | undefined;
+  #alarm: NodeJS.Timeout | undefined;
+
+  constructor(
+    source: PoolSource<Item>,
+    settings: Partial<PoolSettings> = {},
+    watcher: PoolWatcher = {},
+    /** Counts on from what was before. */
+    tally = new Tally(),
+  ) {
+    this.#tally = tally;
+    this.#source = source;
+    this.#watcher = watcher;
+    this.#settings = resolveSettings(settings);
+    this.#disposal = new Disposal({
+      tally,
+      timeoutMs: this.#settings.destroyTimeoutMs,
+      overdue: () => {
+        this.#tellIfEmpty();
+        this.#advance();
+      },
+      gone: (slot) => this.#free(slot),
+    });
+  }
+
+  /** Begins to make items in the background. */
+  start(): void {
+    if (this.#isStopping) throw stopped();
+    this.#begin();
+    this.#advance();
+  }
+
+  #begin(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#watcher.began?.();
+  }
+
+  /** An item: the session's own, a prepared one, or one made to order. Waits in line, up to the deadline. */
+  async acquire(request: AcquireRequest<Item> = {}): Promise<PoolLease<Item>> {
+    const { sessionId, signal, timeoutMs = this.#settings.acquireTimeoutMs } = request;
+    checkMs("timeoutMs", timeoutMs);
+    if (this.#isStopping) throw stopped();
+    if (signal?.aborted) throw cancelled(signal.reason);
+    this.#begin();
+    const known = this.#line.ofSession(sessionId);
+    if (known?.slot?.state === "busy") return this.#lease(known, known.slot, true);
+    const claim = known ?? new Claim(request, ++this.#moment);
+    if (known === undefined) this.#line.join(claim);
+    const lease = claim.wait(
+      { signal, timeoutMs },
+      () => this.#tooLate(timeoutMs),
+      () => this.#left(claim),
+    );
+    this.#advance();
+    return lease;
+  }
+
+  /** The same as the lease's own `release`; refuses what this pool did not hand out. */
+  async release(lease: PoolLease<Item>, options?: ReleaseOptions): Promise<void> {
+    this.#leases.release(lease, options);
+  }
+
+  status(): PoolStatus {
+    const { minInstances, maxInstances } = this.#settings;
+    const { remainingMs } = this.#backoff;
+    return {
+      ...this.#slots.counts(),
+      waiting: this.#line.callers,
+      minInstances,
+      maxInstances,
+      ...this.#tally.describe(),
+      instances: [...this.#slots].map((slot) => slot.describe()),
+      ...(remainingMs > 0 && { nextAttemptAt: new Date(Date.now() + remainingMs) }),
+    };
+  }
+
+  /**
+   * Refuses who comes and who waits, destroys what is idle, and what is busy when it is released or at the deadline.
+   * Rejects when something could not be destroyed in time.
+   */
+  stop({ drainTimeoutMs = this.#settings.drainTimeoutMs } = {}): Promise<void> {
+    this.#stopped ??= this.#drain(drainTimeoutMs).finally(() => this.#watcher.over?.());
+    return this.#stopped;
+  }
+
+  async #drain(drainTimeoutMs: number): Promise<void> {
+    this.#isStopping = true;
+    this.#emptied = createDeferred();
+    clearTimeout(this.#alarm);
+    for (const claim of [...this.#line]) this.#fail(claim, stopped());
+    for (const slot of [...this.#slots]) {
+      if (slot.state !== "busy") this.#leave(slot);
+      slot.overdueTimer?.ref();
+    }
+    const deadline = setTimeout(() => {
+      for (const slot of [...this.#slots]) this.#leave(slot);
+    }, drainTimeoutMs);
+    this.#tellIfEmpty();
+    await this.#emptied.promise;
+    clearTimeout(deadline);
+    if (this.#slots.size === 0) return;
+    const message = `${this.#slots.size} of the pool's items could not be removed`;
+    throw new SandboxError("INTERNAL", message, { cause: this.#tally.lastFailure });
+  }
+
+  /** Gives everybody in line what there is for them, then sees that enough is ready for those who come. */
+  #advance(): void {
+    if (this.#isStopping || !this.#isStarted) return;
+    for (const slot of this.#slots.tooOld(this.#settings)) this.#leave(slot);
+    const { maxInstances } = this.#settings;
+    const idle = this.#slots.inState("idle").sort((a, b) => a.readyAt - b.readyAt);
+    const onTheirWay = this.#slots.beingPrepared();
+    let free = maxInstances - this.#slots.size;
+    let soonFree = this.#slots.inState("leaving").filter((slot) => !slot.isOverdue).length;
+    for (const claim of [...this.#line]) {
+      if (claim.slot !== undefined) continue;
+      if (claim.create === undefined) {
+        const ready = idle.shift();
+        if (ready !== undefined) {
+          this.#check(claim, ready);
+          continue;
+        }
+        if (onTheirWay.shift() !== undefined) continue;
+      }
+      // Its files may not be settled before the session's last item is gone.
+      const hasToWait = claim.create !== undefined && this.#slots.isStillLeaving(claim.sessionId);
+      if (!hasToWait && free > 0) {
+        free -= 1;
+        this.#make(claim);
+      } else if (soonFree > 0) {
+        soonFree -= 1;
+      } else if (claim.create !== undefined) {
+        const evicted = idle.shift() ?? onTheirWay.pop();
+        if (evicted !== undefined) this.#leave(evicted);
+      }
+    }
+    for (const slot of this.#slots.tooMany(this.#settings)) this.#leave(slot);
+    this.#prepare(idle.length, onTheirWay.length, free);
+    this.#setAlarm();
+  }
+
+  /** Makes as many in the background as are missing, fewer while that fails. */
+  #prepare(idle: number, onTheirWay: number, free: number): void {
+    const ready = idle + onTheirWay + this.#slots.inState("resetting").length;
+    const missing = Math.min(this.#settings.minInstances - ready, free);
+    if (missing <= 0 || this.#backoff.remainingMs > 0) return;
+    const atOnce = this.#backoff.isFailing ? 1 : MAX_IN_BACKGROUND;
+    for (let more = Math.min(missing, atOnce - onTheirWay); more > 0; more -= 1) this.#make();
+  }
+
+  /** Wakes when the next idle item is too old, and when the source may be asked again. */
+  #setAlarm(): void {
+    clearTimeout(this.#alarm);
+    const { remainingMs } = this.#backoff;
+    const times = this.#slots.timesLeft(this.#settings).concat(remainingMs > 0 ? [remainingMs] : []);
+    if (times.length === 0) return;
+    this.#alarm = setTimeout(() => this.#advance(), Math.max(1, Math.ceil(Math.min(...times)))).unref();
+  }
+
+  #make(claim?: Claim<Item>): void {
+    const order = claim?.create;
+    const slot = new Slot<Item>(order !== undefined);
+    this.#slots.add(slot);
+    if (claim !== undefined && order !== undefined) {
+      claim.slot = slot;
+      slot.claim = claim;
+      slot.sessionId = claim.sessionId;
+    }
+    const { createTimeoutMs } = this.#settings;
+    const { signal } = slot.abandoned;
+    const timer = setTimeout(() => {
+      if (!slot.isBeingMade) return;
+      this.#makingFailed(slot, tookTooLong("Starting a sandbox", createTimeoutMs));
+      this.#leave(slot);
+      this.#advance();
+    }, createTimeoutMs).unref();
+    Promise.resolve()
+      .then(() => (order === undefined ? this.#source.create(signal) : order(signal)))
+      .finally(() => clearTimeout(timer))
+      .then(
+        (item) => this.#made(slot, item),
+        (error: unknown) => {
+          if (slot.isBeingMade) this.#makingFailed(slot, error);
+          this.#free(slot);
+        },
+      );
+  }
+
+  #made(slot: Slot<Item>, item: Item): void {
+    slot.item = item;
+    slot.madeAt = performance.now();
+    this.#tally.created += 1;
+    setTimeout(() => this.#endured(slot), PROVEN_MS).unref();
+    const ended = () => this.#ended(slot);
+    item.ended.then(ended, ended);
+    if (slot.state === "leaving") void this.#disposal.destroy(slot, item);
+    else if (slot.claim !== undefined) this.#grant(slot.claim, slot);
+    else this.#ready(slot, true);
+  }
+
+  /** What ends soon after it was made would only be followed by another such. */
+  #endured(slot: Slot<Item>): void {
+    if (slot.hasEnded || !this.#slots.has(slot)) return;
+    this.#backoff.succeeded();
+    this.#advance();
+  }
+
+  /** Whoever waited for this one hears why; it is still in its slot. */
+  #makingFailed(slot: Slot<Item>, error: unknown): void {
+    this.#tally.note(error);
+    this.#backoff.failed(slot.begunAt);
+    const claim = slot.claim ?? this.#whoWaitsFor(slot);
+    if (claim !== undefined) this.#fail(claim, toSandboxError(error, "SANDBOX_START_FAILED"));
+  }
+
+  /** The first in line waits for what was begun first, and so on. */
+  #whoWaitsFor(slot: Slot<Item>): Claim<Item> | undefined {
+    const place = this.#slots.beingPrepared().indexOf(slot);
+    return this.#line.takers()[place];
+  }
+
+  #ready(slot: Slot<Item>, isFresh: boolean): void {
+    slot.state = "idle";
+    slot.claim = undefined;
+    slot.sessionId = undefined;
+    slot.readyAt = ++this.#moment;
+    slot.idleSince = performance.now();
+    slot.isFresh = isFresh;
+    this.#advance();
+    slot.isFresh = false;
+  }
+
+  #check(claim: Claim<Item>, slot: Slot<Item>): void {
+    const { item } = slot;
+    if (item === undefined) return;
+    if (slot.isFresh) return this.#grant(claim, slot);
+    claim.slot = slot;
+    slot.claim = claim;
+    slot.state = "acquiring";
+    withinTime("Checking a sandbox", this.#settings.healthTimeoutMs, () => item.isHealthy()).then(
+      (isHealthy) => this.#checked(slot, isHealthy === true ? undefined : unhealthy()),
+      (error: unknown) => this.#checked(slot, error),
+    );
+  }
+
+  #checked(slot: Slot<Item>, failure: unknown): void {
+    if (slot.state !== "acquiring") return;
+    if (failure !== undefined) {
+      this.#tally.note(failure);
+      this.#leave(slot);
+      return this.#advance();
+    }
+    const { claim } = slot;
+    if (claim === undefined) return this.#ready(slot, false);
+    // Somebody who came earlier may have lost theirs meanwhile.
+    const first = [...this.#line].find(
+      (each) => each === claim || (each.slot === undefined && each.create === undefined),
+    );
+    claim.slot = undefined;
+    this.#grant(first ?? claim, slot);
+    this.#advance();
+  }
+
+  #grant(claim: Claim<Item>, slot: Slot<Item>): void {
+    this.#line.delete(claim);
+    claim.slot = slot;
+    slot.claim = claim;
+    slot.sessionId = claim.sessionId;
+    slot.state = "busy";
+    slot.uses += 1;
+    this.#backoff.succeeded();
+    const wasReady = slot.readyAt > 0 && slot.readyAt < claim.askedAt;
+    claim.grant(() => this.#lease(claim, slot, wasReady));
+  }
+
+  #lease(claim: Claim<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+    const lease = this.#leases.issue(claim, slot, wasReady);
+    this.#tally[wasReady ? "hits" : "misses"] += 1;
+    return lease;
+  }
+
+  #released(claim: Claim<Item>): void {
+    const { slot } = claim;
+    if (slot?.item === undefined || slot.claim !== claim || slot.state !== "busy") return;
+    this.#line.forget(claim);
+    if (!this.#isStopping && slot.mayBeReset(this.#settings)) this.#reset(slot, slot.item);
+    else this.#leave(slot);
+    this.#advance();
+  }
+
+  #reset(slot: Slot<Item>, item: Item): void {
+    slot.state = "resetting";
+    slot.claim = undefined;
+    withinTime("Resetting a sandbox", this.#settings.resetTimeoutMs, async () => item.reset?.())
+      .catch((error: unknown) => this.#tally.note(error))
+      .then((isClean) => {
+        if (slot.state !== "resetting") return;
+        if (isClean === true) {
+          this.#tally.resets += 1;
+          return this.#ready(slot, false);
+        }
+        this.#leave(slot);
+        this.#advance();
+      });
+  }
+
+  #ended(slot: Slot<Item>): void {
+    slot.hasEnded = true;
+    if (slot.state === "leaving" || !this.#slots.has(slot)) return;
+    this.#tally.note(endedByItself());
+    // One that ends before anybody had it would be replaced by the next that does.
+    if (slot.uses === 0) this.#backoff.failed(slot.begunAt);
+    this.#leave(slot);
+    this.#advance();
+  }
+
+  /** From here on it is nobody's, and counts until it is gone. */
+  #leave(slot: Slot<Item>): void {
+    if (slot.state === "leaving") return;
+    const { claim } = slot;
+    if (claim !== undefined && slot.state === "busy") this.#line.forget(claim);
+    else if (claim !== undefined) claim.slot = undefined;
+    slot.claim = undefined;
+    slot.state = "leaving";
+    this.#disposal.begin(slot, this.#isStopping);
+  }
+
+  #free(slot: Slot<Item>): void {
+    clearTimeout(slot.overdueTimer);
+    this.#slots.delete(slot);
+    this.#tellIfEmpty();
+    this.#advance();
+  }
+
+  #fail(claim: Claim<Item>, error: SandboxError): void {
+    this.#line.forget(claim);
+    claim.fail(error);
+  }
+
+  /** A caller has given up; the last one takes the claim along. */
+  #left(claim: Claim<Item>): void {
+    if (claim.waiting > 0) return;
+    this.#line.forget(claim);
+    const { slot } = claim;
+    if (slot !== undefined) {
+      slot.claim = undefined;
+      if (slot.isMadeToOrder) this.#leave(slot);
+    }
+    this.#advance();
+  }
+
+  #tooLate(timeoutMs: number): SandboxError {
+    this.#tally.noteTimeout();
+    return exhausted(timeoutMs, this.status());
+  }
+
+  #tellIfEmpty(): void {
+    if ([...this.#slots].every((slot) => slot.isOverdue)) this.#emptied?.resolve();
+  }
+}

@@ -1,0 +1,157 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { registerBackend } from "../backends/registry.js";
+import { SandboxManager } from "../../core/manager/index.js";
+import { withoutSharedWorkspace } from "../../core/testing/without-shared-workspace.js";
+import type { Sandbox } from "./index.js";
+
+registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap"));
+
+/** Both ways to the files: a directory that is shared, and the guest. */
+describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backend) => {
+  let stateDir: string;
+  let manager: SandboxManager;
+  let sandbox: Sandbox;
+
+  beforeAll(async () => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-sandbox-"));
+    chmodSync(stateDir, 0o711);
+    manager = new SandboxManager({ backend, stateDir, handleSignals: false });
+    sandbox = await manager.getSandbox("s", { ephemeral: true });
+  });
+
+  afterAll(async () => {
+    await manager.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  describe("Execution", () => {
+    it("ends the program when its iterator is left early", async () => {
+      for await (const event of sandbox.exec(["sh", "-c", "echo up; sleep 60"], { stream: true })) {
+        if (event.type === "stdout") break;
+      }
+      await expect.poll(() => sandbox.activeExecutions).toBe(0);
+    });
+
+    it("keeps every event for a slow reader, also when it is awaited as well", async () => {
+      const execution = sandbox.exec(["sh", "-c", "echo a; sleep 0.05; echo b"], { stream: true });
+      let text = "";
+      for await (const event of execution) {
+        if (event.type === "stdout") text += event.data.toString();
+        if (event.type === "stdout")
+          await Promise.race([execution, new Promise((resolve) => setTimeout(resolve, 150))]);
+      }
+      expect(text).toBe("a\nb\n");
+    });
+
+    it("says what to do when it is iterated without streaming", async () => {
+      const iterate = async () => {
+        for await (const _ of sandbox.exec(["true"]));
+      };
+      await expect(iterate()).rejects.toMatchObject({
+        code: "INVALID_ARGUMENT",
+        hint: expect.stringContaining("stream"),
+      });
+    });
+
+    it("fails when standard input fails, instead of passing for a whole one", async () => {
+      const broken = Readable.from(
+        (async function* () {
+          yield "part";
+          throw new Error("gave up");
+        })(),
+      );
+      await expect(sandbox.exec(["cat"], { stdin: broken })).rejects.toMatchObject({
+        code: "EXECUTION_FAILED",
+      });
+    });
+
+    it("counts both outputs against one limit, streaming or not", async () => {
+      const command = ["sh", "-c", "head -c 900 /dev/zero; head -c 900 /dev/zero >&2; sleep 5"];
+      for (const stream of [false, true]) {
+        expect((await sandbox.exec(command, { maxOutputBytes: 1000, stream })).reason).toBe("output-limit");
+      }
+    });
+
+    it.each([
+      ["a command as text", () => sandbox.exec("ls -la" as unknown as string[])],
+      ["a number among the arguments", () => sandbox.exec(["echo", 5 as unknown as string])],
+      ["a number as input", () => sandbox.exec(["cat"], { stdin: 5 as unknown as string })],
+      [
+        "no code",
+        () => sandbox.runCode({ language: "python" } as unknown as { language: string; code: string }),
+      ],
+    ])("refuses %s", async (_, run) => {
+      await expect(run()).rejects.toMatchObject({ code: "INVALID_ARGUMENT", hint: expect.any(String) });
+      expect(sandbox.activeExecutions).toBe(0);
+    });
+  });
+
+  describe("runCode", () => {
+    it("returns the result whatever the program put in its own place", async () => {
+      const code =
+        "import os\nos.remove('main.py')\nos.makedirs('main.py/x')\nopen('main.py/.env', 'w')\nprint('done')";
+      expect(await sandbox.runCode({ language: "python", code })).toMatchObject({
+        success: true,
+        stdout: "done\n",
+      });
+      await sandbox.exec(["rm", "-rf", "main.py"]);
+    });
+
+    it("does not name other programs' files among the changes", async () => {
+      const code = "import time\ntime.sleep(0.2)\nopen('out.txt', 'a').write('x')";
+      const results = await Promise.all([1, 2, 3].map(() => sandbox.runCode({ language: "python", code })));
+      for (const { filesWritten, filesDeleted } of results) {
+        expect([filesWritten.filter((path) => path.startsWith("main")), filesDeleted]).toEqual([[], []]);
+      }
+    });
+
+    it("runs nothing of the session's own between two programs", async () => {
+      const session = await manager.getSandbox("zygote");
+      await session.runCode({
+        language: "python",
+        code: "import os, site\nd = site.getusersitepackages()\nos.makedirs(d)\nopen(d + '/usercustomize.py', 'w').write('import os\\nif os.fork() == 0:\\n  import time\\n  while True: open(\"/tmp/beat\", \"a\").write(\".\"); time.sleep(0.05)\\n')",
+      });
+      await session.prewarm("python").catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect((await session.exec(["ls", "/tmp"])).stdout).toBe("");
+    });
+  });
+
+  describe("the report of changes", () => {
+    it("leaves out what a terminal and the host change between two executions", async () => {
+      const terminal = await sandbox.terminal({ rows: 24, columns: 80, argv: ["sh"] });
+      terminal.output.resume();
+      await sandbox.exec(["true"]);
+      terminal.input.write("echo typed > typed.txt\n");
+      await expect.poll(() => sandbox.files.exists("typed.txt")).toBe(true);
+      expect((await sandbox.exec(["true"])).filesWritten).toEqual([]);
+      terminal.input.write("exit\n");
+      await terminal.exit;
+      await sandbox.files.write("by-host.txt", "x");
+      await sandbox.files.writeNew("new-by-host.txt", "x");
+      expect((await sandbox.exec(["true"])).filesWritten).toEqual([]);
+      expect((await sandbox.exec(["rm", "by-host.txt"])).filesDeleted).toEqual(["by-host.txt"]);
+    });
+
+    it("leaves out what an earlier program put in its own place", async () => {
+      const code = "import os\nos.remove('main.py')\nos.mkdir('main.py')\nopen('main.py/left', 'w')";
+      expect((await sandbox.runCode({ language: "python", code })).filesWritten).toEqual([]);
+      expect((await sandbox.exec(["true"])).filesWritten).toEqual([]);
+      expect((await sandbox.exec(["rm", "-r", "main.py"])).filesDeleted).toEqual(["main.py/left"]);
+    });
+
+    it("names a program's own work, but no program, however many come and go", async () => {
+      const run = (index: number) =>
+        sandbox.runCode({ language: "bash", code: `echo ${index} > own-${index}.txt` });
+      const results = await Promise.all(Array.from({ length: 8 }, (_, index) => run(index)));
+      for (const [index, { filesWritten, filesDeleted }] of results.entries()) {
+        expect(filesWritten).toContain(`own-${index}.txt`);
+        expect([...filesWritten, ...filesDeleted].filter((path) => path.startsWith("main"))).toEqual([]);
+      }
+    });
+  });
+});

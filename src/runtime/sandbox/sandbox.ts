@@ -1,0 +1,463 @@
+import type { Readable } from "node:stream";
+import type { Instance, ResourceUsage, Violation } from "../backends/backend.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import type { WorkspaceFiles } from "../workspace/index.js";
+import type { RestoreReport } from "../workspace/snapshots/restore-tree.js";
+import type { SnapshotInfo } from "../workspace/snapshots/snapshot.js";
+import { Activity } from "./activity.js";
+import { CellRunner } from "./cell-runner.js";
+import type { FileChange } from "./change-log.js";
+import { CommandStart } from "./command-start.js";
+import type { CodeContext } from "./contexts/code-context.js";
+import { type ContextOptions, Contexts } from "./contexts/contexts.js";
+import {
+  checkCommand,
+  checkExecOptions,
+  checkProgram,
+  type ExecOptions,
+  type RunCodeOptions,
+} from "./exec-options.js";
+import { Execution, type ExecutionSink } from "./execution.js";
+import { Executions } from "./executions.js";
+import { SandboxFiles } from "./files.js";
+import { TouchedFiles } from "./files-touched.js";
+import type { Harness } from "./harness.js";
+import type { SyncReport } from "./inside/sync-workspace.js";
+import { findLanguage, type Language } from "./languages.js";
+import { SandboxNetwork } from "./network.js";
+import { ProgramRunner } from "./program-runner.js";
+import type { ExecutionResult } from "./result.js";
+import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
+import type { SessionSync } from "./session-sync.js";
+import {
+  type ForkOptions,
+  type RestoreOptions,
+  SandboxSnapshots,
+  type SnapshotOptions,
+} from "./snapshots.js";
+import { seatedOptions, type Terminal, type TerminalOptions, type TerminalSeat } from "./terminal.js";
+import { UnsavedFiles } from "./unsaved-files.js";
+
+export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
+export type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
+
+/** A running sandbox of one session. */
+export class Sandbox {
+  readonly id: string;
+  /** The backend's name. */
+  readonly type: string;
+  readonly files: SandboxFiles;
+  readonly network: SandboxNetwork;
+  /** What its end could not copy to this host. */
+  readonly unsaved = new UnsavedFiles();
+  readonly #instance: Instance;
+  readonly #settings: SandboxSettings;
+  readonly #touched: TouchedFiles;
+  readonly #start: CommandStart;
+  readonly #programs: ProgramRunner;
+  readonly #cells: CellRunner;
+  readonly #contexts: Contexts;
+  readonly #workspace: WorkspaceFiles;
+  readonly #sync: SessionSync | undefined;
+  readonly #reads: ReadLog | undefined;
+  readonly #onStopped: (() => void | Promise<void>) | undefined;
+  readonly #activity = new Activity();
+  readonly #executions: Executions;
+  readonly #snapshots: SandboxSnapshots;
+  #sessionId: string;
+  #stopping: Promise<void> | undefined;
+
+  constructor(init: SandboxInit) {
+    this.id = init.instance.id;
+    this.#sessionId = init.sessionId;
+    this.type = init.type;
+    this.#instance = init.instance;
+    this.#settings = init.settings;
+    this.#workspace = init.workspace;
+    this.#sync = init.sync;
+    this.#reads = init.reads;
+    this.#onStopped = init.onStopped;
+    this.#touched = new TouchedFiles(init.workspace, init.sync, init.reads);
+    this.files = new SandboxFiles(init.workspace, {
+      used: () => {
+        this.#assertRunning();
+        this.#touched.readByHost();
+        this.touch();
+      },
+      looked: () => {
+        this.#assertRunning();
+        this.#touched.readByHost();
+        return this.#touched.changes.programs;
+      },
+      changed: () => this.#touched.changedByHost(),
+    });
+    this.network = new SandboxNetwork(init.instance.runner, init.network);
+    this.#start = new CommandStart(init.instance, this.network);
+    this.#programs = new ProgramRunner(init, this.#touched.changes, this.#start);
+    this.#cells = new CellRunner(init.instance, init.settings.cells, this.#start);
+    const shared = {
+      touched: this.#touched,
+      activity: this.#activity,
+      sessionId: () => this.#sessionId,
+      assertRunning: () => this.#assertRunning(),
+    };
+    this.#executions = new Executions({
+      ...shared,
+      instance: init.instance,
+      type: init.type,
+      settings: init.settings,
+      start: this.#start,
+      network: this.network,
+      onUnclean: () => void this.stopUnasked(),
+    });
+    const { workspace, snapshots: store, fork } = init;
+    this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
+    this.#contexts = new Contexts({
+      instance: init.instance,
+      timeoutMs: init.settings.timeoutMs,
+      maxOutputBytes: init.settings.maxOutputBytes,
+      environment: () => this.#start.environment,
+      directory: (cwd) => this.#start.directory(cwd),
+      prepare: (language) => this.#programs.prepareFor(language),
+      takeWarm: (language, env) => this.#programs.takeWarm(findLanguage(language), env),
+      count: (timeoutMs, run) => this.#executions.count(timeoutMs, run),
+      snapshot: async () => (await this.#snapshots.create({ isTemporary: true })).id,
+      restore: async (id) => void (await this.#snapshots.restore(id)),
+      forgetSnapshot: async (id) => void (await this.#snapshots.remove(id)),
+    });
+    // Whatever ends the guest ends the sandbox.
+    void init.instance.runner.closed.then(() => {
+      this.#sync?.lost();
+      void this.stopUnasked();
+    });
+  }
+
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  get isRunning(): boolean {
+    return this.#stopping === undefined;
+  }
+
+  /** Commands that are running now, and snapshots that are taken or brought back. */
+  get activeExecutions(): number {
+    return this.#activity.count;
+  }
+
+  get lastUsedAt(): number {
+    return this.#activity.lastUsedAt;
+  }
+
+  /** Where programs inside find the session's files. */
+  get workspacePath(): string {
+    return this.#instance.guestWorkspace;
+  }
+
+  /** Says that somebody uses it: the idle timeout starts anew. */
+  touch(): void {
+    this.#activity.touch();
+  }
+
+  /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
+  tellFileChanges(listener: (changes: readonly FileChange[]) => Promise<void>): void {
+    this.#touched.tell(listener);
+  }
+
+  /**
+   * Copies what has changed inside to this host now, where the sandbox shares no directory with it; otherwise it happens
+   * after each execution, in the background, and at the stop. Undefined: the files are here, or go with the sandbox.
+   */
+  async syncToHost(): Promise<SyncReport | undefined> {
+    this.#assertRunning();
+    return this.#sync?.isKept ? this.#sync.toHost() : undefined;
+  }
+
+  /** The other way: what has changed in the session's directory on this host is copied into the sandbox. */
+  async syncFromHost(): Promise<SyncReport | undefined> {
+    this.#assertRunning();
+    if (!this.#sync?.isKept) return undefined;
+    this.#touched.changes.invalidate();
+    try {
+      return await this.#sync.toContainer();
+    } finally {
+      this.#touched.changes.invalidate();
+    }
+  }
+
+  /** Says whose it is from now on: one that was started ahead was nobody's. */
+  assign(sessionId: string): void {
+    this.#sessionId = sessionId;
+    this.touch();
+  }
+
+  /** True when the guest answers. */
+  async isHealthy(): Promise<boolean> {
+    if (!this.isRunning) return false;
+    await this.#instance.runner.ping();
+    return this.isRunning;
+  }
+
+  /** What the walls refused since it was last asked, where the backend sees that. For people, not for decisions. */
+  async violations(): Promise<readonly Violation[]> {
+    return (await this.#instance.violations?.()) ?? [];
+  }
+
+  /** What everything inside uses now, counted from outside; undefined: this backend cannot tell, or it has ended. */
+  async usage(): Promise<ResourceUsage | undefined> {
+    // What it ran in may be another's by now.
+    const usage = this.isRunning ? await this.#instance.usage?.() : undefined;
+    if (usage === undefined || !this.network.isOpen) return usage;
+    const { bytesSent, bytesReceived } = this.network.totals;
+    return { ...usage, networkSentBytes: bytesSent, networkReceivedBytes: bytesReceived };
+  }
+
+  /** Runs a command; arguments are passed as they are, without a shell. */
+  exec(argv: readonly string[], options: ExecOptions = {}): Execution {
+    return new Execution(options.stream ?? false, (sink) => this.execInto(sink, argv, options));
+  }
+
+  /** The same, with the events in an execution that has begun already. */
+  async execInto(
+    sink: ExecutionSink,
+    argv: readonly string[],
+    options: ExecOptions = {},
+  ): Promise<ExecutionResult> {
+    checkCommand(argv);
+    return this.#executions.execute({ argv }, options, sink);
+  }
+
+  /** Runs a shell command line. */
+  shell(command: string, options: ExecOptions = {}): Execution {
+    return this.exec(["bash", "-c", command], options);
+  }
+
+  /** Runs a program given as text. */
+  runCode(options: RunCodeOptions): Execution {
+    return new Execution(options.stream ?? false, (sink) => this.runCodeInto(sink, options));
+  }
+
+  /** The same, with the events in an execution that has begun already; by a harness, where there is one. */
+  async runCodeInto(
+    sink: ExecutionSink,
+    options: RunCodeOptions,
+    harness?: Harness,
+  ): Promise<ExecutionResult> {
+    checkProgram(options);
+    const language = findLanguage(options.language);
+    this.#assertRunning();
+    // First: the program becomes a file in the workspace.
+    this.#activity.assertFilesStay();
+    checkExecOptions(options);
+    this.touch();
+    if (options.isolate === true) return this.#runIsolated(language, options, sink);
+    return this.#programs.run(
+      language,
+      options,
+      (request, tidyUp) => this.#executions.execute(request, options, sink, { tidyUp, harness }),
+      harness,
+    );
+  }
+
+  async #runIsolated(
+    language: Language,
+    options: RunCodeOptions,
+    sink: ExecutionSink,
+  ): Promise<ExecutionResult> {
+    if (options.cwd !== undefined || options.filename !== undefined) {
+      throw new SandboxError("INVALID_ARGUMENT", "A program in a cell takes no directory and no file name", {
+        hint: "It starts in an empty workspace of its own. Leave cwd and filename out.",
+      });
+    }
+    return this.#cells.run(language, options, (request) => this.#executions.execute(request, options, sink));
+  }
+
+  /** A real terminal inside, with a shell unless another command is given. */
+  async terminal(options: TerminalOptions): Promise<Terminal> {
+    return this.#executions.terminal(options);
+  }
+
+  /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. */
+  async terminalInto(
+    sink: ExecutionSink,
+    argv: readonly string[],
+    seat: TerminalSeat,
+    options: ExecOptions = {},
+  ): Promise<ExecutionResult> {
+    const { rows, columns } = seat;
+    return this.#executions.execute(
+      { argv, terminal: { rows, columns } },
+      seatedOptions(seat, options),
+      sink,
+    );
+  }
+
+  /** Code that keeps its state between runs, like a notebook. It goes with the sandbox. */
+  async createContext(options: ContextOptions = {}): Promise<CodeContext> {
+    this.#assertRunning();
+    this.touch();
+    return this.#contexts.create(options);
+  }
+
+  /** The context of that name, made now if there is none. One of another language is refused. */
+  async obtainContext(id: string, language: string): Promise<CodeContext> {
+    this.#assertRunning();
+    this.touch();
+    return this.#contexts.obtain(id, language);
+  }
+
+  /** The context of that name; CONTEXT_NOT_FOUND: there is none. */
+  context(id: string): CodeContext {
+    this.#assertRunning();
+    return this.#contexts.get(id);
+  }
+
+  listContexts(): CodeContext[] {
+    return this.#contexts.list();
+  }
+
+  /** Keeps all files of the workspace as they are now, with the session. Programs may run meanwhile. */
+  snapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return this.#snapshots.create({ ...options, isTemporary: false });
+  }
+
+  /**
+   * Makes the workspace what it was. SANDBOX_BUSY: something runs; terminals and contexts that wait may stay. What
+   * `denyWrite` protects stays as it is, and is told in `skipped`.
+   */
+  restore(snapshot: string | SnapshotInfo, options: RestoreOptions = {}): Promise<RestoreReport> {
+    return this.#snapshots.restore(snapshot, options);
+  }
+
+  /** The session's snapshots, the newest first. */
+  listSnapshots(): Promise<SnapshotInfo[]> {
+    return this.#snapshots.list();
+  }
+
+  /** False: there is none of that id. */
+  deleteSnapshot(snapshot: string | SnapshotInfo): Promise<boolean> {
+    return this.#snapshots.remove(snapshot);
+  }
+
+  /** As an uncompressed tar. Read the stream to its end or destroy it. */
+  exportSnapshot(snapshot: string | SnapshotInfo): Promise<Readable> {
+    return this.#snapshots.exportArchive(snapshot);
+  }
+
+  /** A snapshot of what a tar has: files, directories, and links that stay inside. Nothing else is taken. */
+  importSnapshot(archive: Readable | Uint8Array, options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return this.#snapshots.importArchive(archive, options);
+  }
+
+  /** The sandbox of a new session that starts with the files of a snapshot, or with these. */
+  fork(sessionKey?: string, options: ForkOptions = {}): Promise<Sandbox> {
+    return this.#snapshots.fork(sessionKey, options);
+  }
+
+  /** True: programs can run in cells of their own (`isolate`). */
+  get hasCells(): boolean {
+    return this.#settings.cells !== undefined;
+  }
+
+  /** Makes cells ahead of the first program; resolves when the first of them is ready. */
+  async prewarmCells(): Promise<void> {
+    this.#assertRunning();
+    await this.#cells.prepare();
+  }
+
+  /** Starts an interpreter ahead of the first program; resolves when it is ready. */
+  async prewarm(language: string): Promise<void> {
+    this.#assertRunning();
+    await this.#programs.prewarm(findLanguage(language));
+  }
+
+  /**
+   * Copies what has changed inside to this host as its stop will. False: not all of it got here, and would be lost with
+   * the sandbox.
+   */
+  async save(): Promise<boolean> {
+    this.#assertRunning();
+    return (await this.#sync?.save()) ?? true;
+  }
+
+  /** Kills everything inside and removes every trace but the workspace. Idempotent. */
+  stop(): Promise<void> {
+    this.unsaved.isTold = true;
+    return this.#end();
+  }
+
+  /** The same where nobody waits for the outcome: it never rejects, and what was not copied is in `unsaved`. */
+  async stopUnasked(): Promise<void> {
+    await this.#end().catch(() => undefined);
+  }
+
+  /** Stops it unasked, and tries once more to destroy what a stop could not. */
+  async ensureStopped(): Promise<void> {
+    await this.#end().catch(() => this.#instance.destroy());
+  }
+
+  /**
+   * Ends it as `stop` does, but for what it ran in, which is handed back with everything still in it. Undefined: it has
+   * stopped already.
+   */
+  async retire(): Promise<Instance | undefined> {
+    if (!this.isRunning) {
+      await this.stop().catch(() => undefined);
+      return undefined;
+    }
+    this.#stopping = this.#leave().finally(() => this.#onStopped?.());
+    try {
+      await this.#stopping;
+    } catch (error) {
+      await this.#instance.destroy();
+      throw error;
+    }
+    return this.#instance;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #end(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    try {
+      await this.#leave();
+    } finally {
+      try {
+        await this.#instance.destroy();
+      } finally {
+        await this.#onStopped?.();
+      }
+    }
+  }
+
+  /** Lets go of everything that this host holds of it. */
+  async #leave(): Promise<void> {
+    this.#programs.close();
+    await this.#snapshots.close();
+    await this.network.close();
+    try {
+      await this.#sync?.finish();
+    } catch (error) {
+      this.unsaved.failure = toSandboxError(error);
+      throw error;
+    } finally {
+      // First: the last one to let go of a mounted workspace waits for it to be unmounted.
+      this.#workspace.close();
+      await this.#reads?.close();
+    }
+  }
+
+  #assertRunning(): void {
+    if (this.isRunning) return;
+    const message = `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`;
+    throw new SandboxError("SANDBOX_NOT_RUNNING", message, {
+      hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
+    });
+  }
+}

@@ -1,0 +1,81 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { SandboxError, systemCode } from "../../kit/errors.js";
+import type { Owner } from "./descriptor-walk.js";
+
+/**
+ * Takes a user id that no other workspace of this state directory has, so that the kernel keeps sandboxes apart
+ * even where a wall fails. `maker` and `holder` say who took it and for which directory, for `releaseUnheld`.
+ */
+export function allocateOwner(
+  stateDir: string,
+  range: { readonly start: number; readonly count: number },
+  maker: string,
+  holder: string,
+): Owner {
+  const directory = join(stateDir, "owners");
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const attempts = Math.min(range.count * 4, 100_000);
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const uid = range.start + randomInt(range.count);
+    try {
+      // A link that leads nowhere: it is there with what it says, whenever we are killed.
+      symlinkSync(`${maker}\n${holder}`, join(directory, String(uid)));
+      return { uid, gid: uid };
+    } catch (error) {
+      if (systemCode(error) !== "EEXIST") throw error;
+    }
+  }
+  throw new SandboxError("SANDBOX_START_FAILED", "Every user id of the range is taken by a session", {
+    hint: "Delete sessions (skerry sessions rm), or widen backends.bubblewrap.uidRange.",
+  });
+}
+
+/** Notes that an id that is taken belongs to another directory from now on; whoever reads it sees one or the other. */
+export function moveOwner(stateDir: string, { uid }: Owner, maker: string, holder: string): void {
+  const file = join(stateDir, "owners", String(uid));
+  const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
+  symlinkSync(`${maker}\n${holder}`, unfinished);
+  renameSync(unfinished, file);
+}
+
+export function releaseOwner(stateDir: string, owner: Owner): void {
+  rmSync(join(stateDir, "owners", String(owner.uid)), { force: true });
+}
+
+/** Gives back the ids that nobody holds any more. */
+export function releaseUnheld(
+  stateDir: string,
+  isHeld: (maker: string, holder: string, uid: number) => boolean,
+): void {
+  const directory = join(stateDir, "owners");
+  for (const name of readdirIfThere(directory)) {
+    const [maker = "", holder = ""] = readIfThere(join(directory, name)).split("\n");
+    if (holder !== "" && !isHeld(maker, holder, Number(name))) rmSync(join(directory, name), { force: true });
+  }
+}
+
+/** How many ids are taken. */
+export function countOwners(stateDir: string): number {
+  return readdirIfThere(join(stateDir, "owners")).length;
+}
+
+/** Empty: somebody has given it back meanwhile. */
+function readIfThere(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return "";
+    throw error;
+  }
+}
+
+function readdirIfThere(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,174 @@
+import { SandboxError } from "../../kit/errors.js";
+import type { Database, Statements } from "./database.js";
+import { takeIdempotencyKey } from "./idempotency-keys.js";
+import { checkLease } from "./leases.js";
+import { readPage } from "./paging.js";
+import { deleteInBatches, inParts, newId, toList, toText } from "./rows.js";
+import { endSessions, findActive, type SessionRow, toSession } from "./session-rows.js";
+import type {
+  CreatedSession,
+  EndedWhy,
+  NewSession,
+  Page,
+  SessionListRequest,
+  SessionRecord,
+  Sessions,
+} from "./store.js";
+
+/** How many expired sessions one call takes. */
+const EXPIRED_AT_ONCE = 500;
+
+/** Sessions: which there are, until when, and who has them. */
+export class StoredSessions implements Sessions {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  create(org: string, session: NewSession): Promise<CreatedSession> {
+    const { lease, idempotency } = session;
+    return this.#database.transaction(async (statements) => {
+      const id = newId();
+      if (idempotency !== undefined) {
+        const meant = await takeIdempotencyKey(statements, org, idempotency, id);
+        if (meant !== id) return { session: await earlierOne(statements, org, meant), isNew: false };
+      }
+      if (lease !== undefined) await checkLease(this.#database, statements, lease);
+      return { session: await insert(statements, org, id, session), isNew: true };
+    });
+  }
+
+  async get(org: string, name: string): Promise<SessionRecord | undefined> {
+    const row = await findActive(this.#database, org, name);
+    return row && toSession(row);
+  }
+
+  async getLast(org: string, name: string): Promise<SessionRecord | undefined> {
+    const [row] = await this.#database.query<SessionRow>(
+      "SELECT * FROM sessions WHERE org = ? AND name = ? ORDER BY created_at DESC, state LIMIT 1",
+      [org, name],
+    );
+    return row && toSession(row);
+  }
+
+  getById(org: string, id: string): Promise<SessionRecord | undefined> {
+    return findById(this.#database, org, id);
+  }
+
+  list(org: string, request: SessionListRequest = {}): Promise<Page<SessionRecord>> {
+    const listing = {
+      table: "sessions",
+      equal: { org, state: request.state },
+      order: { created_at: "number", id: "string" },
+    } as const;
+    return readPage<SessionRow, SessionRecord>(this.#database, listing, request, toSession);
+  }
+
+  async isIdempotencyKey(org: string, key: string): Promise<boolean> {
+    const sql = "SELECT 1 AS found FROM idempotency_keys WHERE org = ? AND key = ?";
+    return (await this.#database.query(sql, [org, key])).length > 0;
+  }
+
+  async renew(
+    org: string,
+    name: string,
+    expiresAt: number | undefined,
+    id?: string,
+  ): Promise<SessionRecord | undefined> {
+    const now = Date.now();
+    const { where, parameters } = named(org, name, id);
+    const [row] = await this.#database.query<SessionRow>(
+      `UPDATE sessions SET renewed_at = ?, expires_at = ?
+       WHERE ${where} AND state = 'active' AND (expires_at IS NULL OR expires_at > ?) RETURNING *`,
+      [now, expiresAt ?? null, ...parameters, now],
+    );
+    return row && toSession(row);
+  }
+
+  async end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined> {
+    return (await endSessions(this.#database, why, named(org, name, id)))[0];
+  }
+
+  takeExpired(now: number, server: string): Promise<readonly SessionRecord[]> {
+    return endSessions(this.#database, "expired", {
+      // Said twice: one that was renewed since the inner one looked must stay.
+      where: `expires_at <= ? AND id IN (
+          SELECT id FROM sessions WHERE state = 'active' AND expires_at <= ? AND (server = ? OR server IS NULL)
+          LIMIT ${EXPIRED_AT_ONCE}
+        )`,
+      parameters: [now, now, server],
+    });
+  }
+
+  async listUncleaned(server: string): Promise<readonly SessionRecord[]> {
+    const rows = await this.#database.query<SessionRow>(
+      "SELECT * FROM sessions WHERE server = ? AND state = 'ended' AND cleaned_at IS NULL ORDER BY ended_at, id",
+      [server],
+    );
+    return rows.map(toSession);
+  }
+
+  async markCleaned(ids: readonly string[]): Promise<void> {
+    const now = Date.now();
+    for (const part of inParts(ids, EXPIRED_AT_ONCE)) {
+      const { sql, values } = toList(part);
+      await this.#database.run(
+        `UPDATE sessions SET cleaned_at = ? WHERE state = 'ended' AND cleaned_at IS NULL AND id IN ${sql}`,
+        [now, ...values],
+      );
+    }
+  }
+
+  async prune(before: number): Promise<number> {
+    await deleteInBatches(this.#database, "idempotency_keys", "org, key", {
+      where: "created_at < ?",
+      parameters: [before],
+    });
+    // What a server that is gone has not cleaned, nobody will.
+    return deleteInBatches(this.#database, "sessions", "id", {
+      where: `state = 'ended' AND ended_at < ?
+        AND (cleaned_at IS NOT NULL OR NOT EXISTS (SELECT 1 FROM servers WHERE servers.id = sessions.server))`,
+      parameters: [before],
+    });
+  }
+}
+
+/** With an id: only that very one. */
+function named(org: string, name: string, id: string | undefined) {
+  return id === undefined
+    ? { where: "org = ? AND name = ?", parameters: [org, name] }
+    : { where: "org = ? AND name = ? AND id = ?", parameters: [org, name, id] };
+}
+
+async function insert(
+  statements: Statements,
+  org: string,
+  id: string,
+  { name, role, settings, expiresAt, lease }: NewSession,
+): Promise<SessionRecord> {
+  const now = Date.now();
+  const [row] = await statements.query<SessionRow>(
+    `INSERT INTO sessions (id, org, name, role, settings, created_at, renewed_at, expires_at, server, state)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'active') ON CONFLICT DO NOTHING RETURNING *`,
+    [id, org, name, role ?? null, toText(settings), now, now, expiresAt ?? null, lease?.server ?? null],
+  );
+  if (row !== undefined) return toSession(row);
+  throw new SandboxError("CONFLICT", "There is an active session of that name already", {
+    hint: "Use that one, end it first, or choose another name.",
+  });
+}
+
+async function findById(statements: Statements, org: string, id: string): Promise<SessionRecord | undefined> {
+  const sql = "SELECT * FROM sessions WHERE org = ? AND id = ?";
+  const [row] = await statements.query<SessionRow>(sql, [org, id]);
+  return row && toSession(row);
+}
+
+async function earlierOne(statements: Statements, org: string, id: string): Promise<SessionRecord> {
+  const session = await findById(statements, org, id);
+  if (session !== undefined) return session;
+  throw new SandboxError("CONFLICT", "The session of that idempotency key ended long ago", {
+    hint: "Use a new key for a new session.",
+  });
+}
