@@ -30,7 +30,9 @@ function importsOf(text: string): string[] {
 /** The file that `specifier` means in `file`, or undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (!specifier.startsWith(".")) return undefined;
-  const target = relative(SRC, resolve(SRC, dirname(file), specifier)).split(sep).join("/");
+  const target = relative(SRC, resolve(SRC, dirname(file), specifier))
+    .split(sep)
+    .join("/");
   return target.replace(/\.js$/, ".ts");
 }
 
@@ -42,7 +44,9 @@ function readTree(): Imports {
   return new Map(
     files.map((file) => [
       file,
-      importsOf(readFileSync(join(SRC, file), "utf8")).flatMap((specifier) => targetOf(file, specifier) ?? []),
+      importsOf(readFileSync(join(SRC, file), "utf8")).flatMap(
+        (specifier) => targetOf(file, specifier) ?? [],
+      ),
     ]),
   );
 }
@@ -97,7 +101,9 @@ function findCycles(tree: Imports): string[][] {
 
 const tree = readTree();
 const complaintsOf = (imports: Imports) =>
-  [...imports].flatMap(([file, targets]) => targets.flatMap((target) => complaint(file, target, imports) ?? []));
+  [...imports].flatMap(([file, targets]) =>
+    targets.flatMap((target) => complaint(file, target, imports) ?? []),
+  );
 
 it("has only the floors that the architecture names", () => {
   const folders = readdirSync(SRC, { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -3,8 +3,6 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { greetGuest } from "../src/runtime/backends/start-guest.js";
-import { createSubprocessBackend } from "../src/runtime/backends/subprocess/index.js";
 import {
   loadConfig,
   parseConfig,
@@ -12,6 +10,8 @@ import {
   SandboxManager,
   type SandboxManagerOptions,
 } from "../src/index.js";
+import { greetGuest } from "../src/runtime/backends/start-guest.js";
+import { createSubprocessBackend } from "../src/runtime/backends/subprocess/backend.js";
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("skipped: a full disk and missing user namespaces: they take root to arrange");

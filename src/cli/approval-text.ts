@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { requestText } from "../guard/confirmation/request-text.js";
+import type { Paint } from "../guard/confirmation/index.js";
+import { requestText } from "../guard/confirmation/index.js";
+import { RISK_LEVELS } from "../guard/risk/index.js";
 import { SandboxError } from "../kit/errors.js";
-import { RISK_LEVELS } from "../guard/risk/levels.js";
 import { visible } from "../kit/escape-unsafe.js";
-import type { Paint } from "./colour.js";
 import { localTime } from "./local-time.js";
 
 const level = z.enum(RISK_LEVELS);

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { posix } from "node:path";
-import { MIB, parseDurationMs, parseSizeBytes } from "../kit/units.js";
 import { SandboxError } from "../kit/errors.js";
+import { MIB, parseDurationMs, parseSizeBytes } from "../kit/units.js";
 
 /** A host file and its place in the sandbox's workspace. */
 export interface Transfer {

@@ -1,6 +1,6 @@
-import type { AuditRecord } from "../guard/audit/record.js";
+import type { AuditRecord } from "../guard/audit/index.js";
+import type { Paint, Style } from "../guard/confirmation/index.js";
 import { visible } from "../kit/escape-unsafe.js";
-import type { Paint, Style } from "./colour.js";
 import { localTime } from "./local-time.js";
 
 /** Records come one by one, so that the columns have their width before the first. */

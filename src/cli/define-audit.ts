@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { AUDIT_RESULTS } from "../guard/audit/record.js";
+import { AUDIT_RESULTS } from "../guard/audit/index.js";
 import { parseChainPoint, parseCount } from "./arguments.js";
 import { examples, leaf } from "./define-command.js";
 import { parseMoment } from "./local-time.js";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { listBackends } from "../runtime/backends/registry.js";
-import { SECURITY_MODES } from "../guard/risk/required-sandbox.js";
+import { SECURITY_MODES } from "../core/manager/index.js";
+import { listBackends } from "../runtime/backends/index.js";
 import {
   parseCpus,
   parseEnv,

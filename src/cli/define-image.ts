@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../runtime/backends/docker/images-order.js";
+import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../runtime/backends/index.js";
 import { examples, leaf } from "./define-command.js";
 
 const EXAMPLES = {

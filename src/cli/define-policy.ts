@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { RISK_LEVELS } from "../guard/risk/levels.js";
-import { SECURITY_MODES } from "../guard/risk/required-sandbox.js";
+import { SECURITY_MODES } from "../core/manager/index.js";
+import { RISK_LEVELS } from "../guard/risk/index.js";
 import { parseAll } from "./arguments.js";
 import { examples, leaf } from "./define-command.js";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { listBackends } from "../runtime/backends/registry.js";
+import { listBackends } from "../runtime/backends/index.js";
 import {
   parseCpus,
   parseEnv,

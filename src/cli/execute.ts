@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import { SandboxError, systemCode } from "../kit/errors.js";
 import type { HostFile, ToolCall, ToolResult } from "../core/manager/index.js";
+import { SandboxError, systemCode } from "../kit/errors.js";
 import type { Execution, ResultEvent } from "../runtime/sandbox/index.js";
-import { exitStatusOf } from "../runtime/sandbox/result.js";
+import { exitStatusOf } from "../runtime/sandbox/index.js";
 import type { Transfer } from "./arguments.js";
 import { requireFile } from "./host-files.js";
 import { Interrupt } from "./interrupt.js";

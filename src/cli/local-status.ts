@@ -1,10 +1,10 @@
-import type { AuditTail } from "../guard/audit/index.js";
 import type { Config } from "../core/config/index.js";
+import type { AuditTail } from "../guard/audit/index.js";
 import { toSandboxError } from "../kit/errors.js";
-import type { Check } from "../server/status/checks.js";
-import { ago, bytes, count } from "../server/status/words.js";
-import { diskSpace, isDiskLow } from "../runtime/workspace/disk-space.js";
 import { stateDirectoryOf } from "../kit/state-directory.js";
+import { diskSpace, isDiskLow } from "../runtime/workspace/index.js";
+import type { Check } from "../server/index.js";
+import { ago, bytes, count } from "../server/index.js";
 import { auditDirectory } from "./open-audit.js";
 import { createManager, readConfig } from "./open-sandbox.js";
 import type { GlobalOptions } from "./options.js";
@@ -26,7 +26,7 @@ export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; c
 }
 
 async function checkPools(config: Config): Promise<Check> {
-  const { listPools } = await import("../runtime/pool/list-pools.js");
+  const { listPools } = await import("../runtime/pool/index.js");
   const pools = await listPools(stateDirectoryOf(config.sandbox));
   const silent = pools.filter((pool) => !("status" in pool)).length;
   const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;

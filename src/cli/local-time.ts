@@ -1,5 +1,5 @@
-import { parseDurationMs } from "../kit/units.js";
 import { SandboxError } from "../kit/errors.js";
+import { parseDurationMs } from "../kit/units.js";
 
 const MOMENT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 

@@ -1,4 +1,4 @@
-import type { ServerLog } from "../server/serve.js";
+import type { ServerLog } from "../server/index.js";
 
 /** The exit status of a mistake of ours. */
 const OURS = 70;

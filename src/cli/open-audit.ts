@@ -1,12 +1,9 @@
 import { join, resolve } from "node:path";
+import type { Config } from "../core/config/index.js";
 import type { AuditLogger } from "../guard/audit/index.js";
-import { type Config, expandHome } from "../core/config/index.js";
+import { expandHome } from "../kit/expand-home.js";
+import { ensureStateDirectory, stateDirectoryOf } from "../kit/state-directory.js";
 import { MIB } from "../kit/units.js";
-import {
-  defaultStateDirectory,
-  ensureStateDirectory,
-  stateDirectoryOf,
-} from "../kit/state-directory.js";
 
 /** Where the configuration says that the log is. */
 export function auditDirectory(config: Config): string {
@@ -21,7 +18,7 @@ export async function openAudit(config: Config): Promise<AuditLogger | undefined
   if (!enabled) return undefined;
   // The log closes what it makes to others; sandboxes must be able to pass through the state directory.
   ensureStateDirectory(stateDirectoryOf(config.sandbox));
-  const { AuditLogger } = await import("../guard/audit/audit-logger.js");
+  const { AuditLogger } = await import("../guard/audit/index.js");
   return new AuditLogger({
     directory: auditDirectory(config),
     fsync,

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
+import type { Config } from "../core/config/index.js";
+import type { SandboxManager, SandboxManagerOptions, SecurityMode } from "../core/manager/index.js";
 import type { AuditLogger } from "../guard/audit/index.js";
-import { type Config, expandHome } from "../core/config/index.js";
 import type { ConfirmationService } from "../guard/confirmation/index.js";
-import { SandboxError } from "../kit/errors.js";
-import type { SandboxManager, SandboxManagerOptions } from "../core/manager/index.js";
 import type { Policy } from "../guard/policy/index.js";
-import type { SecurityMode } from "../guard/risk/required-sandbox.js";
+import { SandboxError } from "../kit/errors.js";
+import { expandHome } from "../kit/expand-home.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
 import type { GuardOptions, SandboxOptions } from "./options.js";
@@ -60,8 +60,8 @@ export async function openGuardedManager(
 async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
   if (allowDomain === undefined && secret === undefined) return {};
   const [{ egressRulesOfDomains }, { parseSecretOption }] = await Promise.all([
-    import("../runtime/egress/from-config.js"),
-    import("../runtime/egress/load-secrets.js"),
+    import("../runtime/egress/index.js"),
+    import("../runtime/egress/index.js"),
   ]);
   return {
     ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),

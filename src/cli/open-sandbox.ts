@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { Limits } from "../runtime/backends/backend.js";
 import type { Config } from "../core/config/index.js";
-import { SandboxError } from "../kit/errors.js";
 import type { SandboxManager, SandboxManagerOptions } from "../core/manager/index.js";
+import { SandboxError } from "../kit/errors.js";
+import type { Limits } from "../runtime/backends/index.js";
 import type { Sandbox } from "../runtime/sandbox/index.js";
 import type { GlobalOptions, SandboxOptions } from "./options.js";
 
 /** Reads the configuration that the command line names. */
 export async function readConfig(options: GlobalOptions): Promise<Config> {
-  const { loadConfig } = await import("../core/config/load.js");
+  const { loadConfig } = await import("../core/config/index.js");
   return loadConfig(options.config === undefined ? {} : { path: options.config });
 }
 

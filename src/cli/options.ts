@@ -1,4 +1,4 @@
-import type { SecurityMode } from "../guard/risk/required-sandbox.js";
+import type { SecurityMode } from "../core/manager/index.js";
 import type { Transfer } from "./arguments.js";
 
 /** Options that every command has. */

@@ -1,7 +1,7 @@
-import { SandboxError } from "../kit/errors.js";
 import type { ToolCall, ToolResult } from "../core/manager/index.js";
+import { SandboxError } from "../kit/errors.js";
 import { visible } from "../kit/escape-unsafe.js";
-import { parseInnerPath } from "../runtime/workspace/relative-path.js";
+import { parseInnerPath } from "../runtime/workspace/index.js";
 import type { Transfer } from "./arguments.js";
 import { writeHostFiles } from "./host-files.js";
 import { stderr } from "./output.js";

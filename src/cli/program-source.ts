@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../kit/errors.js";
-import { findLanguage, type Language, languageForFile, languageNames } from "../runtime/sandbox/languages.js";
+import { findLanguage, type Language, languageForFile, languageNames } from "../runtime/sandbox/index.js";
 
 /** More than any program; a mistake such as `run /dev/zero` ends here. */
 const MAX_CODE_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
-import { packageVersion } from "../kit/package-version.js";
 import { SandboxError } from "../kit/errors.js";
+import { packageVersion } from "../kit/package-version.js";
 import { defineAudit } from "./define-audit.js";
 import { examples, globals, leaf, OUTCOME, type Outcome } from "./define-command.js";
 import { defineExecution } from "./define-execution.js";

@@ -1,7 +1,7 @@
 import type { AuditReport, Counted, Verification } from "../guard/audit/index.js";
-import type { ReviewedRule } from "../guard/policy/rules-to-review.js";
+import type { Paint } from "../guard/confirmation/index.js";
+import type { ReviewedRule } from "../guard/policy/index.js";
 import { visible } from "../kit/escape-unsafe.js";
-import type { Paint } from "./colour.js";
 import { localTime } from "./local-time.js";
 import { formatTable } from "./table.js";
 

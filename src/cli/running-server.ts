@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isMakerGone } from "../guard/audit/maker.js";
 import { systemCode } from "../kit/errors.js";
+import { isMakerGone } from "../kit/maker-label.js";
 
 /** A server calls its sessions by ids of its store. */
 const STORE_ID = /^[0-9a-f]{24}$/;

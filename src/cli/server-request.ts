@@ -1,5 +1,4 @@
-import { addressOf } from "../client/address.js";
-import { apiErrorOf, unreachable } from "../client/api-error.js";
+import { addressOf, apiErrorOf, unreachable } from "../client/index.js";
 import { type ErrorCode, SandboxError } from "../kit/errors.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7070";

@@ -1,7 +1,7 @@
-import type { TestOutcome, TestReport, TestResult } from "../core/tools/test-driven/report.js";
-import { describeCounts } from "../core/tools/test-driven/report.js";
+import type { TestOutcome, TestReport, TestResult } from "../core/tools/index.js";
+import { describeCounts } from "../core/tools/index.js";
+import type { Paint, Style } from "../guard/confirmation/index.js";
 import { visible } from "../kit/escape-unsafe.js";
-import type { Paint, Style } from "./colour.js";
 
 const STYLES: Readonly<Record<TestResult["status"], Style>> = {
   passed: "green",

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { isOrphaned, labelFor } from "../kit/process-label.js";
 import type { SandboxManager } from "../core/manager/index.js";
+import { isOrphaned, labelFor } from "../kit/process-label.js";
 
 const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
 

@@ -1,7 +1,7 @@
 import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemCode } from "./errors.js";
-import { isMakerGone } from "../guard/audit/maker.js";
+import { isMakerGone } from "./maker-label.js";
 
 const FREE = "nobody";
 const FOLDER = "writer";

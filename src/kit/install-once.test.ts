@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { installGuestRuntime } from "../runtime/backends/guest-runtime.js";
+import { findSrtPackage, installSrtRuntime } from "../runtime/backends/srt/srt-package.js";
 import { installOnce } from "./install-once.js";
 import { labelFor } from "./process-label.js";
-import { findSrtPackage, installSrtRuntime } from "../runtime/backends/srt/srt-package.js";
 
 const linux = requires("linux");
 const srt = requires("linux", "sandbox-runtime");

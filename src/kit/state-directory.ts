@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
 import { dirname, isAbsolute, normalize } from "node:path";
-import { expandHome } from "../core/config/index.js";
 import { SandboxError, systemCode } from "./errors.js";
+import { expandHome } from "./expand-home.js";
 
 /**
  * Where sandboxes' files are kept when nothing else is said. Programs inside can read the path from their mount

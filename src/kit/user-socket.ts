@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { join } from "node:path";
-import { isOrphaned, labelFor } from "./process-label.js";
 import { ERROR_CODES, type ErrorCode, SandboxError, systemCode, toSandboxError } from "./errors.js";
+import { isOrphaned, labelFor } from "./process-label.js";
 
 /** A name of a socket is no longer than this. */
 const MAX_PATH_BYTES = 107;

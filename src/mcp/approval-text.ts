@@ -1,5 +1,5 @@
 import type { ConfirmationRequest } from "../guard/confirmation/index.js";
-import { requestText } from "../guard/confirmation/request-text.js";
+import { requestText } from "../guard/confirmation/index.js";
 
 const COLUMNS = 96;
 /** More than anybody reads in a dialogue. */

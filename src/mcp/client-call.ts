@@ -1,5 +1,5 @@
-import type { ConfirmationRequest, ConfirmOptions } from "../guard/confirmation/index.js";
 import type { Tool, ToolCallOptions, ToolDescription, ToolReply } from "../core/tools/index.js";
+import type { ConfirmationRequest, ConfirmOptions } from "../guard/confirmation/index.js";
 import type { Elicited } from "./elicitation.js";
 
 /** What a client's request brings along for whoever carries it out. */

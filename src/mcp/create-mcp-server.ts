@@ -15,8 +15,8 @@ import {
   UnsubscribeRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
-import { SandboxError, toSandboxError } from "../kit/errors.js";
 import { type ToolReply, toMcpTools } from "../core/tools/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
 import { visible } from "../kit/escape-unsafe.js";
 import type { ClientCall, ClientTools } from "./client-call.js";
 import { elicit } from "./elicitation.js";

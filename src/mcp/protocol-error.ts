@@ -1,6 +1,6 @@
 import { ErrorCode } from "@modelcontextprotocol/sdk/types.js";
-import { type ErrorCode as OurCode, SandboxError, toSandboxError } from "../kit/errors.js";
 import type { ToolReply } from "../core/tools/index.js";
+import { type ErrorCode as OurCode, SandboxError, toSandboxError } from "../kit/errors.js";
 
 /** MCP's own code for a resource that is not there. */
 const RESOURCE_NOT_FOUND = -32002;

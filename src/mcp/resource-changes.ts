@@ -1,5 +1,5 @@
-import { SandboxError } from "../kit/errors.js";
 import type { ToolReply } from "../core/tools/index.js";
+import { SandboxError } from "../kit/errors.js";
 import { pathOf, uriOf } from "./resource-uri.js";
 
 export interface ResourceListener {

@@ -1,5 +1,5 @@
 import { SandboxError } from "../kit/errors.js";
-import { parseInnerPath } from "../runtime/workspace/relative-path.js";
+import { parseInnerPath } from "../runtime/workspace/index.js";
 
 /** What the address of every file of a workspace begins with. */
 export const WORKSPACE_URI = "workspace:///";

@@ -1,6 +1,6 @@
-import { SandboxError } from "../kit/errors.js";
 import { type GuardedFiles, type SandboxManager, workValue } from "../core/manager/index.js";
 import type { ToolCaller } from "../core/tools/index.js";
+import { SandboxError } from "../kit/errors.js";
 import type { Entry } from "../runtime/workspace/index.js";
 import type { ClientCall } from "./client-call.js";
 

@@ -7,8 +7,8 @@ import type {
   ConfirmOptions,
 } from "../guard/confirmation/index.js";
 import { SandboxError } from "../kit/errors.js";
-import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "./store/index.js";
 import { type ApprovalEvent, ApprovalWatchers } from "./approval-watchers.js";
+import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "./store/index.js";
 
 export type { ApprovalEvent } from "./approval-watchers.js";
 

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../core/config/index.js";
-import { openStore, type Store } from "./store/index.js";
 import { ensureStateDirectory } from "../kit/state-directory.js";
+import { openStore, type Store } from "./store/index.js";
 
 /** The server's own part of the state directory, for this user alone. Makes it where there is none. */
 export function serverDirectory(stateDir: string): string {

@@ -13,10 +13,9 @@ import {
   type RouteOptions,
 } from "fastify";
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
-import { expandHome } from "../core/config/index.js";
-import { packageVersion } from "../kit/package-version.js";
 import { SandboxError } from "../kit/errors.js";
-import type { ApiKeyRecord, ApprovalRecord } from "./store/index.js";
+import { expandHome } from "../kit/expand-home.js";
+import { packageVersion } from "../kit/package-version.js";
 import { type Access, accessOf, suffices } from "./access.js";
 import { authenticate, SOCKET_PROTOCOL, secretOf } from "./authenticate.js";
 import { checkValues } from "./body-values.js";
@@ -42,6 +41,7 @@ import { createServerMetrics } from "./server-metrics.js";
 import type { ServerPlace } from "./server-place.js";
 import { SessionDesk } from "./session-desk.js";
 import { RecentEvents } from "./status/recent-events.js";
+import type { ApiKeyRecord, ApprovalRecord } from "./store/index.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 import type { AuditEvent, AuditLogger } from "../guard/audit/index.js";
-import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "./store/index.js";
 import type { ServerPlace } from "./server-place.js";
+import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "./store/index.js";
 
 export interface DeadServersOptions {
   readonly store: Store;

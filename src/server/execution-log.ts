@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { Json, NotedExecution, Store } from "./store/index.js";
 import type { ServerPlace } from "./server-place.js";
+import type { Json, NotedExecution, Store } from "./store/index.js";
 
 export interface ExecutionLogOptions {
   readonly store: Store;

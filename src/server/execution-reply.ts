@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { z } from "zod";
 import type { ToolResult } from "../core/manager/index.js";
-import type { Json } from "./store/index.js";
 import type { executionResult } from "./schemas.js";
+import type { Json } from "./store/index.js";
 
 export type ExecutionReply = z.output<typeof executionResult>;
 

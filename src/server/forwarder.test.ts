@@ -6,13 +6,13 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../test/setup/requires.js";
 import { createDatabase } from "../../test/setup/store-world.js";
-import { SandboxError } from "../kit/errors.js";
-import type { ApiKeyRecord, Lease, Store } from "./store/index.js";
-import { openStore } from "./store/index.js";
 import { waitUntil } from "../core/testing/wait-until.js";
+import { SandboxError } from "../kit/errors.js";
 import { replyWithError } from "./error-reply.js";
 import { Forwarder } from "./forwarder.js";
 import { RunningWork } from "./running-work.js";
+import type { ApiKeyRecord, Lease, Store } from "./store/index.js";
+import { openStore } from "./store/index.js";
 
 const LEASE_MS = 60_000;
 

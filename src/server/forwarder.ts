@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ServerRecord, Store } from "./store/index.js";
 import { forwardRequest, ownerSilent } from "./forward-request.js";
 import { serverOfClientId } from "./mcp/client-id.js";
 import { FORWARDED_BY } from "./peers.js";
 import type { RunningWork } from "./running-work.js";
 import { goneSignal } from "./session-calls.js";
 import type { SessionDesk } from "./session-desk.js";
+import type { ServerRecord, Store } from "./store/index.js";
 
 export interface ForwarderOptions {
   readonly store: Store;

@@ -1,6 +1,6 @@
-import type { Json, SessionRecord } from "./store/index.js";
 import type { SnapshotInfo } from "../runtime/workspace/index.js";
 import type { ServerCore } from "./server-core.js";
+import type { Json, SessionRecord } from "./store/index.js";
 
 /** Makes the store's list of a session's snapshots what the session's files say. */
 export async function indexSnapshots(

@@ -1,7 +1,7 @@
 import type { LogLevel } from "../core/config/index.js";
-import { PACKAGE_ROOT } from "../kit/package-root.js";
 import { type ErrorCode, SandboxError, systemCode } from "../kit/errors.js";
 import { visible } from "../kit/escape-unsafe.js";
+import { PACKAGE_ROOT } from "../kit/package-root.js";
 
 const MAX_TEXT = 500;
 const MAX_CHAIN = 5;

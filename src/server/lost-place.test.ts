@@ -1,10 +1,10 @@
 import { afterEach, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld, type WorldOptions } from "../../test/setup/server-world.js";
-import type { Instance } from "../runtime/backends/backend.js";
-import { createBubblewrapBackend } from "../runtime/backends/bubblewrap/index.js";
-import { registerBackend } from "../runtime/backends/registry.js";
 import { waitUntil } from "../core/testing/wait-until.js";
+import type { Instance } from "../runtime/backends/backend.js";
+import { createBubblewrapBackend } from "../runtime/backends/bubblewrap/backend.js";
+import { registerBackend } from "../runtime/backends/registry.js";
 
 /** Sandboxes of this one stop only when somebody lets them. */
 let letStop: () => void = () => undefined;

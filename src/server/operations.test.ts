@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { listPools } from "../runtime/pool/list-pools.js";
 import { waitUntil } from "../core/testing/wait-until.js";
+import { listPools } from "../runtime/pool/list-pools.js";
 
 /** Roles whose limits differ from the configuration's, and one that may run nothing. */
 const POLICY = `

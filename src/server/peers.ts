@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
-import { expandHome, type ServerConfig } from "../core/config/index.js";
+import type { ServerConfig } from "../core/config/index.js";
 import { SandboxError } from "../kit/errors.js";
+import { expandHome } from "../kit/expand-home.js";
 import type { Store } from "./store/index.js";
 
 /** The header that says which server has sent a request on. Whoever else sends it is not sent on, and that is all. */

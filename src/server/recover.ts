@@ -1,6 +1,6 @@
 import type { AuditLogger } from "../guard/audit/index.js";
-import type { Lease, Store } from "./store/index.js";
 import { interruptedApproval } from "./dead-servers.js";
+import type { Lease, Store } from "./store/index.js";
 
 /** What a run that was killed left, as it is written down before there is new work. */
 export interface Recovered {

@@ -1,14 +1,14 @@
 import { StringDecoder } from "node:string_decoder";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SandboxError, toSandboxError } from "../kit/errors.js";
 import type { ToolResult } from "../core/manager/index.js";
-import type { SessionRecord } from "./store/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
 import { bodyOf, logError, tellable } from "./error-reply.js";
 import { EventStream, wantsEvents } from "./event-stream.js";
 import { type ExecutionReply, toReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
 import type { ServerCore } from "./server-core.js";
 import { callerOf, goneSignal, lostSignal } from "./session-calls.js";
+import type { SessionRecord } from "./store/index.js";
 import { watchKey } from "./watch-key.js";
 
 /** What `toReply` makes has just the fields that are told: to look at each again takes as long as to send them. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ERROR_CODES, type ErrorCode } from "../kit/errors.js";
 import type { PoolStatus } from "../runtime/pool/index.js";
-import { REASONS } from "../runtime/sandbox/result.js";
+import { REASONS } from "../runtime/sandbox/index.js";
 
 const codes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
 /** Branch on these; messages may change. */

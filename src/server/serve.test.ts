@@ -10,10 +10,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld, type WorldOptions } from "../../test/setup/server-world.js";
 import { parseConfig } from "../core/config/index.js";
+import { Turns } from "../kit/keyed-mutex.js";
 import { KeyLimits } from "./key-limits.js";
 import { methodsFor } from "./methods.js";
 import { serve } from "./serve.js";
-import { Turns } from "../kit/keyed-mutex.js";
 
 let world: ServerWorld | undefined;
 

@@ -1,16 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { basename } from "node:path";
-import type { AuditLogger } from "../guard/audit/index.js";
-import { checkBackendName } from "../runtime/backends/registry.js";
 import type { Config } from "../core/config/index.js";
-import { SandboxError, systemCode } from "../kit/errors.js";
-import { chooseBackend } from "../core/manager/choose-backend.js";
-import { SandboxManager } from "../core/manager/index.js";
+import { chooseBackend, SandboxManager } from "../core/manager/index.js";
 import { createMetrics, type Metrics, SandboxMonitor } from "../core/metrics/index.js";
+import type { AuditLogger } from "../guard/audit/index.js";
 import type { Policy } from "../guard/policy/index.js";
-import type { PoolManager } from "../runtime/pool/index.js";
-import type { CreatedApiKey } from "./store/index.js";
+import { SandboxError, systemCode } from "../kit/errors.js";
 import { stateDirectoryOf } from "../kit/state-directory.js";
+import { checkBackendName } from "../runtime/backends/index.js";
+import type { PoolManager } from "../runtime/pool/index.js";
 import { ApprovalDesk } from "./approval-desk.js";
 import { AuditIndexer } from "./audit-indexer.js";
 import { createConfiguredPool } from "./configured-pool.js";
@@ -25,6 +23,7 @@ import { recover } from "./recover.js";
 import { enterServerHome } from "./server-home.js";
 import { type LeaseTimes, ServerPlace, timesOf } from "./server-place.js";
 import { RecentEvents } from "./status/recent-events.js";
+import type { CreatedApiKey } from "./store/index.js";
 import { forgetOld, Upkeep } from "./upkeep.js";
 
 export interface ServeOptions {

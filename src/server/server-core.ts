@@ -1,9 +1,8 @@
-import type { AuditLogger } from "../guard/audit/index.js";
 import type { Config } from "../core/config/index.js";
 import type { SandboxManager } from "../core/manager/index.js";
 import type { Metrics, SandboxMonitor } from "../core/metrics/index.js";
+import type { AuditLogger } from "../guard/audit/index.js";
 import type { PoolManager } from "../runtime/pool/index.js";
-import type { Lease, Store } from "./store/index.js";
 import type { ApprovalDesk } from "./approval-desk.js";
 import type { ExecutionLog } from "./execution-log.js";
 import type { LiveDesk } from "./live/live-desk.js";
@@ -14,6 +13,7 @@ import type { ServerMetrics } from "./server-metrics.js";
 import type { ServerPlace } from "./server-place.js";
 import type { SessionDesk } from "./session-desk.js";
 import type { RecentEvents } from "./status/recent-events.js";
+import type { Lease, Store } from "./store/index.js";
 
 /** What a server stands on. Whoever made these closes them. */
 export interface ServerParts {

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { AppendLock } from "../kit/file-lock.js";
-import { makerLabel } from "../guard/audit/maker.js";
 import { SandboxError, systemCode } from "../kit/errors.js";
+import { AppendLock } from "../kit/file-lock.js";
+import { makerLabel } from "../kit/maker-label.js";
 import { serverDirectory } from "./configured-store.js";
 
 /** The place of one server in its state directory, as long as it runs. */

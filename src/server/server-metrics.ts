@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Metrics } from "../core/metrics/index.js";
-import { POOL_STATUSES } from "../core/metrics/labels.js";
+import { POOL_STATUSES } from "../core/metrics/index.js";
 import type { ServerCore } from "./server-core.js";
 import { type Figures, measure } from "./status/figures.js";
 

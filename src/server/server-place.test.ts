@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { onBothDatabases, type StoreWorld } from "../../test/setup/store-world.js";
-import type { SandboxError } from "../kit/errors.js";
-import type { Store } from "./store/index.js";
 import { waitUntil } from "../core/testing/wait-until.js";
+import type { SandboxError } from "../kit/errors.js";
 import { ServerPlace, timesOf } from "./server-place.js";
+import type { Store } from "./store/index.js";
 
 /** So long that no sign of life is given while a test runs. */
 const LONG_MS = 3_600_000;

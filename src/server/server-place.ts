@@ -1,7 +1,7 @@
 import { uptime } from "node:os";
 import type { SandboxError } from "../kit/errors.js";
-import type { Lease, Store } from "./store/index.js";
 import { RETRY_AFTER_SECONDS, RetryLater } from "./error-reply.js";
+import type { Lease, Store } from "./store/index.js";
 
 /** What follows from a lease. */
 export interface LeaseTimes {

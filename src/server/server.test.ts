@@ -2,8 +2,8 @@ import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { ServerWorld } from "../../test/setup/server-world.js";
-import { openStore } from "./store/index.js";
 import { waitUntil } from "../core/testing/wait-until.js";
+import { openStore } from "./store/index.js";
 
 const lines: string[] = [];
 const log = new Writable({

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SandboxError } from "../kit/errors.js";
-import type { SessionRecord } from "./store/index.js";
 import { roleFor } from "./authenticate.js";
 import type { ServerCore } from "./server-core.js";
 import type { SessionSettings, UsedSession } from "./session-desk.js";
+import type { SessionRecord } from "./store/index.js";
 
 export { workValue } from "../core/manager/index.js";
 

@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ServerSessionsConfig } from "../core/config/index.js";
-import { SandboxError, toSandboxError } from "../kit/errors.js";
 import type { SandboxManager } from "../core/manager/index.js";
+import { SandboxError, toSandboxError } from "../kit/errors.js";
+import { Turns } from "../kit/keyed-mutex.js";
 import type { PoolManager } from "../runtime/pool/index.js";
-import type { CreatedSession, EndedWhy, Json, Lease, SessionRecord, Store } from "./store/index.js";
 import { validateSessionKey } from "../runtime/workspace/index.js";
 import { ownerSilent } from "./forward-request.js";
 import type { RunningWork, Work, WorkOptions } from "./running-work.js";
 import type { ServerPlace } from "./server-place.js";
 import { StartAhead } from "./start-ahead.js";
-import { Turns } from "../kit/keyed-mutex.js";
+import type { CreatedSession, EndedWhy, Json, Lease, SessionRecord, Store } from "./store/index.js";
 
 /** A session that somebody wants. */
 export interface WantedSession {

@@ -1,8 +1,8 @@
 import type { SandboxManager } from "../core/manager/index.js";
 import type { PoolManager } from "../runtime/pool/index.js";
-import type { SessionRecord } from "./store/index.js";
 import type { Work } from "./running-work.js";
 import type { SessionSettings } from "./session-desk.js";
+import type { SessionRecord } from "./store/index.js";
 
 export interface StartAheadOptions {
   /** So many that nobody has used yet; 0: none is started ahead. */

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { Store } from "./store/index.js";
 import { logError } from "./error-reply.js";
+import type { Store } from "./store/index.js";
 
 /** What is done again and again while a server runs. */
 export class Upkeep {

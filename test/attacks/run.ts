@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { backendOptions } from "../../src/core/manager/choose-backend.js";
 import {
   type Capabilities,
   getBackend,
@@ -16,7 +17,6 @@ import {
   type SandboxError,
   SandboxManager,
 } from "../../src/index.js";
-import { backendOptions } from "../../src/core/manager/choose-backend.js";
 import { ATTACKS } from "./all.js";
 import { type Attack, type Context, type Facts, type Group, hasSucceeded, type Outcome } from "./attack.js";
 import { prelude } from "./prelude.js";

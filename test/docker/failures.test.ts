@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager } from "../../src/core/manager/index.js";
-import type { Sandbox } from "../../src/runtime/sandbox/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
+import type { Sandbox } from "../../src/runtime/sandbox/index.js";
 import { requires } from "../setup/requires.js";
 import { OwnDaemon } from "./own-daemon.js";
 

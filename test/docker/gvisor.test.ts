@@ -3,9 +3,9 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
-import { ownPlace } from "../../src/runtime/backends/docker/labels.js";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager } from "../../src/core/manager/index.js";
+import { ownPlace } from "../../src/runtime/backends/docker/labels.js";
 import { startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 

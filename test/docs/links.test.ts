@@ -4,9 +4,13 @@ import { describe, expect, it } from "vitest";
 import { DOCUMENTS, ROOT, read } from "./documents.js";
 
 describe("links", () => {
-  const links = [...DOCUMENTS, "guest/README.md", "src/runtime/backends/README.md", "src/runtime/wire/README.md"].flatMap(
-    (document) =>
-      [...read(document).matchAll(/\]\(([^)]+)\)/g)].map(({ 1: target }) => ({ document, target: target! })),
+  const links = [
+    ...DOCUMENTS,
+    "guest/README.md",
+    "src/runtime/backends/README.md",
+    "src/runtime/wire/README.md",
+  ].flatMap((document) =>
+    [...read(document).matchAll(/\]\(([^)]+)\)/g)].map(({ 1: target }) => ({ document, target: target! })),
   );
 
   it("within the repository lead somewhere", () => {

@@ -1,16 +1,26 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createBody } from "../../src/guard/audit/compose-record.js";
-import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { statusOfReport } from "../../src/cli/test-text.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS, parseConfig } from "../../src/core/config/index.js";
+import {
+  DEFAULT_CONFIG,
+  DEFAULT_LANGUAGE,
+  DEFAULT_LIMITS,
+  parseConfig,
+} from "../../src/core/config/index.js";
 import { configSchema } from "../../src/core/config/schema.js";
 import { shapeOf } from "../../src/core/config/shape.js";
-import { ERROR_CODES } from "../../src/kit/errors.js";
+import {
+  getRequiredSandbox,
+  SECURITY_MODES,
+  type SecurityMode,
+} from "../../src/core/manager/required-sandbox.js";
+import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
+import { createBody } from "../../src/guard/audit/compose-record.js";
+import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { checkPolicy } from "../../src/guard/policy/index.js";
 import { SETTING_KINDS } from "../../src/guard/policy/setting-kinds.js";
-import { getRequiredSandbox, RISK_LEVELS, SECURITY_MODES, type SecurityMode } from "../../src/guard/risk/index.js";
-import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
+import { RISK_LEVELS } from "../../src/guard/risk/levels.js";
+import { ERROR_CODES } from "../../src/kit/errors.js";
 import { FromGuest, ToGuest } from "../../src/runtime/wire/frames.js";
 import { blocksOf, code, quote, read, tableRows } from "./documents.js";
 

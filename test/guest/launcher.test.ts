@@ -8,7 +8,13 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createReportReader, type Ending } from "../../src/runtime/backends/bubblewrap/launcher-reports.js";
-import { createDeferred, type Deferred, encodeFields, type Field, u32 } from "../../src/runtime/wire/index.js";
+import {
+  createDeferred,
+  type Deferred,
+  encodeFields,
+  type Field,
+  u32,
+} from "../../src/runtime/wire/index.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 /** What the sanitizers exit with when they find something; the launcher itself never does. */

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { findPrebuilt } from "../../src/runtime/backends/guest-runtime.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { findPrebuilt } from "../../src/runtime/backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "../../src/runtime/workspace/access-watcher.js";
 import { requires } from "../setup/requires.js";
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { assess, MAX_CODE_LENGTH as MAX_RISK_LENGTH } from "../../src/guard/risk/index.js";
 import {
   findCommands,
   findCommandsOfArgv,
@@ -7,6 +6,7 @@ import {
   MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
 } from "../../src/guard/analysis/index.js";
+import { assess, MAX_CODE_LENGTH as MAX_RISK_LENGTH } from "../../src/guard/risk/index.js";
 import { ARGV } from "./families/argv.js";
 import { JAVASCRIPT } from "./families/javascript.js";
 import { PYTHON } from "./families/python.js";

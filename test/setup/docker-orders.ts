@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { CreateSpec, Instance, SandboxBackend } from "../../src/runtime/backends/backend.js";
-import { createDockerBackend } from "../../src/runtime/backends/docker/index.js";
+import { createDockerBackend } from "../../src/runtime/backends/docker/backend.js";
 import type { DockerInstance } from "../../src/runtime/backends/docker/instance.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 

@@ -6,10 +6,10 @@ import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { Egress, type EgressOptions } from "../../src/runtime/egress/egress.js";
 import type { EgressEvent } from "../../src/runtime/egress/events.js";
 import type { EgressRules } from "../../src/runtime/egress/rules.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
 
 /** Rules that allow the loopback addresses that hosts of a test have, and these names. */
 export function allowing(names: readonly string[], more: Partial<EgressRules> = {}): EgressRules {

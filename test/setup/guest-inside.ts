@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/index.js";
+import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
 import type { Inside } from "../../src/runtime/sandbox/inside/run-inside.js";
 
 export interface GuestInside extends Inside {

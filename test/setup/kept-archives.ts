@@ -1,6 +1,10 @@
 import { Readable } from "node:stream";
 import { importArchive } from "../../src/runtime/workspace/snapshots/import-archive.js";
-import type { SnapshotEntry, SnapshotInfo, SnapshotLimits } from "../../src/runtime/workspace/snapshots/snapshot.js";
+import type {
+  SnapshotEntry,
+  SnapshotInfo,
+  SnapshotLimits,
+} from "../../src/runtime/workspace/snapshots/snapshot.js";
 import { kept } from "./kept-workspace.js";
 
 /** Imports an archive into the session of the test. */

@@ -1,10 +1,10 @@
 import { expect, vi } from "vitest";
+import { createDeferred, type Deferred } from "../../src/kit/deferred.js";
 import { SandboxError } from "../../src/kit/errors.js";
 import { Pool } from "../../src/runtime/pool/pool.js";
 import type { PoolItem } from "../../src/runtime/pool/pool-item.js";
 import type { PoolLease, PoolStatus } from "../../src/runtime/pool/pool-lease.js";
 import { DEFAULT_SETTINGS, type PoolSettings } from "../../src/runtime/pool/pool-options.js";
-import { createDeferred, type Deferred } from "../../src/kit/deferred.js";
 
 /** Something the pool asked for and that has not been answered. */
 interface Operation {

@@ -2,12 +2,12 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import type { BackendFactory, CreateSpec, Instance } from "../../src/runtime/backends/backend.js";
-import { createBubblewrapBackend } from "../../src/runtime/backends/bubblewrap/index.js";
-import { registerBackend } from "../../src/runtime/backends/registry.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
-import { PoolManager, type PoolOptions } from "../../src/runtime/pool/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
+import type { BackendFactory, CreateSpec, Instance } from "../../src/runtime/backends/backend.js";
+import { createBubblewrapBackend } from "../../src/runtime/backends/bubblewrap/backend.js";
+import { registerBackend } from "../../src/runtime/backends/registry.js";
+import { PoolManager, type PoolOptions } from "../../src/runtime/pool/index.js";
 
 /** Real bubblewrap; what it started can be seen, and a start can be made to fail. */
 export const seen = { instances: [] as Instance[], specs: [] as CreateSpec[], faults: 0 };

@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AuditLogger } from "../../src/guard/audit/index.js";
 import { parseConfig } from "../../src/core/config/index.js";
+import { AuditLogger } from "../../src/guard/audit/index.js";
 import { type RunningServer, type ServeOptions, serve } from "../../src/server/index.js";
 import { type KeyScopes, openStore, type Store } from "../../src/server/store/index.js";
 

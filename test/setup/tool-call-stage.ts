@@ -2,21 +2,21 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
+import { createMetrics, type Metrics } from "../../src/core/metrics/index.js";
 import {
   AuditLogger,
   type AuditLoggerOptions,
   type AuditRecord,
   verifyAudit,
 } from "../../src/guard/audit/index.js";
+import { parsePolicy } from "../../src/guard/policy/index.js";
+import { systemCode } from "../../src/kit/errors.js";
+import { labelFor } from "../../src/kit/process-label.js";
 import type { BackendFactory } from "../../src/runtime/backends/backend.js";
 import { findCgroupBase } from "../../src/runtime/backends/bubblewrap/cgroup.js";
-import { labelFor } from "../../src/kit/process-label.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";
-import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/index.js";
-import { systemCode } from "../../src/kit/errors.js";
-import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
-import { createMetrics, type Metrics } from "../../src/core/metrics/index.js";
-import { parsePolicy } from "../../src/guard/policy/index.js";
+import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
 
 /** What the backend named "faulty" does wrong. It is the real subprocess one, and says that it isolates. */
 export const faults = { create: false, destroy: false };

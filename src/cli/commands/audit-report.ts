@@ -57,7 +57,7 @@ async function loadRules(options: ReportCommandOptions) {
   if (file === undefined) return undefined;
   const [policy, { rulesToReview }] = await Promise.all([
     loadPolicyFile(file),
-    import("../../guard/policy/rules-to-review.js"),
+    import("../../guard/policy/index.js"),
   ]);
   return { file: basename(file), rules: rulesToReview(policy) };
 }

@@ -6,11 +6,12 @@ import {
   type Verification,
   verifyAudit,
 } from "../../guard/audit/index.js";
+import type { Paint } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../audit-log.js";
 import { auditHeader, auditRow } from "../audit-row.js";
-import { type Paint, paintFor } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { stderr, stdout } from "../output.js";
 

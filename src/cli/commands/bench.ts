@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../../kit/package-root.js";
 import { SandboxError } from "../../kit/errors.js";
+import { PACKAGE_ROOT } from "../../kit/package-root.js";
 import type { GlobalOptions } from "../options.js";
 
 /** `skerry bench`: hands over to the benchmark, which is not part of the published package. */

@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { REGISTER_RUNSC } from "../../runtime/backends/docker/register-runsc.js";
 import type { Config } from "../../core/config/index.js";
+import { type Diagnosis, diagnose } from "../../core/manager/index.js";
+import type { Paint } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { type Diagnosis, diagnose } from "../../core/manager/doctor.js";
 import { visible } from "../../kit/escape-unsafe.js";
-import { type Paint, paintFor } from "../colour.js";
+import { REGISTER_RUNSC } from "../../runtime/backends/index.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { readConfig } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";
@@ -117,9 +118,9 @@ function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
 
 /** Has the Docker daemon of the configuration know gVisor. */
 async function register({ sandbox }: Config): Promise<void> {
-  const { findRunsc, offerRunsc } = await import("../../runtime/backends/docker/register-runsc.js");
-  const { connectDocker, findDocker } = await import("../../runtime/backends/docker/connect.js");
-  const { readDaemonFacts } = await import("../../runtime/backends/docker/daemon.js");
+  const { findRunsc, offerRunsc } = await import("../../runtime/backends/index.js");
+  const { connectDocker, findDocker } = await import("../../runtime/backends/index.js");
+  const { readDaemonFacts } = await import("../../runtime/backends/index.js");
   const path = findRunsc();
   const { host } = sandbox.backends.docker;
   try {

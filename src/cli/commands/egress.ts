@@ -1,8 +1,9 @@
 import type { AuditRecord } from "../../guard/audit/index.js";
+import type { Paint, Style } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../audit-log.js";
-import { type Paint, paintFor, type Style } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { localTime } from "../local-time.js";
 import { openManager } from "../open-sandbox.js";
 import type { GlobalOptions } from "../options.js";

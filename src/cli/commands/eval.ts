@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
-import { type Config, expandHome } from "../../core/config/index.js";
-import { toSandboxError } from "../../kit/errors.js";
-import { chooseBackend } from "../../core/manager/choose-backend.js";
+import type { Config } from "../../core/config/index.js";
+import { chooseBackend } from "../../core/manager/index.js";
 import {
   canonicalSamples,
   type EvaluationSummary,
@@ -11,10 +10,12 @@ import {
   ResultsFile,
   type SampleResult,
   summarise,
-} from "../../core/tools/evaluation/index.js";
+} from "../../core/tools/index.js";
+import type { Paint } from "../../guard/confirmation/index.js";
+import { toSandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
-import { type Paint, paintFor } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";
 import { callerOf, openGuardedManager } from "../open-guards.js";

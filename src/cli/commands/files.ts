@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { fetchFile, putFile } from "../host-files.js";
 import { Interrupt } from "../interrupt.js";

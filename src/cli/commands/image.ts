@@ -1,7 +1,6 @@
-import { connectDocker } from "../../runtime/backends/docker/connect.js";
-import { buildImage, listImages, type OwnImage } from "../../runtime/backends/docker/images.js";
-import type { ImageOrigin, PackageSet } from "../../runtime/backends/docker/images-order.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import type { ImageOrigin, PackageSet } from "../../runtime/backends/index.js";
+import { buildImage, connectDocker, listImages, type OwnImage } from "../../runtime/backends/index.js";
 import { paintFor } from "../colour.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";

@@ -1,7 +1,7 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { ApiKeyRecord, KeyScopes, Store } from "../../server/store/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
+import type { ApiKeyRecord, KeyScopes, Store } from "../../server/index.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";
 import { readConfig } from "../open-sandbox.js";
@@ -72,7 +72,7 @@ export async function revoke([id]: readonly string[], options: KeysOptions): Pro
 async function withStore(options: KeysOptions, action: (store: Store) => Promise<void>): Promise<number> {
   checkName("--org", options.org, /^[\w.-]{1,100}$/);
   const config = await readConfig(options);
-  const { openConfiguredStore } = await import("../../server/configured-store.js");
+  const { openConfiguredStore } = await import("../../server/index.js");
   const store = await openConfiguredStore(config, stateDirectoryOf(config.sandbox));
   try {
     await action(store);

@@ -1,3 +1,5 @@
+import { createTools } from "../../core/tools/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
 import { packageVersion } from "../../kit/package-version.js";
 import {
   createMcpServer,
@@ -5,8 +7,6 @@ import {
   ElicitationConfirmationService,
   StdioTransport,
 } from "../../mcp/index.js";
-import { createTools } from "../../core/tools/create-tools.js";
-import { visible } from "../../kit/escape-unsafe.js";
 import { Interrupt } from "../interrupt.js";
 import { callerOf, openGuardedManager } from "../open-guards.js";
 import { readConfig } from "../open-sandbox.js";

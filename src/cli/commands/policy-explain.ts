@@ -1,5 +1,6 @@
-import { SandboxError } from "../../kit/errors.js";
+import type { SecurityMode } from "../../core/manager/index.js";
 import { type Explanation, missingRole } from "../../core/manager/index.js";
+import type { Paint, Style } from "../../guard/confirmation/index.js";
 import {
   describeDecision,
   explainDecision,
@@ -7,10 +8,10 @@ import {
   PolicyEngine,
   type PolicyRequest,
 } from "../../guard/policy/index.js";
-import { rankOf } from "../../guard/risk/levels.js";
-import type { SecurityMode } from "../../guard/risk/required-sandbox.js";
+import { rankOf } from "../../guard/risk/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { visible, visibleLines } from "../../kit/escape-unsafe.js";
-import { type Paint, paintFor, type Style } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { loadPolicyFile, policyFileOf } from "../open-guards.js";
 import { createManager, readConfig } from "../open-sandbox.js";

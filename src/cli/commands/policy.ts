@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
+import type { Paint } from "../../guard/confirmation/index.js";
 import {
   checkPolicy,
   POLICY_TEMPLATE,
@@ -7,8 +7,9 @@ import {
   parsePolicy,
   readPolicyText,
 } from "../../guard/policy/index.js";
+import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
-import { type Paint, paintFor } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";

@@ -1,8 +1,8 @@
-import { expandHome } from "../../core/config/index.js";
-import { listPools, type RunningPool, type SilentPool } from "../../runtime/pool/list-pools.js";
+import type { Paint } from "../../guard/confirmation/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
-import { type Paint, paintFor } from "../colour.js";
+import { listPools, type RunningPool, type SilentPool } from "../../runtime/pool/index.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { localTime } from "../local-time.js";
 import { readConfig } from "../open-sandbox.js";

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Config } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { OpenPort } from "../../runtime/sandbox/open-port.js";
-import { exitStatusOf } from "../../runtime/sandbox/result.js";
+import type { OpenPort } from "../../runtime/sandbox/index.js";
+import { exitStatusOf } from "../../runtime/sandbox/index.js";
 import { show, showEnd, standardInput } from "../execute.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";

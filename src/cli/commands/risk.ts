@@ -1,7 +1,8 @@
-import type { RiskAssessment } from "../../guard/risk/assess.js";
-import { type RiskLevel, rankOf } from "../../guard/risk/levels.js";
+import type { Paint, Style } from "../../guard/confirmation/index.js";
+import type { RiskAssessment } from "../../guard/risk/index.js";
+import { type RiskLevel, rankOf } from "../../guard/risk/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
-import { type Paint, paintFor, type Style } from "../colour.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import type { GlobalOptions } from "../options.js";
 import { stdout } from "../output.js";
@@ -24,7 +25,7 @@ const STYLES: Readonly<Record<RiskLevel, Style>> = {
 
 /** `skerry risk assess`: what a program would reach for. The status is 0 unless --fail-on says otherwise. */
 export async function assessProgram(words: readonly string[], options: AssessOptions): Promise<number> {
-  const { assess } = await import("../../guard/risk/assess.js");
+  const { assess } = await import("../../guard/risk/index.js");
   const { code, language } = await readOnlyProgram(words, options);
   const assessment = await assess(code, language.name);
   await stdout.write(

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Config } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { ServeOptions } from "../../server/serve.js";
+import type { ServeOptions } from "../../server/index.js";
 import { parsePort } from "../arguments.js";
 import { Interrupt } from "../interrupt.js";
 import { jsonText } from "../json-text.js";
@@ -32,7 +32,7 @@ export interface ServeCommandOptions extends GlobalOptions {
 export async function serve(options: ServeCommandOptions): Promise<number> {
   const config = withAddress(await readConfig(options), options);
   using interrupt = new Interrupt();
-  const [{ serve: start }, audit] = await Promise.all([import("../../server/serve.js"), openAudit(config)]);
+  const [{ serve: start }, audit] = await Promise.all([import("../../server/index.js"), openAudit(config)]);
   try {
     await audit?.open();
     const running = await start({

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import { exitStatusOf } from "../../runtime/sandbox/result.js";
+import { exitStatusOf } from "../../runtime/sandbox/index.js";
 import { attachTerminal, sizeOf } from "../attach-terminal.js";
 import { Interrupt } from "../interrupt.js";
 import { callerOf, openGuardedManager } from "../open-guards.js";

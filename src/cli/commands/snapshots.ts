@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
-import { SandboxError } from "../../kit/errors.js";
 import type { SandboxManager } from "../../core/manager/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import { paintFor } from "../colour.js";

@@ -1,8 +1,9 @@
+import type { Paint } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Check } from "../../server/status/checks.js";
-import { count } from "../../server/status/words.js";
 import { visible } from "../../kit/escape-unsafe.js";
-import { type Paint, paintFor } from "../colour.js";
+import type { Check } from "../../server/index.js";
+import { count } from "../../server/index.js";
+import { paintFor } from "../colour.js";
 import { jsonText } from "../json-text.js";
 import { lookHere } from "../local-status.js";
 import type { GlobalOptions } from "../options.js";

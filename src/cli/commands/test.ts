@@ -1,14 +1,15 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { SandboxError } from "../../kit/errors.js";
 import {
   findTestingLanguage,
+  parseCases,
+  type TestCase,
+  TestDrivenSandbox,
   type TestingLanguage,
   testingLanguageOf,
-} from "../../core/tools/test-driven/languages.js";
-import { parseCases, type TestCase } from "../../core/tools/test-driven/test-case.js";
-import { TestDrivenSandbox } from "../../core/tools/test-driven/test-driven-sandbox.js";
+} from "../../core/tools/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { Transfer } from "../arguments.js";
 import { paintFor } from "../colour.js";
 import { requireFile } from "../host-files.js";

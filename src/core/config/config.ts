@@ -1,3 +1,12 @@
+import type {
+  BubblewrapConfig,
+  DockerConfig,
+  GvisorConfig,
+  LimitsConfig,
+  SrtConfig,
+} from "../../runtime/backends/index.js";
+import type { NetworkConfig, SecretConfig } from "../../runtime/egress/index.js";
+
 /** The configuration after validation: every default filled in, durations in milliseconds, sizes in MiB. */
 export interface Config {
   readonly sandbox: SandboxConfig;
@@ -70,57 +79,6 @@ export interface AuditConfig {
   readonly keepFiles?: number;
 }
 
-/** Nothing is allowed unless it is named. What is denied is denied whatever allows it. */
-export interface NetworkConfig {
-  /** A name, or `*.name` for all names below it. */
-  readonly allowedDomains: readonly string[];
-  readonly deniedDomains: readonly string[];
-  /** Addresses and ranges. Those that are not of the public Internet are reached only where they are named here. */
-  readonly allowedIps: readonly string[];
-  readonly deniedIps: readonly string[];
-  readonly allowedPorts: readonly number[];
-  readonly deniedPorts: readonly number[];
-  /** Hosts that are allowed for some requests only. */
-  readonly requests: readonly RequestConfig[];
-  /** A file of certificates (PEM) that are trusted besides the usual ones, in TLS that Skerry opens itself. */
-  readonly upstreamCa?: string;
-  /** Of one sandbox. */
-  readonly limits: {
-    readonly connections: number;
-    /** Sent and received together. Left out: no limit. */
-    readonly bytes?: number;
-    /** A connection on which nothing moved for this long is closed. */
-    readonly idleMs: number;
-  };
-  readonly allowLocalBinding: boolean;
-}
-
-/** Requests that can be read: plain HTTP, and HTTPS to the hosts of secrets. */
-export interface RequestConfig {
-  /** A name, `*.name` or an address. */
-  readonly host: string;
-  /** Left out: `allowedPorts`. */
-  readonly ports?: readonly number[];
-  /** Left out: every method. */
-  readonly methods?: readonly string[];
-  /** Globs: `*` within a segment, `**` across them. Left out: every path. */
-  readonly paths?: readonly string[];
-}
-
-export const SECRET_PLACES = ["header", "query", "body"] as const;
-export type SecretPlace = (typeof SECRET_PLACES)[number];
-
-/** A secret that never enters a sandbox: its placeholder is replaced on the way out. */
-export interface SecretConfig {
-  /** Where it may go: names, or `*.name`. */
-  readonly hosts: readonly string[];
-  /** The variable of this process that has the value. Exactly one of this and `file` is there. */
-  readonly env?: string;
-  readonly file?: string;
-  /** Where in a request its placeholder is replaced. */
-  readonly in: readonly SecretPlace[];
-}
-
 /** Host paths and globs; `~` is the home directory (`expandHome`). */
 export interface FilesystemConfig {
   readonly allowRead: readonly string[];
@@ -137,20 +95,6 @@ export interface RuntimeConfig {
   readonly idleTimeoutMs: number | null;
   /** A sandbox this old is stopped; null: never. */
   readonly maxAgeMs: number | null;
-}
-
-export interface LimitsConfig {
-  readonly memoryMb?: number;
-  /** In cores: 0.5 is half of one. */
-  readonly cpus?: number;
-  readonly pids?: number;
-  readonly openFiles?: number;
-  readonly fileSizeMb?: number;
-  readonly workspaceMb?: number;
-  readonly workspaceInodes?: number;
-  readonly tmpMb?: number;
-  /** Bytes of standard output and standard error together, per execution. */
-  readonly outputBytes?: number;
 }
 
 export interface LanguageConfig {
@@ -170,38 +114,6 @@ export interface BackendsConfig {
   readonly opensandbox: OpenSandboxConfig;
   /** Blocks of backends registered from outside, as they were written. */
   readonly [name: string]: unknown;
-}
-
-export interface BubblewrapConfig {
-  /** Of the program. Left out: looked up. */
-  readonly path?: string;
-  /** When root runs us, each sandbox gets a user of its own from this range. */
-  readonly uidRange: { readonly start: number; readonly count: number };
-}
-
-export interface SrtConfig {
-  readonly settingsPath: string;
-}
-
-export interface DockerConfig {
-  readonly image: string;
-  /** By language, where one has an image of its own; the others use `image`. */
-  readonly images: Readonly<Record<string, string>>;
-  readonly networkMode: string;
-  /** The daemon's address. Left out: DOCKER_HOST, then the usual sockets. */
-  readonly host?: string;
-  /** Left out: the daemon's default. */
-  readonly runtime?: string;
-  /**
-   * Whether the daemon sees this host's directories. `auto`: when root asks a daemon on a local socket; otherwise
-   * files go over the wire.
-   */
-  readonly shareFiles: "auto" | "always" | "never";
-}
-
-/** Docker with another runtime; everything else is the docker block's. */
-export interface GvisorConfig {
-  readonly runtime: string;
 }
 
 export interface OpenSandboxConfig {

@@ -1,4 +1,12 @@
-import type { Config, LanguageConfig, LimitsConfig, SecretPlace } from "./config.js";
+import {
+  BUBBLEWRAP_DEFAULTS,
+  DOCKER_DEFAULTS,
+  GVISOR_DEFAULTS,
+  type LimitsConfig,
+  SRT_DEFAULTS,
+} from "../../runtime/backends/index.js";
+import type { SecretPlace } from "../../runtime/egress/index.js";
+import type { Config, LanguageConfig } from "./config.js";
 
 const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
 
@@ -54,10 +62,10 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     limits: {},
     languages: {},
     backends: {
-      bubblewrap: { uidRange: { start: 1_900_000_000, count: 65_536 } },
-      srt: { settingsPath: "~/.skerry/srt-settings.json" },
-      docker: { image: "skerry-sandbox:latest", images: {}, networkMode: "none", shareFiles: "auto" },
-      gvisor: { runtime: "runsc" },
+      bubblewrap: BUBBLEWRAP_DEFAULTS,
+      srt: SRT_DEFAULTS,
+      docker: DOCKER_DEFAULTS,
+      gvisor: GVISOR_DEFAULTS,
       opensandbox: {
         mode: "local",
         local: { serverUrl: "http://localhost:8080", apiKey: "", defaultImage: OPENSANDBOX_IMAGE },

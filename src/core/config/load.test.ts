@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { expandHome } from "../../kit/expand-home.js";
 import { DEFAULT_CONFIG } from "./defaults.js";
-import { expandHome, loadConfig } from "./load.js";
+import { loadConfig } from "./load.js";
 
 let home: string;
 beforeEach(() => {

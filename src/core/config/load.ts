@@ -35,12 +35,6 @@ export async function loadConfig(options: LoadOptions = {}): Promise<Config> {
   return resolveConfig(input, { source: file?.source ?? "environment", overrides, extraBackends });
 }
 
-/** Puts the home directory in place of a leading `~`. */
-export function expandHome(path: string, home: string = homedir()): string {
-  if (path === "~") return home;
-  return path.startsWith("~/") ? join(home, path.slice(2)) : path;
-}
-
 interface ConfigFile {
   readonly source: string;
   readonly text: string;

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
+import { nearest } from "../../kit/nearest.js";
 import type { Config } from "./config.js";
 import { deepFreeze } from "./defaults.js";
-import { nearest } from "../../kit/nearest.js";
 import { applyOverrides, type Override } from "./overrides.js";
 import { asConfig, configSchema } from "./schema.js";
 import { shapeAt } from "./shape.js";

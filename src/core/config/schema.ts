@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { toSandboxError } from "../../kit/errors.js";
-import { type Config, type LimitsConfig, LOG_LEVELS, SANDBOX_MODES, SECRET_PLACES } from "./config.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
 import {
   allowedDomainComplaint,
   allowedRangeComplaint,
@@ -11,6 +9,10 @@ import {
   rangeComplaint,
 } from "../../kit/hosts.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
+import type { LimitsConfig } from "../../runtime/backends/index.js";
+import { SECRET_PLACES } from "../../runtime/egress/index.js";
+import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
 
 const defaults = DEFAULT_CONFIG.sandbox;
 

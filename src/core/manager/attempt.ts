@@ -1,10 +1,10 @@
 import { basename } from "node:path";
 import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../../guard/audit/index.js";
-import type { ErrorCode, SandboxError } from "../../kit/errors.js";
-import type { Metrics } from "../metrics/index.js";
 import type { Decision } from "../../guard/policy/index.js";
 import type { RiskAssessment } from "../../guard/risk/index.js";
-import type { ExecutionResult } from "../../runtime/sandbox/result.js";
+import type { ErrorCode, SandboxError } from "../../kit/errors.js";
+import type { ExecutionResult } from "../../runtime/sandbox/index.js";
+import type { Metrics } from "../metrics/index.js";
 import { surroundingsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool-call.js";
 

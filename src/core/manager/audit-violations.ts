@@ -1,5 +1,5 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** A program that tries everything everywhere must not fill the log. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { LANGUAGES } from "../../runtime/sandbox/languages.js";
+import { LANGUAGES } from "../../runtime/sandbox/index.js";
 import type { CallHarness } from "./harness-call.js";
 import { HEAD_BYTES, StreamedInput } from "./streamed-input.js";
 import { type CheckedCall, languageOf, quote, textOf } from "./tool-call.js";

@@ -1,6 +1,6 @@
-import type { Capabilities, Limits } from "../../runtime/backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { CellSettings } from "../../runtime/sandbox/cell-runner.js";
+import type { Capabilities, Limits } from "../../runtime/backends/index.js";
+import type { CellSettings } from "../../runtime/sandbox/index.js";
 import type { CellOptions } from "./manager-options.js";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { Config } from "../config/index.js";
-import { nearest } from "../../kit/nearest.js";
 import { SandboxError } from "../../kit/errors.js";
-import { findLanguage, LANGUAGES, languageNames } from "../../runtime/sandbox/languages.js";
+import { nearest } from "../../kit/nearest.js";
+import { findLanguage, LANGUAGES, languageNames } from "../../runtime/sandbox/index.js";
+import type { Config } from "../config/index.js";
 
 /** Refuses settings that would be ignored. */
 export function checkLanguages({ languages, backends }: Config["sandbox"]): void {

@@ -1,8 +1,8 @@
-import type { EgressRules } from "../../runtime/egress/rules.js";
-import { Secret, type SecretOptions } from "../../runtime/egress/secret.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { EgressRules } from "../../runtime/egress/index.js";
+import { Secret, type SecretOptions } from "../../runtime/egress/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
-import { findLanguage } from "../../runtime/sandbox/languages.js";
+import { findLanguage } from "../../runtime/sandbox/index.js";
 import { checkLimits } from "./limits.js";
 
 /** A path or a plain object would fail later, and less clearly. */

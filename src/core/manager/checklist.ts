@@ -1,9 +1,10 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Capabilities } from "../../runtime/backends/backend.js";
-import { type Config, expandHome } from "../config/index.js";
 import { toSandboxError } from "../../kit/errors.js";
+import { expandHome } from "../../kit/expand-home.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
+import type { Config } from "../config/index.js";
 
 /** One thing to have in order before agents are let in. */
 export interface ChecklistItem {
@@ -81,7 +82,7 @@ async function checkPolicyFile({ sandbox }: Config): Promise<ChecklistItem> {
       detail: "none: everything may run. skerry policy init prints one; set sandbox.policy.file",
     };
   }
-  const { loadPolicy } = await import("../../guard/policy/load-policy.js");
+  const { loadPolicy } = await import("../../guard/policy/index.js");
   try {
     const { tools, roles } = await loadPolicy(expandHome(file));
     return { what, ok: true, detail: `${tools.size} tools, ${roles.size} roles` };

@@ -1,7 +1,7 @@
-import type { Probe, SandboxBackend } from "../../runtime/backends/backend.js";
-import { getBackend, listBackends } from "../../runtime/backends/registry.js";
-import type { SandboxConfig } from "../config/index.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { Probe, SandboxBackend } from "../../runtime/backends/index.js";
+import { getBackend, listBackends } from "../../runtime/backends/index.js";
+import type { SandboxConfig } from "../config/index.js";
 
 export interface ChosenBackend {
   readonly backend: SandboxBackend;

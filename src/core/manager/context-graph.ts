@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { FileChange } from "../../runtime/sandbox/change-log.js";
+import type { FileChange } from "../../runtime/sandbox/index.js";
 
 /** Who keeps track of what agents do to their files. */
 export interface ContextGraph {

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { arch, release, type } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Capabilities } from "../../runtime/backends/backend.js";
-import { getBackend, listBackends } from "../../runtime/backends/registry.js";
-import { type Config, DEFAULT_CONFIG } from "../config/index.js";
-import { LANGUAGES } from "../../runtime/sandbox/languages.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
+import { getBackend, listBackends } from "../../runtime/backends/index.js";
+import { LANGUAGES } from "../../runtime/sandbox/index.js";
+import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { type ChecklistItem, runChecklist } from "./checklist.js";
 import { backendOptions } from "./choose-backend.js";
 

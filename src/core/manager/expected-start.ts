@@ -1,4 +1,4 @@
-import type { Limits } from "../../runtime/backends/backend.js";
+import type { Limits } from "../../runtime/backends/index.js";
 import type { Guards } from "./guards.js";
 import { missingRole, type Plan } from "./judge-call.js";
 import { limitsFor } from "./lease.js";

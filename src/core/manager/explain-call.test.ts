@@ -2,9 +2,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ToolCallStage } from "../../../test/setup/tool-call-stage.js";
-import { AutoApproveConfirmationService, AutoRejectConfirmationService } from "../../guard/confirmation/index.js";
-import { SandboxError } from "../../kit/errors.js";
+import {
+  AutoApproveConfirmationService,
+  AutoRejectConfirmationService,
+} from "../../guard/confirmation/index.js";
 import type { Verdict } from "../../guard/policy/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { SandboxManager, SandboxManagerOptions, ToolCall } from "./index.js";
 
 const POLICY = `

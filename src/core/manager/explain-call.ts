@@ -1,10 +1,12 @@
-import { type SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Decision, PolicyRequest, Verdict } from "../../guard/policy/index.js";
-import type { Isolation, RiskAssessment, SecurityMode } from "../../guard/risk/index.js";
+import type { RiskAssessment } from "../../guard/risk/index.js";
+import { type SandboxError, toSandboxError } from "../../kit/errors.js";
+import type { Isolation } from "../../runtime/backends/index.js";
 import { isRefusal } from "./attempt.js";
 import type { Guards } from "./guards.js";
 import { judgeCall, type Plan } from "./judge-call.js";
 import { limitsFor } from "./lease.js";
+import type { SecurityMode } from "./required-sandbox.js";
 import { requiredIsolation, routeCall } from "./route-call.js";
 import { type CheckedCall, checkToolCall, closingStreams, type ToolCall } from "./tool-call.js";
 
@@ -75,7 +77,7 @@ async function findPlace(
 
 async function describeVerdict(verdict: Verdict, { decision, risk }: Plan): Promise<string> {
   if (decision !== undefined && decision.verdict === verdict) {
-    const { describeDecision } = await import("../../guard/policy/explain.js");
+    const { describeDecision } = await import("../../guard/policy/index.js");
     return describeDecision(decision);
   }
   return verdict === "confirm"

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { faults, killFromHost, ToolCallStage } from "../../../test/setup/tool-call-stage.js";
 import type { AuditRecord } from "../../guard/audit/index.js";
-import { parseConfig } from "../config/index.js";
 import { CallbackConfirmationService } from "../../guard/confirmation/index.js";
+import { parseConfig } from "../config/index.js";
 import type { SandboxManagerOptions } from "./index.js";
 import type { ToolCall } from "./tool-call.js";
 

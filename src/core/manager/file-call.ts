@@ -1,11 +1,8 @@
-import { SandboxError } from "../../kit/errors.js";
 import type { Decision } from "../../guard/policy/index.js";
-import { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "../../guard/policy/path-globs.js";
-import type { FileChange } from "../../runtime/sandbox/change-log.js";
-import type { SandboxFiles } from "../../runtime/sandbox/files.js";
-import type { ExecutionResult } from "../../runtime/sandbox/result.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "../../guard/policy/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { Turns } from "../../kit/mutex.js";
+import type { ExecutionResult, FileChange, Sandbox, SandboxFiles } from "../../runtime/sandbox/index.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
 
 /** What an agent wants done with its session's files, and in whose name. */

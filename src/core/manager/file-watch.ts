@@ -1,8 +1,7 @@
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { SandboxFiles } from "../../runtime/sandbox/files.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
-import { type Entries, type EntryChange, entryChanges } from "./entry-changes.js";
 import { unlessAborted } from "../../kit/unless-aborted.js";
+import type { Sandbox, SandboxFiles } from "../../runtime/sandbox/index.js";
+import { type Entries, type EntryChange, entryChanges } from "./entry-changes.js";
 
 /** What somebody who watches a directory is told. */
 export type WatchEvent =

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import { type FileWatch, LookingWatch, type WatchedDirectory } from "./file-watch.js";
 
 /** So many look at one session at once. */

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { WorkspaceFiles } from "../../runtime/workspace/index.js";
 import type { LiveSandboxes, StartOptions } from "./live-sandboxes.js";
 import type { SessionStore, StoredSession } from "./session-store.js";

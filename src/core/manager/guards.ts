@@ -1,10 +1,10 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Limits } from "../../runtime/backends/backend.js";
 import type { ConfirmationQueue } from "../../guard/confirmation/index.js";
-import type { Metrics } from "../metrics/index.js";
 import type { PolicyEngine } from "../../guard/policy/index.js";
-import type { SecurityMode } from "../../guard/risk/index.js";
+import type { Limits } from "../../runtime/backends/index.js";
+import type { Metrics } from "../metrics/index.js";
 import type { LiveSandboxes } from "./live-sandboxes.js";
+import type { SecurityMode } from "./required-sandbox.js";
 import type { WaysOut } from "./ways-out.js";
 
 /** Everything a tool call passes through; what is left out has no say. */

@@ -1,4 +1,4 @@
-import type { Harness } from "../../runtime/sandbox/harness.js";
+import type { Harness } from "../../runtime/sandbox/index.js";
 import type { CallPart } from "./call-parts.js";
 
 /**

@@ -6,11 +6,12 @@ import type {
   Verdict,
   ViolationReason,
 } from "../../guard/policy/index.js";
-import type { RiskAssessment, SecurityMode } from "../../guard/risk/index.js";
-import { RISK_LEVELS, type RiskLevel } from "../../guard/risk/levels.js";
+import type { RiskAssessment } from "../../guard/risk/index.js";
+import { RISK_LEVELS, type RiskLevel } from "../../guard/risk/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { type CallPart, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";
+import type { SecurityMode } from "./required-sandbox.js";
 import { type CheckedCall, streamsOf } from "./tool-call.js";
 
 /** What the call may use, and behind which walls. */
@@ -60,7 +61,7 @@ export async function judgeCall(
   onDecision(decision);
   const securityMode = stricterMode(own, decision?.securityMode);
   if (decision?.verdict === "deny") {
-    const { describeDecision } = await import("../../guard/policy/explain.js");
+    const { describeDecision } = await import("../../guard/policy/index.js");
     return deny(decision, undefined, securityMode, describeDecision(decision), decision.reason);
   }
   const risk = securityMode === undefined ? undefined : await assessParts(parts);

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
-import type { CommandControls } from "../../runtime/sandbox/execution.js";
+import type { CommandControls } from "../../runtime/sandbox/index.js";
 import { LastingOutput } from "./lasting-output.js";
 import type { ToolResult } from "./tool-call.js";
 
@@ -74,7 +74,7 @@ async function refusalOf(
   if (reason === "denied")
     return new SandboxError("POLICY_DENIED", error, hint === undefined ? {} : { hint });
   if (reason === "rejected") {
-    const { describeDecision } = await import("../../guard/policy/explain.js");
+    const { describeDecision } = await import("../../guard/policy/index.js");
     const asked = decision?.verdict === "confirm" ? ` (${describeDecision(decision)})` : "";
     const by = confirmation?.by === undefined ? "" : ` by ${confirmation.by}`;
     return new SandboxError("CONFIRMATION_REJECTED", `rejected${by}: ${error}${asked}`);

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { CommandControls, ExecutionSink } from "../../runtime/sandbox/execution.js";
+import type { CommandControls, ExecutionSink } from "../../runtime/sandbox/index.js";
 
 /** How much nobody has read before the program is held back: bytes of a terminal, pieces of a process. */
 const SCREEN_BYTES = 1024 * 1024;

@@ -1,13 +1,16 @@
 import { randomBytes } from "node:crypto";
-import type { Limits } from "../../runtime/backends/backend.js";
-import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { PolicyLimits } from "../../guard/policy/index.js";
-import { coversPath, pathGlob, resolveSandboxPath } from "../../guard/policy/path-globs.js";
-import type { ResultEvent } from "../../runtime/sandbox/contexts/context-result.js";
-import { LONGEST_TIMEOUT_MS } from "../../runtime/sandbox/exec-options.js";
-import type { ExecutionSink } from "../../runtime/sandbox/execution.js";
-import type { ExecutionResult } from "../../runtime/sandbox/result.js";
-import type { ExecOptions, Sandbox } from "../../runtime/sandbox/sandbox.js";
+import { coversPath, pathGlob, resolveSandboxPath } from "../../guard/policy/index.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import type { Limits } from "../../runtime/backends/index.js";
+import type {
+  ExecOptions,
+  ExecutionResult,
+  ExecutionSink,
+  ResultEvent,
+  Sandbox,
+} from "../../runtime/sandbox/index.js";
+import { LONGEST_TIMEOUT_MS } from "../../runtime/sandbox/index.js";
 import type { Collected } from "../../runtime/workspace/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { runFileWork } from "./file-call.js";

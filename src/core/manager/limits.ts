@@ -1,6 +1,6 @@
-import type { Capabilities, Limits } from "../../runtime/backends/backend.js";
-import { DEFAULT_LIMITS } from "../config/index.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { Capabilities, Limits } from "../../runtime/backends/index.js";
+import { DEFAULT_LIMITS } from "../config/index.js";
 
 /** Which capability each limit takes. */
 const NEEDS: Readonly<Record<keyof Limits, keyof Capabilities | undefined>> = {

@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Limits } from "../../runtime/backends/backend.js";
-import { reapUnusedContainers } from "../../runtime/backends/docker/reap-unused.js";
-import type { Config } from "../config/index.js";
 import { SandboxError } from "../../kit/errors.js";
+import { unlessAborted } from "../../kit/unless-aborted.js";
+import type { Limits } from "../../runtime/backends/index.js";
+import { reapUnusedContainers } from "../../runtime/backends/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
-import type { AccessWatcher } from "../../runtime/workspace/access-watcher.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { AccessWatcher } from "../../runtime/workspace/index.js";
+import type { Config } from "../config/index.js";
 import { backendOptions, type ChosenBackend } from "./choose-backend.js";
 import type { ForkOrder } from "./fork-session.js";
 import { KnownBackends } from "./known-backends.js";
@@ -21,7 +22,6 @@ import { cleanUpOnSignals } from "./signals.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { type SandboxStarts, StartTally } from "./start-tally.js";
 import { throwStopFailures } from "./stop-failures.js";
-import { unlessAborted } from "../../kit/unless-aborted.js";
 import { UnsavedChanges } from "./unsaved-changes.js";
 import type { WaysOut } from "./ways-out.js";
 

@@ -1,15 +1,13 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Limits } from "../../runtime/backends/backend.js";
-import type { Config, SandboxMode } from "../config/index.js";
 import type { ConfirmationService } from "../../guard/confirmation/index.js";
-import type { EgressEvent } from "../../runtime/egress/events.js";
-import type { EgressRules } from "../../runtime/egress/rules.js";
-import type { Secret, SecretOptions } from "../../runtime/egress/secret.js";
-import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { Policy } from "../../guard/policy/index.js";
+import type { Limits } from "../../runtime/backends/index.js";
+import type { EgressEvent, EgressRules, Secret, SecretOptions } from "../../runtime/egress/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
-import type { SecurityMode } from "../../guard/risk/required-sandbox.js";
+import type { Config, SandboxMode } from "../config/index.js";
+import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { ContextGraph } from "./context-graph.js";
+import type { SecurityMode } from "./required-sandbox.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */

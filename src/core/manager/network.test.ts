@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../guard/audit/index.js";
+import { parsePolicy } from "../../guard/policy/index.js";
 import { parseConfig } from "../config/index.js";
 import { createMetrics } from "../metrics/index.js";
-import { parsePolicy } from "../../guard/policy/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { SandboxManager, type SandboxManagerOptions } from "./index.js";
 

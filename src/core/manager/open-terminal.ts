@@ -1,5 +1,5 @@
 import { PassThrough, type Readable, type Writable } from "node:stream";
-import { checkSize } from "../../runtime/sandbox/terminal.js";
+import { checkSize } from "../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
 import { beginLasting, type LastingCall, type LastingHandle } from "./lasting-call.js";
 import { runToolCall } from "./run-tool-call.js";

@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Instance, Limits, Probe } from "../../runtime/backends/backend.js";
-import { DEFAULT_LIMITS } from "../config/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { RunnerWorkspace } from "../../runtime/sandbox/inside/runner-workspace.js";
-import { SessionSync } from "../../runtime/sandbox/session-sync.js";
+import type { Instance, Limits, Probe } from "../../runtime/backends/index.js";
+import { RunnerWorkspace, SessionSync } from "../../runtime/sandbox/index.js";
 import { AgentWorkspace, type WorkspaceFiles, type WorkspaceOptions } from "../../runtime/workspace/index.js";
+import { DEFAULT_LIMITS } from "../config/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { StoredSession } from "./session-store.js";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { DOCKER_START_MS, startDocker } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
-import { parseConfig } from "../config/index.js";
 import { PoolManager } from "../../runtime/pool/index.js";
+import { parseConfig } from "../config/index.js";
 import { SandboxManager } from "./index.js";
 
 const MARK = "left-by-somebody";

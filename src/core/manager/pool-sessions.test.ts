@@ -13,10 +13,10 @@ import {
 } from "../../../test/setup/pooled-managers.js";
 import { requires } from "../../../test/setup/requires.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
+import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
-import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 
 registerBackend("watched-elsewhere", withoutSharedWorkspace("watched"));
 usePools();

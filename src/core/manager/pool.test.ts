@@ -4,11 +4,11 @@ import { expect, it } from "vitest";
 import { left, open, PRINT, ready, seen, stateDir, usePools } from "../../../test/setup/pooled-managers.js";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../guard/audit/index.js";
-import { createBubblewrapBackend } from "../../runtime/backends/bubblewrap/index.js";
-import { registerBackend } from "../../runtime/backends/registry.js";
-import { parseConfig } from "../config/index.js";
 import { parsePolicy } from "../../guard/policy/index.js";
+import { createBubblewrapBackend } from "../../runtime/backends/bubblewrap/backend.js";
+import { registerBackend } from "../../runtime/backends/registry.js";
 import { PoolManager } from "../../runtime/pool/index.js";
+import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { SandboxManager } from "./index.js";
 

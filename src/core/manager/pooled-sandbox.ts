@@ -1,6 +1,6 @@
-import type { PoolItem, PoolLease } from "../../runtime/pool/index.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
 import { createDeferred } from "../../kit/deferred.js";
+import type { PoolItem, PoolLease } from "../../runtime/pool/index.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { DirectoryFate, Place } from "./start-sandbox.js";
 
 /** Who has a sandbox of the pool now. */

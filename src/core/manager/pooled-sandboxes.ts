@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Limits } from "../../runtime/backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { Limits } from "../../runtime/backends/index.js";
 import type { BoundPool, PoolLease, PoolManager } from "../../runtime/pool/index.js";
-import { findLanguage } from "../../runtime/sandbox/languages.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
+import { findLanguage } from "../../runtime/sandbox/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits, sameLimits } from "./limits.js";
 import { PooledSandbox } from "./pooled-sandbox.js";

@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { SandboxError } from "../../kit/errors.js";
 import type { Instance } from "../../runtime/backends/backend.js";
 import { getBackend, registerBackend } from "../../runtime/backends/registry.js";
-import { SandboxError } from "../../kit/errors.js";
 import type { RunRequest, WarmRequest } from "../../runtime/wire/runner.js";
 import { SandboxManager } from "./sandbox-manager.js";
 

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { ToolCallStage } from "../../../test/setup/tool-call-stage.js";
-import { AutoApproveConfirmationService, CallbackConfirmationService } from "../../guard/confirmation/index.js";
-import { SandboxMonitor } from "../metrics/index.js";
+import {
+  AutoApproveConfirmationService,
+  CallbackConfirmationService,
+} from "../../guard/confirmation/index.js";
 import { parsePolicy } from "../../guard/policy/index.js";
+import { SandboxMonitor } from "../metrics/index.js";
 import { SandboxManager, SessionSandbox } from "./index.js";
 import type { ToolCall } from "./tool-call.js";
 

@@ -1,9 +1,10 @@
-import type { Capabilities } from "../../runtime/backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
-import { getRequiredSandbox, type Isolation, isAtLeast } from "../../guard/risk/required-sandbox.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
+import { type Isolation, isAtLeast } from "../../runtime/backends/index.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { Guards } from "./guards.js";
 import type { Plan } from "./judge-call.js";
+import { getRequiredSandbox } from "./required-sandbox.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */

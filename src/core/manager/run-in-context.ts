@@ -1,8 +1,11 @@
 import { toSandboxError } from "../../kit/errors.js";
-import type { CodeContext } from "../../runtime/sandbox/contexts/code-context.js";
-import type { ContextRunOptions } from "../../runtime/sandbox/contexts/context-options.js";
-import type { ContextResult, ResultEvent } from "../../runtime/sandbox/contexts/context-result.js";
-import type { ExecutionSink } from "../../runtime/sandbox/execution.js";
+import type {
+  CodeContext,
+  ContextResult,
+  ContextRunOptions,
+  ExecutionSink,
+  ResultEvent,
+} from "../../runtime/sandbox/index.js";
 import type { ToolResult } from "./tool-call.js";
 
 /** Starts of contexts anew that are under way: whoever finds one ended meanwhile waits for the same. */

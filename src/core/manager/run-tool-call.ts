@@ -1,7 +1,6 @@
 import { toSandboxError } from "../../kit/errors.js";
-import type { ResultEvent } from "../../runtime/sandbox/contexts/context-result.js";
-import type { ExecutionSink } from "../../runtime/sandbox/execution.js";
-import { checkSize } from "../../runtime/sandbox/terminal.js";
+import type { ExecutionSink, ResultEvent } from "../../runtime/sandbox/index.js";
+import { checkSize } from "../../runtime/sandbox/index.js";
 import { Attempt } from "./attempt.js";
 import { auditViolations } from "./audit-violations.js";
 import { decideOnCall, eitherSignal } from "./decide-on-call.js";

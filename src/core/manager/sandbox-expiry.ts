@@ -1,5 +1,5 @@
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { Config } from "../config/index.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
 
 /** What may have been idle for too long, or be too old. */
 export interface Expiring {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BackendFactory } from "../../runtime/backends/backend.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
-import { createSubprocessBackend } from "../../runtime/backends/subprocess/index.js";
+import { createSubprocessBackend } from "../../runtime/backends/subprocess/backend.js";
 import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { runCodeOnce, SandboxManager, type SandboxManagerOptions, SessionSandbox } from "./index.js";

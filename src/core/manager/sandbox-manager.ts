@@ -1,19 +1,21 @@
 import type { Duplex } from "node:stream";
-import type { Limits } from "../../runtime/backends/backend.js";
-import { findPrebuilt } from "../../runtime/backends/guest-runtime.js";
-import { type Config, DEFAULT_CONFIG, expandHome, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
-import { ConfirmationQueue } from "../../guard/confirmation/queue.js";
-import type { EgressChange } from "../../runtime/egress/change.js";
+import { ConfirmationQueue } from "../../guard/confirmation/index.js";
+import { PolicyEngine } from "../../guard/policy/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { PolicyEngine } from "../../guard/policy/policy-engine.js";
-import { SECURITY_MODES } from "../../guard/risk/required-sandbox.js";
-import type { ResultEvent } from "../../runtime/sandbox/contexts/context-result.js";
-import { Execution } from "../../runtime/sandbox/execution.js";
-import type { OpenPort, OpenPortOptions } from "../../runtime/sandbox/open-port.js";
-import type { RunCodeOptions, Sandbox } from "../../runtime/sandbox/sandbox.js";
-import { AccessWatcher } from "../../runtime/workspace/access-watcher.js";
-import { validateSessionKey } from "../../runtime/workspace/index.js";
 import { checkStatePath, stateDirectoryOf } from "../../kit/state-directory.js";
+import type { Limits } from "../../runtime/backends/index.js";
+import { findPrebuilt } from "../../runtime/backends/index.js";
+import type { EgressChange } from "../../runtime/egress/index.js";
+import type {
+  OpenPort,
+  OpenPortOptions,
+  ResultEvent,
+  RunCodeOptions,
+  Sandbox,
+} from "../../runtime/sandbox/index.js";
+import { Execution } from "../../runtime/sandbox/index.js";
+import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
+import { type Config, DEFAULT_CONFIG, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
 import { auditAlerts } from "./audit-alerts.js";
 import { checkLanguages } from "./check-languages.js";
 import {
@@ -44,6 +46,7 @@ import { checkLimits } from "./limits.js";
 import { LiveSandboxes, type StartOptions } from "./live-sandboxes.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 import { type GuardedTerminal, openTerminal, type TerminalCall } from "./open-terminal.js";
+import { SECURITY_MODES } from "./required-sandbox.js";
 import { runToolCall } from "./run-tool-call.js";
 import { SessionDoors } from "./session-doors.js";
 import { SessionSnapshots } from "./session-snapshots.js";

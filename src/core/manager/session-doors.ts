@@ -1,16 +1,20 @@
 import type { Duplex } from "node:stream";
-import { checkChange, type EgressChange } from "../../runtime/egress/change.js";
-import { EGRESS_PORT } from "../../runtime/egress/environment.js";
 import { SandboxError } from "../../kit/errors.js";
-import { type Door, hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "../../runtime/sandbox/door.js";
+import { checkChange, EGRESS_PORT, type EgressChange } from "../../runtime/egress/index.js";
+import type { Door } from "../../runtime/sandbox/door.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import {
   assertPorts,
   checkPort,
+  hasDoor,
+  knock,
+  knockEverywhere,
   type OpenPort,
   type OpenPortOptions,
+  openDoor,
   openPort,
-} from "../../runtime/sandbox/open-port.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+  reapDoors,
+} from "../../runtime/sandbox/index.js";
 import type { WaysOut } from "./ways-out.js";
 
 export interface SessionDoorsOptions {

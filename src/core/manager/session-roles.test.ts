@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { ToolCallStage } from "../../../test/setup/tool-call-stage.js";
-import { parseConfig } from "../config/index.js";
 import type { SandboxError } from "../../kit/errors.js";
+import { parseConfig } from "../config/index.js";
 
 const real = requires("root", "bubblewrap", "cgroups");
 

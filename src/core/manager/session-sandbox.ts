@@ -1,8 +1,12 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { Execution } from "../../runtime/sandbox/execution.js";
-import type { SandboxFiles } from "../../runtime/sandbox/files.js";
-import type { ExecutionResult } from "../../runtime/sandbox/result.js";
-import type { ExecOptions, RunCodeOptions, Sandbox } from "../../runtime/sandbox/sandbox.js";
+import type {
+  ExecOptions,
+  Execution,
+  ExecutionResult,
+  RunCodeOptions,
+  Sandbox,
+  SandboxFiles,
+} from "../../runtime/sandbox/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 
 /** One session as a scope: `await using session = await SessionSandbox.open("chat:42")`. */

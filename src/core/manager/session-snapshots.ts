@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { AppendLock } from "../../kit/file-lock.js";
-import { makerLabel } from "../../guard/audit/maker.js";
+import { makerLabel } from "../../kit/maker-label.js";
 import { isOrphaned, labelFor } from "../../kit/process-label.js";
+import { exportFrom, importInto, type SnapshotOptions } from "../../runtime/sandbox/index.js";
+import type { Makers } from "../../runtime/workspace/index.js";
+import { type SnapshotInfo, SnapshotStore, snapshotIdOf } from "../../runtime/workspace/index.js";
 import type { SnapshotsConfig } from "../config/index.js";
-import { exportFrom, importInto, type SnapshotOptions } from "../../runtime/sandbox/snapshots.js";
-import { type SnapshotInfo, snapshotIdOf } from "../../runtime/workspace/snapshots/snapshot.js";
-import { SnapshotStore } from "../../runtime/workspace/snapshots/snapshot-store.js";
-import type { Makers } from "../../runtime/workspace/snapshots/store-lock.js";
 
 /** How processes that use one session's snapshots know of each other: as they do for sessions and for the audit log. */
 export const SNAPSHOT_MAKERS: Makers = {

@@ -14,17 +14,20 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { isOrphaned, labelFor } from "../../kit/process-label.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import { type Owner, removeTree, sessionDirectoryName, validateSessionKey } from "../../runtime/workspace/index.js";
+import { isOrphaned, labelFor } from "../../kit/process-label.js";
+import { checkStateDirectory, ensureStateDirectory } from "../../kit/state-directory.js";
 import {
   allocateOwner,
   countOwners,
   moveOwner,
+  type Owner,
   releaseOwner,
   releaseUnheld,
-} from "../../runtime/workspace/owner-ids.js";
-import { checkStateDirectory, ensureStateDirectory } from "../../kit/state-directory.js";
+  removeTree,
+  sessionDirectoryName,
+  validateSessionKey,
+} from "../../runtime/workspace/index.js";
 
 /** A session's place on disk. */
 export interface StoredSession {

@@ -14,10 +14,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registerBackend } from "../../runtime/backends/registry.js";
+import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
-import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 
 for (const name of ["bubblewrap", "subprocess"])

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { DOCKER_START_MS, startDocker } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
-import { type Config, parseConfig } from "../config/index.js";
 import { sessionDirectoryName } from "../../runtime/workspace/index.js";
+import { type Config, parseConfig } from "../config/index.js";
 import { SandboxManager } from "./sandbox-manager.js";
 
 const { describe, it, missing } = requires("docker");

@@ -7,12 +7,12 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registerBackend } from "../../runtime/backends/registry.js";
-import { parseConfig } from "../config/index.js";
 import { PoolManager } from "../../runtime/pool/index.js";
 import type { Sandbox } from "../../runtime/sandbox/index.js";
+import { sessionDirectoryName } from "../../runtime/workspace/index.js";
+import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
-import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 
 registerBackend("bubblewrap-kept-away", withoutSharedWorkspace("bubblewrap"));

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { ToolCallStage } from "../../../test/setup/tool-call-stage.js";
-import { parseConfig } from "../config/index.js";
 import { CallbackConfirmationService } from "../../guard/confirmation/index.js";
 import type { SendableSignal } from "../../runtime/sandbox/index.js";
+import { parseConfig } from "../config/index.js";
 import type { GuardedProcess, OutputPiece, SandboxManager } from "./index.js";
 
 const ASKS = "policies: { tools: { shell_exec: { requires_confirmation: true } } }";

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type SendableSignal, sendableSignal } from "../../runtime/sandbox/signal-name.js";
+import { type SendableSignal, sendableSignal } from "../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
 import { beginLasting, type LastingCall, type LastingHandle } from "./lasting-call.js";
 import { runToolCall } from "./run-tool-call.js";

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { CreateSpec, Instance, Limits, SandboxBackend } from "../../runtime/backends/backend.js";
-import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS, expandHome } from "../config/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { CellSettings } from "../../runtime/sandbox/cell-runner.js";
-import { Sandbox } from "../../runtime/sandbox/sandbox.js";
-import type { WarmSettings } from "../../runtime/sandbox/warm-interpreters.js";
-import type { AccessWatcher } from "../../runtime/workspace/access-watcher.js";
+import { expandHome } from "../../kit/expand-home.js";
+import type { CreateSpec, Instance, Limits, SandboxBackend } from "../../runtime/backends/index.js";
+import type { CellSettings, WarmSettings } from "../../runtime/sandbox/index.js";
+import { Sandbox } from "../../runtime/sandbox/index.js";
+import type { AccessWatcher } from "../../runtime/workspace/index.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../../runtime/workspace/index.js";
+import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../config/index.js";
 import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import type { ForkOrder } from "./fork-session.js";

@@ -1,15 +1,21 @@
 import { Readable } from "node:stream";
 import type { AuditResult } from "../../guard/audit/index.js";
-import { SandboxError } from "../../kit/errors.js";
 import type { Decision } from "../../guard/policy/index.js";
 import type { RiskAssessment } from "../../guard/risk/index.js";
-import type { ContextResult } from "../../runtime/sandbox/contexts/context-result.js";
-import { findLanguage } from "../../runtime/sandbox/languages.js";
-import type { ExecutionResult } from "../../runtime/sandbox/result.js";
-import type { ExecOptions } from "../../runtime/sandbox/sandbox.js";
-import type { TerminalSeat } from "../../runtime/sandbox/terminal.js";
-import { type Collected, type OutputStream, validateSessionKey } from "../../runtime/workspace/index.js";
-import { parseInnerPath } from "../../runtime/workspace/relative-path.js";
+import { SandboxError } from "../../kit/errors.js";
+import type {
+  ContextResult,
+  ExecOptions,
+  ExecutionResult,
+  TerminalSeat,
+} from "../../runtime/sandbox/index.js";
+import { findLanguage } from "../../runtime/sandbox/index.js";
+import {
+  type Collected,
+  type OutputStream,
+  parseInnerPath,
+  validateSessionKey,
+} from "../../runtime/workspace/index.js";
 import { checkCellOptions } from "./cell-options.js";
 import type { FileWork } from "./file-call.js";
 import type { CallHarness } from "./harness-call.js";

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../guard/audit/index.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
-import { parseConfig } from "../config/index.js";
 import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import { sessionDirectoryName } from "../../runtime/workspace/index.js";
+import { parseConfig } from "../config/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../testing/without-shared-workspace.js";
-import { sessionDirectoryName } from "../../runtime/workspace/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 
 for (const name of ["bubblewrap", "subprocess"])

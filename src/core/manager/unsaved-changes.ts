@@ -1,7 +1,6 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
-import type { UnsavedFiles } from "../../runtime/sandbox/unsaved-files.js";
+import type { Sandbox, UnsavedFiles } from "../../runtime/sandbox/index.js";
 
 /**
  * Changes that went with sandboxes which nobody had asked to stop: of a backend that shares no directory with this host,

@@ -1,4 +1,4 @@
-import { parseRelativePath } from "../../runtime/workspace/relative-path.js";
+import { parseRelativePath } from "../../runtime/workspace/index.js";
 import { type FileCall, type FileResult, type SessionCall, workValue } from "./file-call.js";
 import { lookAt, type WatchedDirectory } from "./file-watch.js";
 

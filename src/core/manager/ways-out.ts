@@ -1,25 +1,25 @@
 import { readFileSync } from "node:fs";
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Capabilities } from "../../runtime/backends/backend.js";
-import { type Config, expandHome } from "../config/index.js";
+import type { Decision } from "../../guard/policy/index.js";
+import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
+import { expandHome } from "../../kit/expand-home.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
+import type { EgressEvent, EgressRules, Secret } from "../../runtime/egress/index.js";
 import {
   type CheckedChange,
   checkChange,
+  checkSecretHosts,
   type EgressChange,
+  egressRulesOf,
+  joinRules,
+  loadSecrets,
   mergeChanges,
   rulesOfChange,
-} from "../../runtime/egress/change.js";
-import type { EgressEvent } from "../../runtime/egress/events.js";
-import { egressRulesOf, joinRules } from "../../runtime/egress/from-config.js";
-import { egressRulesOfDecision, noEgressOfDecision } from "../../runtime/egress/from-policy.js";
-import { checkSecretHosts, loadSecrets } from "../../runtime/egress/load-secrets.js";
-import type { EgressRules } from "../../runtime/egress/rules.js";
-import type { Secret } from "../../runtime/egress/secret.js";
-import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
+} from "../../runtime/egress/index.js";
+import type { NetworkInit, Sandbox, WayOut } from "../../runtime/sandbox/index.js";
+import type { Config } from "../config/index.js";
 import type { Metrics } from "../metrics/index.js";
-import type { Decision } from "../../guard/policy/index.js";
-import type { NetworkInit, WayOut } from "../../runtime/sandbox/network.js";
-import type { Sandbox } from "../../runtime/sandbox/sandbox.js";
+import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.js";
 import type { SandboxConnection, SandboxManagerOptions } from "./manager-options.js";
 
 /** Where programs inside find the certificates that they trust. */
@@ -157,7 +157,7 @@ export class WaysOut {
     this.#wasOpened = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
     const [{ Egress }, edge] = await Promise.all([
-      import("../../runtime/egress/egress.js"),
+      import("../../runtime/egress/index.js"),
       this.hasSecrets ? this.#openSecrets() : undefined,
     ]);
     const { connections, bytes, idleMs } = config.network.limits;
@@ -185,9 +185,9 @@ export class WaysOut {
   async #openSecrets() {
     const { stateDir, config } = this.#options;
     const [{ SecretSet }, { openAuthority }, { createCaBundle }] = await Promise.all([
-      import("../../runtime/egress/secrets.js"),
-      import("../../runtime/egress/authority.js"),
-      import("../../runtime/egress/ca-bundle.js"),
+      import("../../runtime/egress/index.js"),
+      import("../../runtime/egress/index.js"),
+      import("../../runtime/egress/index.js"),
     ]);
     const authority = await openAuthority(stateDir);
     const more = config.network.upstreamCa === undefined ? [] : [readCa(config.network.upstreamCa)];

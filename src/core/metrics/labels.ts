@@ -1,5 +1,4 @@
-import { LANGUAGES } from "../../runtime/sandbox/languages.js";
-import { REASONS } from "../../runtime/sandbox/result.js";
+import { LANGUAGES, REASONS } from "../../runtime/sandbox/index.js";
 
 /** What a label says for a value that nobody announced: a caller's text never becomes a series of its own. */
 export const OTHER = "other";

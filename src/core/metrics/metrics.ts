@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { ResourceUsage } from "../../runtime/backends/backend.js";
+import type { ResourceUsage } from "../../runtime/backends/index.js";
 import {
   ALERT_RESOURCES,
   type AlertResource,

@@ -6,9 +6,9 @@ import { startDocker } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openTcpGate } from "../../../test/setup/tcp-gate.js";
 import type { Limits } from "../../runtime/backends/backend.js";
+import type { Sandbox } from "../../runtime/sandbox/index.js";
 import { parseConfig } from "../config/index.js";
 import { SandboxManager } from "../manager/index.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { createMetrics, type ResourceAlert, SandboxMonitor } from "./index.js";
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { availableParallelism } from "node:os";
-import type { ResourceUsage } from "../../runtime/backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { ResourceUsage } from "../../runtime/backends/index.js";
 import { AlertTrigger } from "./alert-trigger.js";
 import type { AlertResource } from "./labels.js";
 import type { Metrics } from "./metrics.js";

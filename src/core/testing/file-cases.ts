@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { Capabilities } from "../../runtime/backends/backend.js";
-import { SandboxManager } from "../manager/index.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
 import type { Sandbox } from "../../runtime/sandbox/index.js";
+import { SandboxManager } from "../manager/index.js";
 import type { Case } from "./conformance.js";
 
 /** A kernel of its own has named pipes to itself: in a directory that it shares with the host there is none. */

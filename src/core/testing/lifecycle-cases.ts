@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Capabilities } from "../../runtime/backends/backend.js";
+import type { Capabilities } from "../../runtime/backends/index.js";
 import type { Case } from "./conformance.js";
 import { uniqueSeconds } from "./unique-seconds.js";
 import { waitUntil } from "./wait-until.js";

@@ -1,7 +1,13 @@
 import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import type { BackendFactory, CreateSpec, Instance, Probe, SessionDirectory } from "../../runtime/backends/backend.js";
-import { getBackend } from "../../runtime/backends/registry.js";
+import type {
+  BackendFactory,
+  CreateSpec,
+  Instance,
+  Probe,
+  SessionDirectory,
+} from "../../runtime/backends/index.js";
+import { getBackend } from "../../runtime/backends/index.js";
 import { removeTree } from "../../runtime/workspace/index.js";
 
 /**

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { nearest } from "../../kit/nearest.js";
-import type { SandboxManager } from "../manager/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { nearest } from "../../kit/nearest.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
+import type { SandboxManager } from "../manager/index.js";
 import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-dispatch.js";
 import { fileDelete } from "./files/delete.js";
 import { fileEdit } from "./files/edit.js";

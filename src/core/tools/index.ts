@@ -35,9 +35,36 @@ export {
   summarise,
   type Verdict,
 } from "./evaluation/index.js";
+export { beneath } from "./files/delete.js";
 export { cutMiddle, markUntrusted } from "./model-text.js";
 export { formatResult } from "./result-text.js";
 export { RunCodeTool } from "./run-code-tool.js";
+export {
+  codeWithReflection,
+  describeCounts,
+  describeFailures,
+  type ExpectedError,
+  type FunctionCall,
+  findTestingLanguage,
+  type GenerateRequest,
+  parseCases,
+  type ReflectionOptions,
+  type ReflectionResult,
+  type ReflectionRound,
+  TEST_OUTCOMES,
+  type TestCase,
+  type TestCounts,
+  TestDrivenSandbox,
+  type TestingLanguage,
+  type TestLanguage,
+  type TestOptions,
+  type TestOutcome,
+  type TestReport,
+  type TestResult,
+  type TestRunner,
+  type TestStatus,
+  testingLanguageOf,
+} from "./test-driven/index.js";
 export { defineTool, type Tool, type ToolAnnotations, type ToolCaller, type ToolContext } from "./tool.js";
 export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./tool-reply.js";
 export { type WorldAction, WorldInterface } from "./world-interface.js";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { nearest } from "../../kit/nearest.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { nearest } from "../../kit/nearest.js";
 import type { Tool } from "./tool.js";
 import { invalidArguments } from "./tool-reply.js";
 

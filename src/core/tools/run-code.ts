@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ToolCall, ToolResult } from "../manager/index.js";
 import type { Execution, ResultEvent, RichResult } from "../../runtime/sandbox/index.js";
+import type { ToolCall, ToolResult } from "../manager/index.js";
 import { cutMiddle } from "./model-text.js";
 import { oneLine } from "./one-line.js";
 import { endText, outputText } from "./result-text.js";

@@ -1,10 +1,10 @@
-export { GRAMMARS, type Grammar, type Grammarian, loadGrammar } from "../../kit/parser/grammar.js";
 export { LOADER_VARIABLES } from "./shell/command-variables.js";
 export {
   type CodeLanguage,
   findCommands,
   findCommandsOfArgv,
   findCommandsOfCode,
+  findCommandsWithin,
   MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
   type ShellAssignment,

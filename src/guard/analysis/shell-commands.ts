@@ -1,10 +1,10 @@
+import { TooMuchWork, Work } from "../../kit/parser/index.js";
 import { runInlineCode } from "./code/inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
 import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
-import { TooMuchWork, Work } from "../../kit/parser/work.js";
 
 /** One redirection of a command. */
 export interface ShellRedirect {

@@ -3,10 +3,10 @@ import { accessSync, constants, existsSync, lstatSync, mkdirSync, rmSync } from 
 import { dirname, join, resolve } from "node:path";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { AppendLock } from "../../kit/file-lock.js";
+import { bootId, HEARTBEAT_MS, makerLabel } from "../../kit/maker-label.js";
 import { type Appended, ChainWriter, type ChainWriterOptions } from "./chain-writer.js";
 import { createBody } from "./compose-record.js";
 import { readAnchor } from "./head-anchor.js";
-import { bootId, HEARTBEAT_MS, makerLabel } from "./maker.js";
 import { type Begun, findOrphans, PendingJournal } from "./pending-journal.js";
 import { readLinesSync } from "./read-lines.js";
 import type { AuditBody } from "./record.js";

@@ -11,9 +11,9 @@ import {
   unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import { writeAll } from "../../runtime/workspace/atomic-write.js";
+import { bootId } from "../../kit/maker-label.js";
+import { writeAll } from "../../kit/write-all.js";
 import { type Anchor, type Head, wasPowerCut } from "./head-anchor.js";
-import { bootId } from "./maker.js";
 import { GENESIS, MAX_LINE_BYTES, unsealRecord } from "./sealed-record.js";
 import { listSegments, type Segment, segmentName } from "./segments.js";
 

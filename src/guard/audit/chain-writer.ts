@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { writeAll } from "../../runtime/workspace/atomic-write.js";
+import { bootId } from "../../kit/maker-label.js";
+import { writeAll } from "../../kit/write-all.js";
 import { type ChainNote, type FoundHead, findHead, recordsWere } from "./chain-head.js";
 import { createBody } from "./compose-record.js";
 import { type Head, HeadAnchor } from "./head-anchor.js";
-import { bootId } from "./maker.js";
 import type { AuditBody, AuditRecord } from "./record.js";
 import { MAX_LINE_BYTES, parseRecord, sealRecord } from "./sealed-record.js";
 import { firstSeqOf, listSegments, segmentName } from "./segments.js";

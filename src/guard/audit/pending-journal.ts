@@ -15,10 +15,10 @@ import {
   unlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { systemCode } from "../../kit/errors.js";
-import { writeAll } from "../../runtime/workspace/atomic-write.js";
 import { canonicalJson, type Json } from "../../kit/canonical-json.js";
-import { HEARTBEAT_MS, isMakerGone } from "./maker.js";
+import { systemCode } from "../../kit/errors.js";
+import { HEARTBEAT_MS, isMakerGone } from "../../kit/maker-label.js";
+import { writeAll } from "../../kit/write-all.js";
 import type { AuditBody } from "./record.js";
 import { syncFile } from "./sync-file.js";
 

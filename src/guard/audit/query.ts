@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxError, systemCode } from "../../kit/errors.js";
 import { canonicalJson } from "../../kit/canonical-json.js";
+import { SandboxError, systemCode } from "../../kit/errors.js";
 import { type Line, readLines, readLinesBackward } from "./read-lines.js";
 import type { AuditRecord, AuditResult } from "./record.js";
 import { MAX_LINE_BYTES, parseRecord } from "./sealed-record.js";

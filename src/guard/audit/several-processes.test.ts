@@ -19,8 +19,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { requires } from "../../../test/setup/requires.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { AppendLock } from "../../kit/file-lock.js";
+import { makerLabel } from "../../kit/maker-label.js";
 import { AuditLogger } from "./audit-logger.js";
-import { makerLabel } from "./maker.js";
 import { queryAudit } from "./query.js";
 import type { AuditRecord } from "./record.js";
 import { verifyAudit } from "./verify.js";

@@ -1,3 +1,4 @@
+export { createPaint, type Paint, type Style } from "./paint.js";
 export type {
   DecideResult,
   PendingConfirmation,
@@ -16,6 +17,7 @@ export type {
   ConfirmOptions,
   RejectionCause,
 } from "./request.js";
+export { requestText } from "./request-text.js";
 export {
   AutoApproveConfirmationService,
   AutoRejectConfirmationService,

@@ -1,8 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
+import { BoundedMap } from "../../kit/bounded-map.js";
 import { SandboxError } from "../../kit/errors.js";
 import { parseAnswer } from "./answer.js";
-import { BoundedMap } from "../../kit/bounded-map.js";
 import { outcomeOf, type Rejection, rejection, rememberedApproval } from "./outcome.js";
 import type {
   DecideResult,

@@ -1,5 +1,4 @@
-import type { Finding } from "../risk/findings.js";
-import type { RiskLevel } from "../risk/levels.js";
+import type { Finding, RiskLevel } from "../risk/index.js";
 
 /** The rule of a policy that asks for a person. */
 export interface AskingRule {

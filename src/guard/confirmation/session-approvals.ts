@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type RiskLevel, rankOf } from "../risk/levels.js";
 import { BoundedMap } from "../../kit/bounded-map.js";
+import { type RiskLevel, rankOf } from "../risk/index.js";
 import type { ConfirmationDetails } from "./request.js";
 
 interface Approval {

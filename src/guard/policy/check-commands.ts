@@ -1,5 +1,5 @@
-import { LOADER_VARIABLES, type ShellCommand, type ShellProgram } from "../analysis/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { LOADER_VARIABLES, type ShellCommand, type ShellProgram } from "../analysis/index.js";
 import { checkCommandPaths } from "./check-paths.js";
 import { commandPattern, HARMLESS_BUILTINS, isReachedThrough, matchCommand } from "./command-patterns.js";
 import type { Consideration, PolicyRequest } from "./decision.js";

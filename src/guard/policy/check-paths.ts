@@ -1,5 +1,5 @@
-import type { ShellCommand } from "../analysis/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import type { ShellCommand } from "../analysis/index.js";
 import type { Consideration, PolicyRequest } from "./decision.js";
 import { allowLists, denyItems, type Layers } from "./effective-settings.js";
 import {

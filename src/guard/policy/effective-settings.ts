@@ -1,5 +1,5 @@
+import { intersectDomains } from "../../kit/domains.js";
 import type { LimitName, LimitRule, PolicyLimits, RuledSetting, SettingRule } from "./decision.js";
-import { intersectDomains } from "./domains.js";
 import type { Items, Policy, Role, RuleReference, Setting, Settings } from "./policy.js";
 
 /** The three places that may say something about a call, most general first. */

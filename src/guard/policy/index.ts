@@ -14,6 +14,7 @@ export type {
 export { describeDecision, explainDecision } from "./explain.js";
 export { loadPolicy, readPolicyText } from "./load-policy.js";
 export { checkPolicy, parsePolicy } from "./parse-policy.js";
+export { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "./path-globs.js";
 export type { Policy, PolicyProblem, RuleReference } from "./policy.js";
 export { PolicyEngine } from "./policy-engine.js";
 export { type ReviewedRule, rulesToReview } from "./rules-to-review.js";

@@ -1,6 +1,6 @@
-import { nearest } from "../../kit/nearest.js";
 import { SandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { nearest } from "../../kit/nearest.js";
 import { parseCommandPattern } from "./command-patterns.js";
 import { findContradictions } from "./contradictions.js";
 import { compilePathGlob } from "./path-globs.js";

@@ -1,9 +1,9 @@
-import { nearest } from "../../kit/nearest.js";
+import { isHost, matchingDomain } from "../../kit/domains.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { nearest } from "../../kit/nearest.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
 import { checkPaths } from "./check-paths.js";
 import type { Consideration, Decision, PolicyRequest, ViolationReason } from "./decision.js";
-import { isHost, matchingDomain } from "./domains.js";
 import {
   allowedDomains,
   allowLists,

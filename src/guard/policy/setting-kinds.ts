@@ -1,7 +1,7 @@
+import { toSandboxError } from "../../kit/errors.js";
 import { allowedRangeComplaint, rangeComplaint, tooWideComplaint } from "../../kit/hosts.js";
 import { nearest } from "../../kit/nearest.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
-import { toSandboxError } from "../../kit/errors.js";
 import { LANGUAGE_NAMES, languageName } from "./languages.js";
 import type { SettingName } from "./policy.js";
 import { TIERS } from "./tools.js";

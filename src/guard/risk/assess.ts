@@ -1,5 +1,4 @@
-import { type Grammar, loadGrammar } from "../../kit/parser/grammar.js";
-import { TooMuchWork, Work } from "../../kit/parser/work.js";
+import { type Grammar, loadGrammar, TooMuchWork, Work } from "../../kit/parser/index.js";
 import { COMBINATIONS } from "./combinations.js";
 import {
   type Collector,

@@ -1,4 +1,4 @@
-import type { Work } from "../../kit/parser/work.js";
+import type { Work } from "../../kit/parser/index.js";
 import { variable } from "./environment.js";
 import type { Binding, Scopes } from "./scopes.js";
 import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";

@@ -1,7 +1,7 @@
-import type { LimitsConfig } from "../../core/config/index.js";
 import type { ErrorCode } from "../../kit/errors.js";
-import type { Isolation } from "../../guard/risk/required-sandbox.js";
-import type { Runner } from "../wire/runner.js";
+import type { Runner } from "../wire/index.js";
+import type { Isolation } from "./isolation.js";
+import type { LimitsConfig } from "./limits.js";
 
 /** What a backend can enforce on this host. The manager refuses a limit or a policy that needs more. */
 export interface Capabilities {

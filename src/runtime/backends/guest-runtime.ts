@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { PACKAGE_ROOT } from "../../kit/package-root.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import { filterPath } from "./bubblewrap/seccomp/filter.js";
 import { installOnce, removeUnfinished } from "../../kit/install-once.js";
+import { PACKAGE_ROOT } from "../../kit/package-root.js";
+import { filterPath } from "./bubblewrap/seccomp/filter.js";
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
 const ETC = {

@@ -6,11 +6,11 @@ import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.j
  * more and lacks things; who wants it asks for it, or for the isolation `kernel`.
  */
 const BUILT_IN: Readonly<Record<string, () => Promise<BackendFactory>>> = {
-  bubblewrap: async () => (await import("./bubblewrap/index.js")).createBubblewrapBackend,
-  srt: async () => (await import("./srt/index.js")).createSrtBackend,
-  docker: async () => (await import("./docker/index.js")).createDockerBackend,
-  gvisor: async () => (await import("./docker/index.js")).createGvisorBackend,
-  subprocess: async () => (await import("./subprocess/index.js")).createSubprocessBackend,
+  bubblewrap: async () => (await import("./bubblewrap/backend.js")).createBubblewrapBackend,
+  srt: async () => (await import("./srt/backend.js")).createSrtBackend,
+  docker: async () => (await import("./docker/backend.js")).createDockerBackend,
+  gvisor: async () => (await import("./docker/backend.js")).createGvisorBackend,
+  subprocess: async () => (await import("./subprocess/backend.js")).createSubprocessBackend,
 };
 
 const registered = new Map<string, BackendFactory>();

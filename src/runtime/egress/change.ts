@@ -1,5 +1,5 @@
-import { allowedRangeComplaint, domainComplaint, rangeComplaint } from "../../kit/hosts.js";
 import { SandboxError } from "../../kit/errors.js";
+import { allowedRangeComplaint, domainComplaint, rangeComplaint } from "../../kit/hosts.js";
 import { shown } from "./decide.js";
 import { egressRulesOfDomains } from "./from-config.js";
 import { hostText, parseHost } from "./host.js";

@@ -1,4 +1,4 @@
-import { matchingDomain } from "../../guard/policy/domains.js";
+import { matchingDomain } from "../../kit/domains.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { inRange, isNamedBy, isSpecialAddress, leadsInto } from "./addresses.js";
 import { type Host, hostText } from "./host.js";

@@ -1,9 +1,9 @@
-import type { NetworkConfig } from "../../core/config/config.js";
-import { allowedDomainComplaint } from "../../kit/hosts.js";
 import { SandboxError } from "../../kit/errors.js";
 import { visible } from "../../kit/escape-unsafe.js";
+import { allowedDomainComplaint } from "../../kit/hosts.js";
 import { hostText, parseHost } from "./host.js";
 import type { EgressRules, RequestRule, Ruled } from "./rules.js";
+import type { NetworkConfig } from "./settings.js";
 
 const BLOCK = "sandbox.network";
 

@@ -1,10 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { expandHome, type SecretConfig } from "../../core/config/index.js";
+import { matchingDomain } from "../../kit/domains.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import { matchingDomain } from "../../guard/policy/domains.js";
+import { expandHome } from "../../kit/expand-home.js";
 import type { EgressRules } from "./rules.js";
 import { Secret, type SecretOrigin } from "./secret.js";
+import type { SecretConfig } from "./settings.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,4 +1,4 @@
-import type { RequestConfig } from "../../core/config/config.js";
+import type { RequestConfig } from "./settings.js";
 
 /** One entry of a list, with the words that tell a person where it stands: "sandbox.network.allowedDomains[0]". */
 export interface Ruled<T> {

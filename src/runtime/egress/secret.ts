@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { inspect } from "node:util";
-import { SECRET_PLACES, type SecretPlace } from "../../core/config/config.js";
 import { type ErrorCode, SandboxError } from "../../kit/errors.js";
 import { shown } from "./decide.js";
 import { parseHost } from "./host.js";
+import { SECRET_PLACES, type SecretPlace } from "./settings.js";
 
 export interface SecretOptions {
   /** The name of the variable inside. */

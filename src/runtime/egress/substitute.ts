@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream";
-import type { SecretPlace } from "../../core/config/index.js";
 import { type Header, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
 import { PLACEHOLDER_START, type Placed, type Secret } from "./secret.js";
+import type { SecretPlace } from "./settings.js";
 import { type Replacement, StreamReplace } from "./stream-replace.js";
 import { FORMS, formFor } from "./value-forms.js";
 

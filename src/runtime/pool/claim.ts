@@ -1,5 +1,5 @@
-import type { SandboxError } from "../../kit/errors.js";
 import { createDeferred, type Deferred } from "../../kit/deferred.js";
+import type { SandboxError } from "../../kit/errors.js";
 import { cancelled } from "./pool-errors.js";
 import type { PoolItem } from "./pool-item.js";
 import type { AcquireRequest, PoolLease } from "./pool-lease.js";

@@ -1,4 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
+import { ensureStateDirectory } from "../../kit/state-directory.js";
 import {
   type Door,
   listenForUser,
@@ -6,7 +7,6 @@ import {
   reapSockets,
   type SocketFolder,
 } from "../../kit/user-socket.js";
-import { ensureStateDirectory } from "../../kit/state-directory.js";
 import type { PoolStatus } from "./pool-lease.js";
 
 /** No more than so many are told of one by one. */

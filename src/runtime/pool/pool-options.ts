@@ -1,6 +1,6 @@
-import type { Limits } from "../backends/backend.js";
-import { nearest } from "../../kit/nearest.js";
 import { SandboxError } from "../../kit/errors.js";
+import { nearest } from "../../kit/nearest.js";
+import type { Limits } from "../backends/index.js";
 
 export interface PoolOptions {
   /** Left out: the manager's. */

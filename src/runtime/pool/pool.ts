@@ -1,6 +1,6 @@
-import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { createDeferred, type Deferred } from "../../kit/deferred.js";
 import { Backoff } from "../../kit/backoff.js";
+import { createDeferred, type Deferred } from "../../kit/deferred.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { Claim } from "./claim.js";
 import { Disposal } from "./disposal.js";
 import { LeaseBook } from "./lease-book.js";

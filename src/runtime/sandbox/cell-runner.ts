@@ -1,6 +1,6 @@
-import type { Instance } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { CellLimits, RunRequest, WarmHandle } from "../wire/runner.js";
+import type { Instance } from "../backends/index.js";
+import type { CellLimits, RunRequest, WarmHandle } from "../wire/index.js";
 import type { CommandStart } from "./command-start.js";
 import type { RunCodeOptions } from "./exec-options.js";
 import { type Language, languageUnavailable } from "./languages.js";

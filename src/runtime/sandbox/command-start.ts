@@ -1,4 +1,4 @@
-import type { Instance } from "../backends/backend.js";
+import type { Instance } from "../backends/index.js";
 import type { SandboxNetwork } from "./network.js";
 
 /** What every command starts from: its environment, and the directory it is in. */

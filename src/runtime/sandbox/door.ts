@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import type { Socket } from "node:net";
 import { basename } from "node:path";
 import type { Duplex } from "node:stream";
-import { labelFor } from "../../kit/process-label.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { joinStreams } from "./join-streams.js";
+import { labelFor } from "../../kit/process-label.js";
 import {
   askUser,
   type Door,
@@ -15,6 +14,7 @@ import {
   type SocketFolder,
   socketsIn,
 } from "../../kit/user-socket.js";
+import { joinStreams } from "./join-streams.js";
 
 export type { Door } from "../../kit/user-socket.js";
 

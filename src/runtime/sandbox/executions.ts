@@ -1,5 +1,5 @@
-import type { Instance } from "../backends/backend.js";
-import type { RunRequest } from "../wire/runner.js";
+import type { Instance } from "../backends/index.js";
+import type { RunRequest } from "../wire/index.js";
 import type { Activity, ActivityKind } from "./activity.js";
 import type { CommandStart } from "./command-start.js";
 import { checkExecOptions, type ExecOptions } from "./exec-options.js";

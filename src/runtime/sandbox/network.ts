@@ -1,10 +1,8 @@
 import type { Duplex } from "node:stream";
-import type { Egress } from "../egress/egress.js";
-import { EGRESS_PORT } from "../egress/environment.js";
-import type { EgressTotals } from "../egress/events.js";
-import type { EgressRules, RuleSets } from "../egress/rules.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Runner } from "../wire/runner.js";
+import type { Egress, EgressRules, EgressTotals, RuleSets } from "../egress/index.js";
+import { EGRESS_PORT } from "../egress/index.js";
+import type { Runner } from "../wire/index.js";
 import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
 
 /** What opens a sandbox's way out, on its first use. */

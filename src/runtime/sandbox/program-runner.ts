@@ -1,6 +1,6 @@
-import type { Instance } from "../backends/backend.js";
 import { toSandboxError } from "../../kit/errors.js";
-import type { RunRequest } from "../wire/runner.js";
+import type { Instance } from "../backends/index.js";
+import type { RunRequest } from "../wire/index.js";
 import type { WorkspaceFiles } from "../workspace/index.js";
 import type { ChangeLog } from "./change-log.js";
 import type { CommandStart } from "./command-start.js";

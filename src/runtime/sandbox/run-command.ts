@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import type { Duplex, Readable, Writable } from "node:stream";
-import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { RunExit, RunHandle, RunRequest } from "../wire/runner.js";
+import type { Instance } from "../backends/index.js";
+import type { RunExit, RunHandle, RunRequest } from "../wire/index.js";
 import type { ExecutionSink } from "./execution.js";
 import { OutputCollector } from "./output-collector.js";
 import type { Reason } from "./result.js";

@@ -1,6 +1,5 @@
-import type { Instance } from "../backends/backend.js";
-import type { WorkspaceFiles } from "../workspace/index.js";
-import type { SnapshotStore } from "../workspace/snapshots/snapshot-store.js";
+import type { Instance } from "../backends/index.js";
+import type { SnapshotStore, WorkspaceFiles } from "../workspace/index.js";
 import type { CellSettings } from "./cell-runner.js";
 import type { Language } from "./languages.js";
 import type { NetworkInit } from "./network.js";

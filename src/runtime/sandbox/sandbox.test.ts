@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { registerBackend } from "../backends/registry.js";
 import { SandboxManager } from "../../core/manager/index.js";
 import { withoutSharedWorkspace } from "../../core/testing/without-shared-workspace.js";
+import { registerBackend } from "../backends/registry.js";
 import type { Sandbox } from "./index.js";
 
 registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap"));

@@ -1,9 +1,7 @@
 import type { Readable } from "node:stream";
-import type { Instance, ResourceUsage, Violation } from "../backends/backend.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { WorkspaceFiles } from "../workspace/index.js";
-import type { RestoreReport } from "../workspace/snapshots/restore-tree.js";
-import type { SnapshotInfo } from "../workspace/snapshots/snapshot.js";
+import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
+import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
 import { Activity } from "./activity.js";
 import { CellRunner } from "./cell-runner.js";
 import type { FileChange } from "./change-log.js";

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import type { AgentWorkspace } from "../workspace/agent-workspace.js";
+import type { AgentWorkspace } from "../workspace/index.js";
 import type { RunnerWorkspace } from "./inside/runner-workspace.js";
 import { type SyncOptions, type SyncReport, WorkspaceSync } from "./inside/sync-workspace.js";
 

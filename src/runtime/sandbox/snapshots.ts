@@ -1,17 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
-import { validateSessionKey, type WorkspaceFiles } from "../workspace/index.js";
-import { exportArchive } from "../workspace/snapshots/export-archive.js";
-import { importArchive } from "../workspace/snapshots/import-archive.js";
-import { keepTree, type SnapshotProgress } from "../workspace/snapshots/keep-tree.js";
-import { type RestoreReport, restoreTree } from "../workspace/snapshots/restore-tree.js";
-import { type SnapshotInfo, snapshotIdOf } from "../workspace/snapshots/snapshot.js";
-import type { SnapshotStore } from "../workspace/snapshots/snapshot-store.js";
+import { Turns } from "../../kit/mutex.js";
+import type { SnapshotStore } from "../workspace/index.js";
+import {
+  exportArchive,
+  importArchive,
+  keepTree,
+  type RestoreReport,
+  restoreTree,
+  type SnapshotInfo,
+  type SnapshotProgress,
+  snapshotIdOf,
+  validateSessionKey,
+  type WorkspaceFiles,
+} from "../workspace/index.js";
 import type { Activity } from "./activity.js";
 import type { TouchedFiles } from "./files-touched.js";
 import type { Sandbox } from "./sandbox.js";
-import { Turns } from "../../kit/mutex.js";
 
 export interface RestoreOptions {
   readonly signal?: AbortSignal | undefined;

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
-import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { Instance } from "../backends/index.js";
 import { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 import type { ExecutionResult } from "./result.js";
 import { type CommandOutcome, outcomeOf } from "./run-command.js";

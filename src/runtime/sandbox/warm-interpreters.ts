@@ -1,6 +1,6 @@
-import type { Instance } from "../backends/backend.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { WarmHandle } from "../wire/runner.js";
+import type { Instance } from "../backends/index.js";
+import type { WarmHandle } from "../wire/index.js";
 import type { Language } from "./languages.js";
 
 export interface WarmSettings {

@@ -1,9 +1,9 @@
 import { type Duplex, type Readable, Readable as ReadableStream, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { createDeferred } from "../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { decodeExit, encodeFreeze, encodeRun, encodeWarm } from "./command-codec.js";
 import { FrameDecoder, violation } from "./decoder.js";
-import { createDeferred } from "../../kit/deferred.js";
 import { guestFailure } from "./failure.js";
 import {
   encodeFields,

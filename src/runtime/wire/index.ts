@@ -1,4 +1,12 @@
 export { createDeferred, type Deferred } from "../../kit/deferred.js";
 export { encodeFields, type Field, u16, u32 } from "./frames.js";
 export { GuestConnection, type GuestStreams } from "./guest-connection.js";
-export type { RunExit, RunHandle, Runner, RunRequest, WarmHandle, WarmRequest } from "./runner.js";
+export type {
+  CellLimits,
+  RunExit,
+  RunHandle,
+  Runner,
+  RunRequest,
+  WarmHandle,
+  WarmRequest,
+} from "./runner.js";

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
+import { SandboxManager } from "../../core/manager/index.js";
+import { waitUntil } from "../../core/testing/wait-until.js";
 import type { BackendFactory, Instance } from "../backends/backend.js";
-import { createBubblewrapBackend } from "../backends/bubblewrap/index.js";
+import { createBubblewrapBackend } from "../backends/bubblewrap/backend.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
 import { registerBackend } from "../backends/registry.js";
-import { SandboxManager } from "../../core/manager/index.js";
 import type { Sandbox } from "../sandbox/index.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
 import { type AccessWatch, AccessWatcher } from "./access-watcher.js";
 
 /** The real backend; it lets us see where the files are for the host. */

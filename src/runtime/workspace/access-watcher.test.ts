@@ -25,8 +25,8 @@ import { buildSync } from "esbuild";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { findPrebuilt } from "../backends/guest-runtime.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
+import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "./access-watcher.js";
 
 const PROGRAM = findPrebuilt().guest;

@@ -13,14 +13,8 @@ import {
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import {
-  createFile,
-  isUnfinished,
-  PendingFile,
-  removeIfStale,
-  removeQuietly,
-  writeAll,
-} from "./atomic-write.js";
+import { writeAll } from "../../kit/write-all.js";
+import { createFile, isUnfinished, PendingFile, removeIfStale, removeQuietly } from "./atomic-write.js";
 import { type BootstrapTarget, createDescriptorTarget } from "./bootstrap-target.js";
 import { boundedReadStream, readBounded } from "./bounded-read.js";
 import { textOf } from "./byte-name.js";

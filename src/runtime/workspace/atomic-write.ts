@@ -8,7 +8,6 @@ import {
   openSync,
   renameSync,
   unlinkSync,
-  writeSync,
 } from "node:fs";
 import { systemCode } from "../../kit/errors.js";
 import { beneath, type Owner } from "./descriptor-walk.js";
@@ -55,11 +54,6 @@ export function removeIfStale(handle: string | Buffer, ctimeMs: number): boolean
     if (systemCode(error) !== "ENOENT") throw error;
   }
   return true;
-}
-
-/** Writes everything at the descriptor's position. */
-export function writeAll(fd: number, data: Uint8Array): void {
-  for (let offset = 0; offset < data.length; ) offset += writeSync(fd, data, offset, data.length - offset);
 }
 
 /** Removes a file we made. It is the guest's directory: whatever it put there instead is its own loss. */

@@ -1,6 +1,7 @@
 import { closeSync, futimesSync, lchownSync, readlinkSync, readSync, symlinkSync } from "node:fs";
 import { systemCode } from "../../kit/errors.js";
-import { PendingFile, removeQuietly, writeAll } from "./atomic-write.js";
+import { writeAll } from "../../kit/write-all.js";
+import { PendingFile, removeQuietly } from "./atomic-write.js";
 import { beneath, makeDirectories, type Owner, openRegularFile, withParent } from "./descriptor-walk.js";
 import { fileError, quoted } from "./file-errors.js";
 import { PathTraversalError } from "./path-traversal-error.js";

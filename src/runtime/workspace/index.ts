@@ -8,6 +8,7 @@ export {
 export { AgentWorkspace, type WorkspaceOptions } from "./agent-workspace.js";
 export { type BootstrapOptions, bootstrapWorkspace } from "./bootstrap.js";
 export type { BootstrapTarget, Copy } from "./bootstrap-target.js";
+export { type ByteName, byteNameOf, textOf } from "./byte-name.js";
 export {
   diffSnapshots,
   type FileChanges,
@@ -15,14 +16,27 @@ export {
   type SnapshotOptions,
   takeSnapshot,
 } from "./change-tracker.js";
-export type { Owner } from "./descriptor-walk.js";
+export { readInnerLink } from "./copy-entry.js";
+export { DENIED_SCAN, DeniedPaths } from "./denied-paths.js";
+export { type Owner, openRegularFile } from "./descriptor-walk.js";
+export { type DiskSpace, diskSpace, isDiskLow } from "./disk-space.js";
 export type { Entry } from "./entry.js";
+export { bytesOf, foundNothing, requireCount, requireElsewhere, requireMode } from "./file-arguments.js";
+export { directoryTypeError, fileError, linkError, quoted, tooLarge, typeError } from "./file-errors.js";
+export { HostTree, IncomingFile, isReserved, reserved, special, unaddressable } from "./host-tree.js";
+export { allocateOwner, countOwners, moveOwner, releaseOwner, releaseUnheld } from "./owner-ids.js";
 export { PathTraversalError } from "./path-traversal-error.js";
+export { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";
-export type { SnapshotProgress } from "./snapshots/keep-tree.js";
-export type { RestoreReport } from "./snapshots/restore-tree.js";
-export type { SnapshotInfo } from "./snapshots/snapshot.js";
+export { exportArchive } from "./snapshots/export-archive.js";
+export { importArchive } from "./snapshots/import-archive.js";
+export { keepTree, type SnapshotProgress } from "./snapshots/keep-tree.js";
+export { type RestoreReport, restoreTree } from "./snapshots/restore-tree.js";
+export { type SnapshotInfo, snapshotIdOf } from "./snapshots/snapshot.js";
+export { SnapshotStore } from "./snapshots/snapshot-store.js";
+export type { Makers } from "./snapshots/store-lock.js";
+export { TimeSlice } from "./time-slice.js";
 export {
   type Collected,
   type CollectOptions,
@@ -33,6 +47,7 @@ export {
   putInputFiles,
 } from "./transfer.js";
 export { visibleName } from "./visible-name.js";
+export { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem, type WholeTree } from "./whole-tree.js";
 export type {
   ByteSource,
   FileRules,

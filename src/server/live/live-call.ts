@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { SandboxError } from "../../kit/errors.js";
 import type { LastingHandle, ToolResult } from "../../core/manager/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { SessionRecord } from "../store/index.js";
 
 /** How a call ended: with a result, or with why there is none. */

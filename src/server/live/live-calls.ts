@@ -1,10 +1,10 @@
-import { SandboxError } from "../../kit/errors.js";
 import type { LastingHandle } from "../../core/manager/index.js";
-import type { SessionRecord } from "../store/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { RetryLater, serverStopping, tellable } from "../error-reply.js";
 import type { ExecutionLog } from "../execution-log.js";
 import { toSummary } from "../execution-reply.js";
 import type { SessionDesk, UsedSession } from "../session-desk.js";
+import type { SessionRecord } from "../store/index.js";
 import type { LiveCall, LiveOutcome } from "./live-call.js";
 
 export interface LiveCallsOptions {

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/manager/index.js";
-import { textOf } from "../../core/manager/tool-call.js";
+import { textOf } from "../../core/manager/index.js";
 import { toMoment } from "../schemas.js";
 import type { LiveCall } from "./live-call.js";
 

@@ -1,6 +1,6 @@
 import { finished } from "node:stream/promises";
-import { SandboxError } from "../../kit/errors.js";
 import type { GuardedTerminal } from "../../core/manager/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { toReply } from "../execution-reply.js";
 import type { KeptSocket } from "../kept-socket.js";
 import { ByteRing } from "./byte-ring.js";

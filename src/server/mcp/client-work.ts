@@ -1,3 +1,4 @@
+import { createTools, type ToolCaller, type ToolReply } from "../../core/tools/index.js";
 import { toSandboxError } from "../../kit/errors.js";
 import type { McpConnection } from "../../mcp/index.js";
 import {
@@ -7,10 +8,9 @@ import {
   createSessionFiles,
   type SessionFiles,
 } from "../../mcp/index.js";
-import type { ApiKeyRecord, Json, SessionRecord } from "../store/index.js";
-import { createTools, type ToolCaller, type ToolReply } from "../../core/tools/index.js";
 import type { OtherPerson } from "../approval-desk.js";
 import type { ServerCore } from "../server-core.js";
+import type { ApiKeyRecord, Json, SessionRecord } from "../store/index.js";
 import type { KeyCalls } from "./key-calls.js";
 
 /** Whose calls they are, and where. */

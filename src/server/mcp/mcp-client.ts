@@ -2,12 +2,12 @@ import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CancelledNotificationSchema, ErrorCode, isJSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ToolCaller } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { createMcpServer, type McpConnection } from "../../mcp/index.js";
-import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
-import type { ToolCaller } from "../../core/tools/index.js";
 import { RetryLater } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import { newClientId } from "./client-id.js";
 import { createClientWork } from "./client-work.js";
 import { EventLog } from "./event-log.js";

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
 import { isOver, roleFor } from "../authenticate.js";
 import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../error-reply.js";
 import type { ServerCore } from "../server-core.js";
 import { callerOf } from "../session-calls.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import type { ChosenSession } from "./chosen-session.js";
 import { EventMemory } from "./event-memory.js";
 import { KeyCalls } from "./key-calls.js";

@@ -1,15 +1,16 @@
 import type { Duplex } from "node:stream";
-import type { AuditLogger } from "../../guard/audit/index.js";
 import type { Config } from "../../core/config/index.js";
-import { SandboxError } from "../../kit/errors.js";
 import type { SandboxManager } from "../../core/manager/index.js";
+import { workValue } from "../../core/manager/index.js";
+import type { AuditLogger } from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import { unlessAborted } from "../../kit/unless-aborted.js";
-import { assertPorts } from "../../runtime/sandbox/open-port.js";
-import type { SessionRecord } from "../store/index.js";
+import { assertPorts } from "../../runtime/sandbox/index.js";
 import { RetryLater } from "../error-reply.js";
 import { recordEvent } from "../record-event.js";
-import { type Caller, workValue } from "../session-calls.js";
+import type { Caller } from "../session-calls.js";
 import type { SessionDesk } from "../session-desk.js";
+import type { SessionRecord } from "../store/index.js";
 
 export interface PortDeskOptions {
   readonly config: Config;

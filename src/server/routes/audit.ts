@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { AuditEntry, Store } from "../store/index.js";
 import { moment, pageOf, pageQuery, replies, toMoment } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
+import type { AuditEntry, Store } from "../store/index.js";
 import type { App } from "./route-file.js";
 
 const record = z.record(z.string(), z.unknown()).describe("docs/audit.md has every key.");

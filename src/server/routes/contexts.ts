@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Checkpoint, CodeContext, Sandbox } from "../../runtime/sandbox/index.js";
 import { EVENTS } from "../event-stream.js";
@@ -8,7 +9,7 @@ import { contextExecuteBody } from "../execution-request.js";
 import { plainJson, runExecution } from "../run-execution.js";
 import { context, executionResult, replies, sessionParams } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
-import { inSession, workValue } from "../session-calls.js";
+import { inSession } from "../session-calls.js";
 import type { App } from "./route-file.js";
 
 const contextId = z

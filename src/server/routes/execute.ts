@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { ExecutionRecord } from "../store/index.js";
 import { roleFor } from "../authenticate.js";
 import { EVENTS } from "../event-stream.js";
 import { executeBody } from "../execution-request.js";
@@ -15,6 +14,7 @@ import {
   toMoment,
 } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
+import type { ExecutionRecord } from "../store/index.js";
 import type { App } from "./route-file.js";
 
 /** Programs and commands, and which there were. */

@@ -1,15 +1,16 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { SandboxError } from "../../kit/errors.js";
 import type { FileCall, GuardedFiles, TouchedPath } from "../../core/manager/index.js";
-import { beneath } from "../../core/tools/files/delete.js";
+import { workValue } from "../../core/manager/index.js";
+import { beneath } from "../../core/tools/index.js";
+import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
-import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/relative-path.js";
+import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
 import { sendStream } from "../downloads.js";
 import { logError } from "../error-reply.js";
 import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
-import { inSession, workValue } from "../session-calls.js";
+import { inSession } from "../session-calls.js";
 import { acceptStreams, bodyStream } from "../uploads.js";
 import type { App } from "./route-file.js";
 

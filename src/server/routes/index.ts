@@ -35,3 +35,4 @@ export const ROUTE_FILES: readonly AddRoutes[] = [
   addOperationRoutes,
   addStatusRoutes,
 ];
+export type { App } from "./route-file.js";

@@ -1,8 +1,8 @@
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { packageVersion } from "../../kit/package-version.js";
 import { SandboxError } from "../../kit/errors.js";
+import { packageVersion } from "../../kit/package-version.js";
 import { logError } from "../error-reply.js";
 import { chosenQuery, chosenSession } from "../mcp/chosen-session.js";
 import type { McpClient } from "../mcp/mcp-client.js";

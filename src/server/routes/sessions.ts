@@ -1,8 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { checkBackendName } from "../../runtime/backends/registry.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { SessionRecord } from "../store/index.js";
+import { checkBackendName } from "../../runtime/backends/index.js";
 import { roleFor } from "../authenticate.js";
 import { recordEvent } from "../record-event.js";
 import {
@@ -19,6 +18,7 @@ import {
 import type { ServerCore } from "../server-core.js";
 import { callerOf } from "../session-calls.js";
 import type { SessionSettings } from "../session-desk.js";
+import type { SessionRecord } from "../store/index.js";
 import type { App } from "./route-file.js";
 
 const idempotencyKey = z

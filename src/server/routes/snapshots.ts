@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Sandbox } from "../../runtime/sandbox/index.js";
-import type { SnapshotRecord } from "../store/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import { sendStream } from "../downloads.js";
 import { logError } from "../error-reply.js";
@@ -18,7 +18,8 @@ import {
   ttlMs,
 } from "../schemas.js";
 import type { ServerCore } from "../server-core.js";
-import { inSession, workValue } from "../session-calls.js";
+import { inSession } from "../session-calls.js";
+import type { SnapshotRecord } from "../store/index.js";
 import { acceptStreams, bodyStream } from "../uploads.js";
 import type { App } from "./route-file.js";
 import { toReply as toSessionReply } from "./sessions.js";

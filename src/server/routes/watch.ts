@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { toSandboxError } from "../../kit/errors.js";
 import type { FileWatch, WatchEvent } from "../../core/manager/index.js";
+import { toSandboxError } from "../../kit/errors.js";
 import { bodyOf, logError, tellable } from "../error-reply.js";
 import { EVENTS, EventStream } from "../event-stream.js";
 import { errorBody, sessionParams } from "../schemas.js";

@@ -1,4 +1,4 @@
-import { isDiskLow } from "../../runtime/workspace/disk-space.js";
+import { isDiskLow } from "../../runtime/workspace/index.js";
 import type { Figures } from "./figures.js";
 import type { RecentEvents } from "./recent-events.js";
 import { ago, amount, bytes, count, percent, span } from "./words.js";

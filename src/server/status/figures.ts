@@ -1,12 +1,12 @@
 import { getHeapStatistics } from "node:v8";
+import type { SandboxStarts } from "../../core/manager/index.js";
 import { type AuditTail, checkAuditTail } from "../../guard/audit/index.js";
 import { type ErrorCode, toSandboxError } from "../../kit/errors.js";
-import type { SandboxStarts } from "../../core/manager/index.js";
-import type { PoolStatus } from "../../runtime/pool/index.js";
-import type { ServerRecord, StoreFigures } from "../store/index.js";
-import { type DiskSpace, diskSpace } from "../../runtime/workspace/disk-space.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
+import type { PoolStatus } from "../../runtime/pool/index.js";
+import { type DiskSpace, diskSpace } from "../../runtime/workspace/index.js";
 import type { ServerCore } from "../server-core.js";
+import type { ServerRecord, StoreFigures } from "../store/index.js";
 import type { LoopDelays } from "./loop-delay.js";
 
 /** What was measured just now, over all orgs. */

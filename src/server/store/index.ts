@@ -1,2 +1,23 @@
 export { openStore } from "./open-store.js";
 export type * from "./store.js";
+export type {
+  ApiKeyRecord,
+  ApiKeys,
+  ApprovalOutcome,
+  ApprovalRecord,
+  AuditEntry,
+  CreatedApiKey,
+  CreatedSession,
+  Decision,
+  EndedWhy,
+  ExecutionRecord,
+  Json,
+  KeyScopes,
+  Lease,
+  NotedExecution,
+  ServerRecord,
+  SessionRecord,
+  SnapshotRecord,
+  Store,
+  StoreFigures,
+} from "./store.js";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { expandHome } from "../../core/config/load.js";
 import { SandboxError } from "../../kit/errors.js";
+import { expandHome } from "../../kit/expand-home.js";
 
 /** Where a store is. */
 export type StorePlace =

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { AuditLogger, queryAudit } from "../../../guard/audit/index.js";
-import { SandboxManager } from "../../manager/index.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
+import { SandboxManager } from "../../manager/index.js";
 import { type EvaluationOptions, evaluate } from "./evaluate.js";
 import type { Problem, Sample } from "./problems.js";
 

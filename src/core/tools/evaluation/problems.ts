@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { nearest } from "../../../kit/nearest.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
+import { nearest } from "../../../kit/nearest.js";
 import { readJsonLines } from "./json-lines.js";
 
 const problemSchema = z.object({

@@ -1,5 +1,5 @@
-import type { ToolResult } from "../../manager/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
+import type { ToolResult } from "../../manager/index.js";
 
 /** What came of a sample. */
 export const VERDICTS = [

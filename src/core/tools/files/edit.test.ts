@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { SandboxManager } from "../../manager/index.js";
 import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import { SandboxManager } from "../../manager/index.js";
 import { createTools, type ToolSet } from "../create-tools.js";
 import { describeMisses, findAll } from "./find-text.js";
 

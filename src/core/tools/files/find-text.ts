@@ -1,4 +1,4 @@
-import { TimeSlice } from "../../../runtime/workspace/time-slice.js";
+import { TimeSlice } from "../../../runtime/workspace/index.js";
 
 /** Looked at between two moments at which the rest of the process may run. */
 const CHUNK = 64 * 1024;

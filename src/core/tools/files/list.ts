@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { GuardedFiles } from "../../manager/index.js";
 import type { Entry } from "../../../runtime/workspace/index.js";
+import type { GuardedFiles } from "../../manager/index.js";
 import { defineTool, READS } from "../tool.js";
 import { createReply } from "../tool-reply.js";
 import { reads, useFilesAt } from "./use-files.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { GuardedFiles } from "../../manager/index.js";
 import { compileGlob, type Entry } from "../../../runtime/workspace/index.js";
+import type { GuardedFiles } from "../../manager/index.js";
 import { defineTool, READS } from "../tool.js";
 import { createReply, invalidArguments } from "../tool-reply.js";
 import { createLineSearch, type LineSearch } from "./line-search.js";

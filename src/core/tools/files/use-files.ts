@@ -1,6 +1,6 @@
 import { toSandboxError } from "../../../kit/errors.js";
+import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
-import { parseRelativePath } from "../../../runtime/workspace/relative-path.js";
 import { oneLine } from "../one-line.js";
 import type { ToolContext } from "../tool.js";
 import { refusalReply, type ToolReply } from "../tool-reply.js";

@@ -1,6 +1,6 @@
+import { createDeferred } from "../../../kit/deferred.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { SandboxManager } from "../../manager/index.js";
-import { createDeferred } from "../../../kit/deferred.js";
 import { describeFailures } from "./feedback.js";
 import { withoutLineEnds } from "./line-ends.js";
 import type { TestOptions } from "./options.js";

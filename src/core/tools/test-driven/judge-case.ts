@@ -1,4 +1,4 @@
-import { signalName } from "../../../runtime/sandbox/signal-name.js";
+import { signalName } from "../../../runtime/sandbox/index.js";
 import { builtInAncestors } from "./built-in-errors.js";
 import type { CaseDone, RaisedError } from "./case-messages.js";
 import { isSameValue } from "./compare-values.js";

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { SandboxError } from "../../../kit/errors.js";
-import { findLanguage, languageForFile } from "../../../runtime/sandbox/languages.js";
+import { findLanguage, languageForFile } from "../../../runtime/sandbox/index.js";
 import type { TestLanguage } from "./report.js";
 
 /** How a language's solutions and tests are run; `runtime` is where the guest's runners are inside. */

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { encodeFrame, readFrames } from "../../../runtime/sandbox/contexts/messages.js";
+import { encodeFrame, readFrames } from "../../../runtime/sandbox/index.js";
 
 /** The two processes of a run, and who is to blame when something is wrong. */
 export type RelaySide = "solution" | "tests";

@@ -1,7 +1,7 @@
-import { SandboxError } from "../../../kit/errors.js";
-import type { SandboxManager, ToolCall } from "../../manager/index.js";
-import { Turns } from "../../../kit/mutex.js";
 import { createDeferred } from "../../../kit/deferred.js";
+import { SandboxError } from "../../../kit/errors.js";
+import { Turns } from "../../../kit/mutex.js";
+import type { SandboxManager, ToolCall } from "../../manager/index.js";
 import { type CallEnd, endOf } from "./call-end.js";
 import type { PythonRunner, TestingLanguage } from "./languages.js";
 import { Relay, type RelaySide } from "./relay.js";

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
+import { encodeMessage, readFrames } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../manager/index.js";
-import { encodeMessage, readFrames } from "../../../runtime/sandbox/contexts/messages.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "./call-end.js";
 import { type CaseMessage, parseCaseMessage } from "./case-messages.js";
 import { refusalOf, stoppedBy } from "./judge-apart.js";

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
+import { readFrames } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../manager/index.js";
-import { readFrames } from "../../../runtime/sandbox/contexts/messages.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "./call-end.js";
 import { refusalOf, stoppedBy } from "./judge-apart.js";
 import { judgeList, judgeLoadFailure, type Verdict } from "./judge-list.js";

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../../kit/errors.js";
+import { needsModuleSyntax } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager } from "../../manager/index.js";
-import { needsModuleSyntax } from "../../../runtime/sandbox/module-syntax.js";
 import { auditIdsOf, type CallEnd } from "./call-end.js";
 import { judgeApart } from "./judge-apart.js";
 import type { Verdict } from "./judge-list.js";

@@ -1,5 +1,5 @@
+import type { Work } from "../../../kit/parser/index.js";
 import { UNKNOWN } from "../shell/fields.js";
-import type { Work } from "../../../kit/parser/work.js";
 import type { ShellOut, ShellOuts } from "./shell-out.js";
 
 type Token = { readonly at: number; readonly kind: "string" | "word" | "sign"; readonly text: string };

@@ -1,9 +1,9 @@
-import { loadGrammar } from "../../../kit/parser/grammar.js";
+import type { Work } from "../../../kit/parser/index.js";
+import { loadGrammar } from "../../../kit/parser/index.js";
 import { Environment } from "../shell/environment.js";
 import { isKnown, plain, UNKNOWN } from "../shell/fields.js";
 import type { ShellWalk } from "../shell/walk.js";
 import type { Call, InlineLanguage, Stdin } from "../shell/walker.js";
-import type { Work } from "../../../kit/parser/work.js";
 import { findAwkShellOuts } from "./awk.js";
 import { findJavaScriptShellOuts } from "./javascript.js";
 import { findPythonShellOuts } from "./python.js";

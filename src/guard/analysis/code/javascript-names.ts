@@ -1,5 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 import { stringOf } from "./javascript-values.js";
 
 const MAX_STEPS = 24;

@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 import type { Environment } from "./environment.js";
 import type { Command, Script, Word } from "./tree.js";
 

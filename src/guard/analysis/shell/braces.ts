@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 
 /** A letter that braces may use, or something that they only carry along. */
 export type Atom<T> = string | { readonly item: T };

@@ -1,5 +1,5 @@
+import type { Work } from "../../../kit/parser/index.js";
 import type { ShellAssignment } from "../shell-commands.js";
-import type { Work } from "../../../kit/parser/work.js";
 import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
 import { readsAssignments, runBuiltin } from "./builtins.js";

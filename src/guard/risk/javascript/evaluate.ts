@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
 import { createEvaluator, type Evaluator, elementOf, memberOf } from "../evaluator.js";

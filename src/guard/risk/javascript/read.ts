@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 import type { Match, Report } from "../findings.js";
 import type { FlatTree } from "../flat-tree.js";
 import { rankOf } from "../levels.js";

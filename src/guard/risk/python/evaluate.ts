@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
 import { variable } from "../environment.js";
 import { createEvaluator, type Evaluator, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";

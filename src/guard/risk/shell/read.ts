@@ -1,5 +1,5 @@
-import { findCommandsWithin, MAX_TEXT_LENGTH, type ShellCommand } from "../../analysis/shell-commands.js";
-import type { Work } from "../../../kit/parser/work.js";
+import type { Work } from "../../../kit/parser/index.js";
+import { findCommandsWithin, MAX_TEXT_LENGTH, type ShellCommand } from "../../analysis/index.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";

@@ -11,8 +11,8 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../../kit/errors.js";
-import type { Limits, ResourceUsage } from "../backend.js";
 import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import type { Limits, ResourceUsage } from "../backend.js";
 import { readCgroupUsage } from "./cgroup-usage.js";
 
 const PREFIX = "skerry-";

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
-import { DEFAULT_CONFIG } from "../../../core/config/index.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type {
   BackendContext,
@@ -39,6 +38,7 @@ import {
 } from "./probe.js";
 import { reapContainers } from "./reap.js";
 import { findImage, type SandboxImage } from "./sandbox-image.js";
+import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
 
 /** Of a container that is elsewhere, or in a user namespace. The image knows it by name. */
 const WIRE_USER = { uid: 1000, gid: 1000 };
@@ -46,7 +46,7 @@ const WIRE_USER = { uid: 1000, gid: 1000 };
 /** A container around every sandbox, of a daemon that is here or elsewhere. */
 export function createDockerBackend(context: BackendContext): SandboxBackend {
   return new DockerBackend(context, {
-    ...DEFAULT_CONFIG.sandbox.backends.docker,
+    ...DOCKER_DEFAULTS,
     ...given(context),
     name: "docker",
   });
@@ -54,8 +54,12 @@ export function createDockerBackend(context: BackendContext): SandboxBackend {
 
 /** The same with gVisor's kernel between the container and this one. */
 export function createGvisorBackend(context: BackendContext): SandboxBackend {
-  const { docker, gvisor } = DEFAULT_CONFIG.sandbox.backends;
-  return new DockerBackend(context, { ...docker, ...gvisor, ...given(context), name: "gvisor" });
+  return new DockerBackend(context, {
+    ...DOCKER_DEFAULTS,
+    ...GVISOR_DEFAULTS,
+    ...given(context),
+    name: "gvisor",
+  });
 }
 
 function given({ options }: BackendContext): Partial<DockerOptions> {

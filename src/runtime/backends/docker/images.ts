@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
-import { PACKAGE_ROOT } from "../../../kit/package-root.js";
 import { SandboxError } from "../../../kit/errors.js";
+import { PACKAGE_ROOT } from "../../../kit/package-root.js";
 import { explainDockerFailure } from "./explain-failure.js";
 import { buildFromDebian } from "./images-debootstrap.js";
 import {

@@ -7,7 +7,7 @@ import { requires } from "../../../../test/setup/requires.js";
 import { openTcpGate, type TcpGate } from "../../../../test/setup/tcp-gate.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 import type { Instance, SandboxBackend } from "../backend.js";
-import { createDockerBackend } from "./index.js";
+import { createDockerBackend } from "./backend.js";
 
 const { describe, it } = requires("docker");
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { findPrebuilt } from "../guest-runtime.js";
 import { labelFor } from "../../../kit/process-label.js";
+import { findPrebuilt } from "../guest-runtime.js";
 import { orphanedPlaces, reapPlaces } from "./place.js";
 
 const { describe, it } = requires("root", "linux");

@@ -4,9 +4,9 @@ import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError } from "../../../kit/errors.js";
+import { isOrphaned, labelFor } from "../../../kit/process-label.js";
 import { checkStateDirectory } from "../../../kit/state-directory.js";
 import type { WorkspaceMount } from "../bubblewrap/workspace-mount.js";
-import { isOrphaned, labelFor } from "../../../kit/process-label.js";
 
 const run = promisify(execFile);
 

@@ -1,5 +1,4 @@
 import type Docker from "dockerode";
-import type { DockerConfig } from "../../../core/config/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../bubblewrap/probe.js";
@@ -9,6 +8,7 @@ import { type DaemonFacts, socketMemory } from "./daemon.js";
 import { explainDockerFailure } from "./explain-failure.js";
 import { findRunsc, REGISTER_RUNSC, runscLines } from "./register-runsc.js";
 import { findImage } from "./sandbox-image.js";
+import type { DockerConfig } from "./settings.js";
 
 /** What a backend of containers is built from; gvisor is docker with a runtime of its own. */
 export interface DockerOptions extends DockerConfig {

@@ -7,6 +7,6 @@ import { orphanedPlaces } from "./place.js";
  */
 export async function reapUnusedContainers(context: BackendContext): Promise<number> {
   if (orphanedPlaces(context.stateDir).length === 0) return 0;
-  const { createDockerBackend } = await import("./index.js");
+  const { createDockerBackend } = await import("./backend.js");
   return createDockerBackend(context).reap();
 }

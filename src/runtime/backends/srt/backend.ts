@@ -1,6 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { DEFAULT_CONFIG } from "../../../core/config/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type {
   BackendContext,
@@ -32,6 +31,7 @@ import { loadOwnSettings, type OwnSettings } from "./own-settings.js";
 import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 import { createSettings } from "./settings.js";
+import { SRT_DEFAULTS } from "./srt-config.js";
 import { installSrtRuntime, type SrtRuntime } from "./srt-package.js";
 import { ViolationLog } from "./violations.js";
 
@@ -60,7 +60,7 @@ class SrtBackend implements SandboxBackend {
     this.#stateDir = stateDir;
     const { settingsPath, bubblewrap } = (options ?? {}) as { settingsPath?: string; bubblewrap?: string };
     this.#bubblewrap = bubblewrap;
-    this.#settingsPath = settingsPath ?? DEFAULT_CONFIG.sandbox.backends.srt.settingsPath;
+    this.#settingsPath = settingsPath ?? SRT_DEFAULTS.settingsPath;
   }
 
   probe(options: ProbeOptions = {}): Promise<Probe> {

@@ -1,6 +1,10 @@
 import { readFileSync } from "node:fs";
-import { DEFAULT_CONFIG, expandHome, MAX_CONFIG_BYTES } from "../../../core/config/index.js";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { expandHome } from "../../../kit/expand-home.js";
+import { SRT_DEFAULTS } from "./srt-config.js";
+
+/** A settings file is a few lines. */
+const MAX_SETTINGS_BYTES = 1024 * 1024;
 
 /** What a user may add to the settings of every session: only what makes the walls tighter or says more. */
 export interface OwnSettings {
@@ -21,11 +25,11 @@ export async function loadOwnSettings(settingsPath: string): Promise<OwnSettings
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
-    const isDefault = settingsPath === DEFAULT_CONFIG.sandbox.backends.srt.settingsPath;
+    const isDefault = settingsPath === SRT_DEFAULTS.settingsPath;
     if (isDefault && systemCode(error) === "ENOENT") return NONE;
     throw invalid(settingsPath, `cannot be read (${systemCode(error) ?? "unknown"})`, error);
   }
-  if (text.length > MAX_CONFIG_BYTES) throw invalid(settingsPath, "is too long");
+  if (text.length > MAX_SETTINGS_BYTES) throw invalid(settingsPath, "is too long");
   let content: unknown;
   try {
     content = JSON.parse(text);

@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { expandHome } from "../../../core/config/index.js";
-import { type Owner, removeTree } from "../../workspace/index.js";
-import { checkStateDirectory } from "../../../kit/state-directory.js";
+import { expandHome } from "../../../kit/expand-home.js";
 import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { checkStateDirectory } from "../../../kit/state-directory.js";
+import { type Owner, removeTree } from "../../workspace/index.js";
 import type { HostOrders } from "./host-orders.js";
 
 /** Below the state directory. */

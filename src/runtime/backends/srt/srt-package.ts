@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PACKAGE_ROOT } from "../../../kit/package-root.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { installOnce, removeUnfinished } from "../../../kit/install-once.js";
+import { PACKAGE_ROOT } from "../../../kit/package-root.js";
 
 const NAME = "@anthropic-ai/sandbox-runtime";
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { AuditLogger, queryAudit } from "../../../guard/audit/index.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
+import { AuditLogger, queryAudit } from "../../../guard/audit/index.js";
 import { parseViolation, ViolationLog } from "./violations.js";
 
 const real = requires("linux", "bubblewrap", "sandbox-runtime", "python3");

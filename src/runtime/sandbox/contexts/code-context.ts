@@ -1,11 +1,11 @@
-import type { Instance } from "../../backends/backend.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { RunRequest, WarmHandle } from "../../wire/runner.js";
+import { type Turn, Turns } from "../../../kit/mutex.js";
+import type { Instance } from "../../backends/index.js";
+import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../execution.js";
 import type { FilesWatch } from "../files-touched.js";
 import type { ExecutionResult, Reason } from "../result.js";
 import { type CommandOutcome, outcomeOf } from "../run-command.js";
-import { type Turn, Turns } from "../../../kit/mutex.js";
 import { checkContextRun } from "./check-options.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
 import type { ContextLanguage } from "./context-languages.js";

@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { SandboxError } from "../../../kit/errors.js";
-import type { RunExit } from "../../wire/runner.js";
+import type { RunExit } from "../../wire/index.js";
 import type { Reason } from "../result.js";
 import { type CommandOutcome, outcomeOf } from "../run-command.js";
 import type { Finished } from "./kernel.js";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import type { SandboxError } from "../../../kit/errors.js";
 import { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
+import type { SandboxError } from "../../../kit/errors.js";
 import type { CodeContext, ContextEvent, ContextResult, Sandbox } from "../index.js";
 
 let stateDir: string;

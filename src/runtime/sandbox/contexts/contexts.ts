@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Instance } from "../../backends/backend.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { RunRequest, WarmHandle } from "../../wire/runner.js";
+import type { Instance } from "../../backends/index.js";
+import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import type { FilesWatch } from "../files-touched.js";
 import type { ExecutionResult } from "../result.js";
 import type { CommandOutcome } from "../run-command.js";

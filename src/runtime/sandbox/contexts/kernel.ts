@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import type { Instance } from "../../backends/backend.js";
-import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { createDeferred } from "../../../kit/deferred.js";
-import type { RunExit, RunHandle, RunRequest, WarmHandle } from "../../wire/runner.js";
+import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import type { Instance } from "../../backends/index.js";
+import type { RunExit, RunHandle, RunRequest, WarmHandle } from "../../wire/index.js";
 import type { RichResult } from "./context-result.js";
 import { type KernelMessage, parseKernelMessage } from "./kernel-messages.js";
 import { broken, encodeMessage, readMessages } from "./messages.js";

@@ -1,6 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import { loadGrammar } from "../../../kit/parser/grammar.js";
-import { TooMuchWork, Work } from "../../../kit/parser/work.js";
+import { loadGrammar, TooMuchWork, Work } from "../../../kit/parser/index.js";
 
 const MAX_WORK = 16_000_000;
 /** What the runner gives code in place of the words that only modules know. */

@@ -1,8 +1,5 @@
-import { readInnerLink } from "../../workspace/copy-entry.js";
-import { openRegularFile } from "../../workspace/descriptor-walk.js";
-import { linkError } from "../../workspace/file-errors.js";
-import type { BootstrapTarget, Copy } from "../../workspace/index.js";
-import type { RelativePath } from "../../workspace/relative-path.js";
+import type { BootstrapTarget, Copy, RelativePath } from "../../workspace/index.js";
+import { linkError, openRegularFile, readInnerLink } from "../../workspace/index.js";
 import { scriptFailure } from "./failures.js";
 import { type Inside, runInside } from "./run-inside.js";
 import { LINK_ALL, MAKE_ALL } from "./scripts.js";

@@ -1,6 +1,6 @@
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { directoryTypeError, fileError, linkError, quoted } from "../../workspace/file-errors.js";
-import type { RelativePath } from "../../workspace/relative-path.js";
+import type { RelativePath } from "../../workspace/index.js";
+import { directoryTypeError, fileError, linkError, quoted } from "../../workspace/index.js";
 import type { InsideEnd } from "./run-inside.js";
 import { Exit } from "./scripts.js";
 

@@ -1,6 +1,6 @@
 import { systemCode } from "../../../kit/errors.js";
-import { fileError } from "../../workspace/file-errors.js";
-import type { RelativePath } from "../../workspace/relative-path.js";
+import type { RelativePath } from "../../workspace/index.js";
+import { fileError } from "../../workspace/index.js";
 import { notAListing, scriptFailure, toolsMissing, tooSlow } from "./failures.js";
 import { type Found, Listing, type ListingLimits } from "./listing.js";
 import { type Inside, type InsideCommand, type InsideEnd, runInside } from "./run-inside.js";

@@ -1,5 +1,5 @@
-import { type ByteName, textOf } from "../../workspace/byte-name.js";
-import type { Entry } from "../../workspace/entry.js";
+import type { Entry } from "../../workspace/index.js";
+import { type ByteName, textOf } from "../../workspace/index.js";
 import { notAListing } from "./failures.js";
 
 /** 64 levels of 255 bytes, their slashes, and the numbers before. */

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
-import type { Instance } from "../../backends/backend.js";
-import { SandboxError } from "../../../kit/errors.js";
 import { createDeferred } from "../../../kit/deferred.js";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Instance } from "../../backends/index.js";
 import { KILL_GRACE_MS } from "../run-command.js";
 
 const MAX_STDERR_BYTES = 4096;

@@ -1,15 +1,5 @@
 import type { Readable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
-import { byteNameOf, textOf } from "../../workspace/byte-name.js";
-import { DENIED_SCAN, DeniedPaths } from "../../workspace/denied-paths.js";
-import {
-  bytesOf,
-  foundNothing,
-  requireCount,
-  requireElsewhere,
-  requireMode,
-} from "../../workspace/file-arguments.js";
-import { linkError, quoted, tooLarge, typeError } from "../../workspace/file-errors.js";
 import type {
   BootstrapTarget,
   ByteSource,
@@ -21,7 +11,24 @@ import type {
   WriteOptions,
   WriteStreamOptions,
 } from "../../workspace/index.js";
-import { parseInnerPath, parseRelativePath, type RelativePath } from "../../workspace/relative-path.js";
+import {
+  byteNameOf,
+  bytesOf,
+  DENIED_SCAN,
+  DeniedPaths,
+  foundNothing,
+  linkError,
+  parseInnerPath,
+  parseRelativePath,
+  quoted,
+  type RelativePath,
+  requireCount,
+  requireElsewhere,
+  requireMode,
+  textOf,
+  tooLarge,
+  typeError,
+} from "../../workspace/index.js";
 import { createRunnerTarget } from "./bootstrap-target.js";
 import { COMMAND_MS, FileCommands } from "./file-commands.js";
 import { entryOfFound } from "./listing.js";

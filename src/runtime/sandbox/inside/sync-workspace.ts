@@ -1,16 +1,13 @@
 import { SandboxError } from "../../../kit/errors.js";
-import type { AgentWorkspace } from "../../workspace/agent-workspace.js";
-import { DeniedPaths } from "../../workspace/denied-paths.js";
-import { foundNothing } from "../../workspace/file-arguments.js";
-import { HostTree } from "../../workspace/host-tree.js";
-import { parseInnerPath } from "../../workspace/relative-path.js";
+import type { AgentWorkspace, Tree } from "../../workspace/index.js";
+import { DeniedPaths, foundNothing, HostTree, parseInnerPath } from "../../workspace/index.js";
 import type { RunnerWorkspace } from "./runner-workspace.js";
 import { Budget, type SyncLimits } from "./sync/budget.js";
 import type { GuestTree } from "./sync/guest-tree.js";
 import { pullFiles } from "./sync/pull-files.js";
 import { pushFiles } from "./sync/push-files.js";
 import { type SyncReport, Tally } from "./sync/tally.js";
-import { type Base, looksSame, type Node, type Plan, planSync, type Tree } from "./sync/tree.js";
+import { type Base, looksSame, type Node, type Plan, planSync } from "./sync/tree.js";
 
 export type { SyncLimits } from "./sync/budget.js";
 export type { SyncReport } from "./sync/tally.js";

@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { Readable, Transform } from "node:stream";
 import { createDeferred } from "../../../kit/deferred.js";
-import type { Runner } from "../../wire/runner.js";
-import { tooLarge } from "../../workspace/file-errors.js";
-import type { ByteSource } from "../../workspace/workspace-files.js";
+import type { Runner } from "../../wire/index.js";
+import type { ByteSource } from "../../workspace/index.js";
+import { tooLarge } from "../../workspace/index.js";
 import { tooSlow, transferFailure } from "./failures.js";
 
 const PIECE_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import { type ByteName, byteNameOf } from "../../workspace/byte-name.js";
+import { type ByteName, byteNameOf } from "../../workspace/index.js";
 
 /** What the guest calls a file while it is being written: its target's name and the number of the channel. */
 const TEMPORARY = /^(.*)\.skerry-\d{1,10}$/s;

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { inParallel } from "../../../kit/in-parallel.js";
 import { byteNameOf, textOf } from "../byte-name.js";
 import { fileError, quoted, tooLarge } from "../file-errors.js";
-import { inParallel } from "../../../kit/in-parallel.js";
 import { TREE_MAX_DEPTH, type Tree, type WholeTree } from "../whole-tree.js";
 import { type SnapshotEntry, type SnapshotLimits, tooMany, tooMuch } from "./snapshot.js";
 import type { SnapshotContents } from "./snapshot-store.js";

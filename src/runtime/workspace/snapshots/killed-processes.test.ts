@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { assertSound, bringBack, keep, kept, useKeptWorkspace } from "../../../../test/setup/kept-workspace.js";
+import {
+  assertSound,
+  bringBack,
+  keep,
+  kept,
+  useKeptWorkspace,
+} from "../../../../test/setup/kept-workspace.js";
 
 /** What both programs do with a store. */
 const LIBRARY = `

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { inParallel } from "../../../kit/in-parallel.js";
 import { byteNameOf } from "../byte-name.js";
 import { quoted } from "../file-errors.js";
-import { inParallel } from "../../../kit/in-parallel.js";
 import { TimeSlice } from "../time-slice.js";
 import type { Tree, TreeNode, WholeTree } from "../whole-tree.js";
 import { Clearing } from "./clear-tree.js";

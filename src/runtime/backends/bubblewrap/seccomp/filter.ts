@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PACKAGE_ROOT } from "../../../../kit/package-root.js";
 import { systemCode } from "../../../../kit/errors.js";
+import { PACKAGE_ROOT } from "../../../../kit/package-root.js";
 import type { ProfileName } from "./profiles.js";
 
 /** Where the build puts a compiled profile: compiling takes longer than starting a sandbox. */

@@ -1,8 +1,18 @@
 import type { Readable } from "node:stream";
-import { type ByteName, byteNameOf, textOf } from "../../../workspace/byte-name.js";
-import { isReserved, reserved, special, unaddressable } from "../../../workspace/host-tree.js";
-import { parseInnerPath, parseRelativePath } from "../../../workspace/relative-path.js";
-import { TREE_MAX_DEPTH, type Tree, type WholeTree } from "../../../workspace/whole-tree.js";
+import {
+  type ByteName,
+  byteNameOf,
+  isReserved,
+  parseInnerPath,
+  parseRelativePath,
+  reserved,
+  special,
+  TREE_MAX_DEPTH,
+  type Tree,
+  textOf,
+  unaddressable,
+  type WholeTree,
+} from "../../../workspace/index.js";
 import { batches } from "../bootstrap-target.js";
 import { notAListing, scriptFailure, tooSlow } from "../failures.js";
 import { COMMAND_MS, type FileCommands } from "../file-commands.js";

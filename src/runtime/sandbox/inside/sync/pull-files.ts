@@ -1,6 +1,6 @@
 import { SandboxError } from "../../../../kit/errors.js";
-import type { HostTree, IncomingFile } from "../../../workspace/host-tree.js";
 import { inParallel } from "../../../../kit/in-parallel.js";
+import type { HostTree, IncomingFile } from "../../../workspace/index.js";
 import type { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
 import type { Tally } from "./tally.js";

@@ -1,5 +1,5 @@
-import type { HostTree } from "../../../workspace/host-tree.js";
 import { inParallel } from "../../../../kit/in-parallel.js";
+import type { HostTree } from "../../../workspace/index.js";
 import { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
 import type { Tally } from "./tally.js";

@@ -1,10 +1,10 @@
-import type { Tree, TreeNode, TreeProblem } from "../../../workspace/whole-tree.js";
+import type { Tree, TreeNode, TreeProblem } from "../../../workspace/index.js";
 
 /** A file, directory or symbolic link of either side. */
 export type Node = TreeNode;
 /** What could not be copied, and why. */
 export type SyncProblem = TreeProblem;
-export type { Tree } from "../../../workspace/whole-tree.js";
+export type { Tree } from "../../../workspace/index.js";
 
 export type Side = "host" | "guest";
 

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { PolicyEngine, parsePolicy } from "../../guard/policy/index.js";
-import { decideAddress, decideHost } from "./decide.js";
-import { egressRulesOfDecision } from "./from-policy.js";
-import { parseHost } from "./host.js";
+import { decideAddress, decideHost } from "../../runtime/egress/decide.js";
+import { parseHost } from "../../runtime/egress/host.js";
+import { egressRulesOfDecision } from "./egress-of-decision.js";
 
 const engine = new PolicyEngine(
   parsePolicy(

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Decision, RuleReference } from "../../guard/policy/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
-import type { EgressRules, Ruled } from "./rules.js";
+import type { EgressRules, Ruled } from "../../runtime/egress/index.js";
 
 /** The rules of a policy's decision. Undefined: there is no network access, so nothing may be reached. */
 export function egressRulesOfDecision(network: Decision["network"]): EgressRules | undefined {

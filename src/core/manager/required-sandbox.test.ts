@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
-import { assess } from "./assess.js";
-import { RISK_LEVELS } from "./levels.js";
-import { getRequiredSandbox, ISOLATION_ORDER, isAtLeast, type SecurityMode } from "./required-sandbox.js";
+import { assess } from "../../guard/risk/assess.js";
+import { RISK_LEVELS } from "../../guard/risk/levels.js";
+import { ISOLATION_ORDER, isAtLeast } from "../../runtime/backends/isolation.js";
+import { getRequiredSandbox, type SecurityMode } from "./required-sandbox.js";
 
 it.each([
   ["permissive", ["none", "none", "process", "process", "process"]],

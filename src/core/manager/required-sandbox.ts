@@ -1,14 +1,10 @@
+import type { RiskAssessment, RiskLevel } from "../../guard/risk/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { RiskAssessment } from "./assess.js";
-import type { RiskLevel } from "./levels.js";
+import type { Isolation } from "../../runtime/backends/index.js";
 
 /** Permissive follows the advice; strict puts everything behind a boundary, also what no rule has found anything in. */
 export const SECURITY_MODES = ["permissive", "strict"] as const;
 export type SecurityMode = (typeof SECURITY_MODES)[number];
-
-/** What stands between code and the host, weakest first. */
-export const ISOLATION_ORDER = ["none", "process", "container", "kernel", "vm"] as const;
-export type Isolation = (typeof ISOLATION_ORDER)[number];
 
 const REQUIRED: ReadonlyMap<SecurityMode, ReadonlyMap<RiskLevel, Isolation>> = new Map([
   [
@@ -42,18 +38,6 @@ export function getRequiredSandbox(risk: RiskAssessment | RiskLevel, mode: Secur
   const isolation = levels.get(level);
   if (isolation === undefined) throw unexpected("risk level", [...levels.keys()], level);
   return isolation;
-}
-
-/** Is `a` at least as strong as `b`? */
-export function isAtLeast(a: Isolation, b: Isolation): boolean {
-  return strengthOf(a) >= strengthOf(b);
-}
-
-function strengthOf(isolation: Isolation): number {
-  const strength = ISOLATION_ORDER.indexOf(isolation);
-  // A word that is not in the order must not pass for weaker or stronger than anything.
-  if (strength === -1) throw unexpected("isolation", ISOLATION_ORDER, isolation);
-  return strength;
 }
 
 function unexpected(what: string, known: readonly string[], value: unknown): SandboxError {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
-import { isOrphaned, labelFor } from "../../kit/process-label.js";
+import { isOrphaned, labelFor } from "./process-label.js";
 
 /** How often a living process gives a sign of life where others cannot look for its pid. */
 export const HEARTBEAT_MS = 5000;

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
-import type { Items } from "./policy.js";
 
 /** Ends in a `*`: `10.*`. */
 const OPEN_END = /\*[^.]*$/;
@@ -34,8 +33,11 @@ export function isHost(name: string): boolean {
 }
 
 /** What both lists allow: of two patterns that overlap, the narrower. */
-export function intersectDomains(one: Items, other: Items): Items {
-  const within = (from: Items, list: Items) =>
+export function intersectDomains<Rule extends { readonly value: string }>(
+  one: readonly Rule[],
+  other: readonly Rule[],
+): readonly Rule[] {
+  const within = (from: readonly Rule[], list: readonly Rule[]) =>
     from.filter(({ value }) =>
       list.some((each) => matches(each.value.toLowerCase().split("*"), value.toLowerCase())),
     );

@@ -1,1 +1,0 @@
-export { createBubblewrapBackend } from "./backend.js";

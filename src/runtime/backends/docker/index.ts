@@ -1,1 +1,0 @@
-export { createDockerBackend, createGvisorBackend } from "./backend.js";

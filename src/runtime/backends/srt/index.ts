@@ -1,1 +1,0 @@
-export { createSrtBackend } from "./backend.js";

@@ -1,1 +1,0 @@
-export { createSubprocessBackend } from "./backend.js";
