@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { backendOptions } from "../../src/core/manager/choose-backend.js";
+import { backendOptions } from "../../src/core/manager/sandboxes/choose-backend.js";
 import {
   type Capabilities,
   getBackend,

@@ -13,7 +13,7 @@ import {
   getRequiredSandbox,
   SECURITY_MODES,
   type SecurityMode,
-} from "../../src/core/manager/required-sandbox.js";
+} from "../../src/core/manager/call/required-sandbox.js";
 import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
 import { createBody } from "../../src/guard/audit/compose-record.js";
 import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";

@@ -3,7 +3,7 @@ import type { EgressRules } from "../../runtime/egress/index.js";
 import { Secret, type SecretOptions } from "../../runtime/egress/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import { findLanguage } from "../../runtime/sandbox/index.js";
-import { checkLimits } from "./limits.js";
+import { checkLimits } from "./sandboxes/limits.js";
 
 /** A path or a plain object would fail later, and less clearly. */
 export function checkPolicyOption(policy: unknown): void {

@@ -6,8 +6,8 @@ import type { EgressEvent, EgressRules, Secret, SecretOptions } from "../../runt
 import type { PoolManager } from "../../runtime/pool/index.js";
 import type { Config, SandboxMode } from "../config/index.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
-import type { ContextGraph } from "./context-graph.js";
-import type { SecurityMode } from "./required-sandbox.js";
+import type { SecurityMode } from "./call/required-sandbox.js";
+import type { ContextGraph } from "./files/context-graph.js";
 
 export interface SandboxManagerOptions {
   /** From `loadConfig` or `parseConfig`. Left out: the defaults, no file is read. */

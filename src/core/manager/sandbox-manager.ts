@@ -16,7 +16,24 @@ import type {
 import { Execution } from "../../runtime/sandbox/index.js";
 import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
 import { type Config, DEFAULT_CONFIG, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
-import { auditAlerts } from "./audit-alerts.js";
+import { expectedStart } from "./call/expected-start.js";
+import { type ExplainOptions, type Explanation, explainCall } from "./call/explain-call.js";
+import {
+  type FileCall,
+  type FileResult,
+  type GuardedFiles,
+  type SandboxCall,
+  type SessionCall,
+  toolCallOf,
+} from "./call/file-call.js";
+import type { Guards } from "./call/guards.js";
+import type { CallHarness } from "./call/harness-call.js";
+import type { LastingCall } from "./call/long-running-call.js";
+import { type GuardedTerminal, openTerminal, type TerminalCall } from "./call/open-terminal.js";
+import { SECURITY_MODES } from "./call/required-sandbox.js";
+import { runToolCall } from "./call/run-tool-call.js";
+import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
+import { copyCall, type ToolCall, type ToolResult } from "./call/tool-call.js";
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
@@ -25,37 +42,20 @@ import {
   checkPoolOption,
   secretsOf,
 } from "./check-options.js";
-import { ChangeRecorder } from "./context-graph.js";
-import { expectedStart } from "./expected-start.js";
-import { type ExplainOptions, type Explanation, explainCall } from "./explain-call.js";
-import {
-  type FileCall,
-  type FileResult,
-  type GuardedFiles,
-  type SandboxCall,
-  type SessionCall,
-  toolCallOf,
-} from "./file-call.js";
-import type { FileWatch } from "./file-watch.js";
-import { FileWatches } from "./file-watches.js";
-import { type ForkOrder, forkSession } from "./fork-session.js";
-import type { Guards } from "./guards.js";
-import type { CallHarness } from "./harness-call.js";
-import type { LastingCall } from "./lasting-call.js";
-import { checkLimits } from "./limits.js";
-import { LiveSandboxes, type StartOptions } from "./live-sandboxes.js";
+import { WaysOut } from "./egress/egress-controller.js";
+import { ChangeRecorder } from "./files/context-graph.js";
+import type { FileWatch } from "./files/file-watch.js";
+import { FileWatches } from "./files/file-watches.js";
+import { openWatch, type WatchCall } from "./files/watch-files.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
-import { type GuardedTerminal, openTerminal, type TerminalCall } from "./open-terminal.js";
-import { SECURITY_MODES } from "./required-sandbox.js";
-import { runToolCall } from "./run-tool-call.js";
-import { SessionDoors } from "./session-doors.js";
-import { SessionSnapshots } from "./session-snapshots.js";
-import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./session-store.js";
-import { type GuardedProcess, type ProcessCall, startProcess } from "./start-process.js";
-import type { SandboxStarts } from "./start-tally.js";
-import { copyCall, type ToolCall, type ToolResult } from "./tool-call.js";
-import { openWatch, type WatchCall } from "./watch-files.js";
-import { WaysOut } from "./ways-out.js";
+import { auditAlerts } from "./sandboxes/audit-alerts.js";
+import { checkLimits } from "./sandboxes/limits.js";
+import { LiveSandboxes, type StartOptions } from "./sandboxes/live-sandboxes.js";
+import type { SandboxStarts } from "./sandboxes/start-counter.js";
+import { type ForkOrder, forkSession } from "./sessions/fork-session.js";
+import { SessionDoors } from "./sessions/session-control.js";
+import { SessionSnapshots } from "./sessions/session-snapshots.js";
+import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessions/session-store.js";
 
 export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 

@@ -1,0 +1,172 @@
+import type {
+  Decision,
+  Policy,
+  PolicyLimits,
+  PolicyRequest,
+  Verdict,
+  ViolationReason,
+} from "../../../guard/policy/index.js";
+import type { RiskAssessment } from "../../../guard/risk/index.js";
+import { RISK_LEVELS, type RiskLevel } from "../../../guard/risk/index.js";
+import { visible } from "../../../kit/escape-unsafe.js";
+import { type CallPart, partsOf } from "./call-parts.js";
+import type { Guards } from "./guards.js";
+import type { SecurityMode } from "./required-sandbox.js";
+import { type CheckedCall, streamsOf } from "./tool-call.js";
+
+/** What the call may use, and behind which walls. */
+export interface Plan {
+  readonly decision: Decision | undefined;
+  readonly risk: RiskAssessment | undefined;
+  readonly securityMode: SecurityMode | undefined;
+  readonly limits: PolicyLimits;
+}
+
+/** What policy and risk say together; a person has not been asked yet. */
+export interface Judgement {
+  readonly verdict: Verdict;
+  readonly plan: Plan;
+  /** Of a denial: one line for a person, and what the metrics call it. */
+  readonly denial?: { readonly why: string; readonly violation: ViolationReason | "risk" };
+}
+
+export interface JudgeOptions {
+  readonly onDecision?: (decision: Decision | undefined) => void;
+  /** Ends the wait for an input that does not come. */
+  readonly signal?: AbortSignal | undefined;
+  /** Files besides the call's own. */
+  readonly paths?: PolicyRequest["paths"];
+}
+
+/** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
+export async function judgeCall(
+  call: CheckedCall,
+  { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
+  /** `onDecision` is told as soon as the policy has spoken. */
+  { onDecision = () => undefined, signal = call.signal, paths = [] }: JudgeOptions = {},
+): Promise<Judgement> {
+  const nameless = policy === undefined ? undefined : missingRole(policy.policy, call.role);
+  if (nameless !== undefined) return deny(undefined, undefined, own, nameless, "role");
+  let parts = partsOf(call);
+  const decide = () => policy?.decide(requestOf(call, parts, paths));
+  let decision = await decide();
+  const unread = streamsOf(call).filter(({ head }) => head === undefined);
+  if (unread.length > 0 && decision?.verdict !== "deny") {
+    // What is denied by its name is not even opened; the rest is decided about with what is in it.
+    onDecision(decision);
+    for (const input of unread) await input.look(signal);
+    parts = partsOf(call);
+    decision = await decide();
+  }
+  onDecision(decision);
+  const securityMode = stricterMode(own, decision?.securityMode);
+  if (decision?.verdict === "deny") {
+    const { describeDecision } = await import("../../../guard/policy/index.js");
+    return deny(decision, undefined, securityMode, describeDecision(decision), decision.reason);
+  }
+  const risk = securityMode === undefined ? undefined : await assessParts(parts);
+  if (risk !== undefined && decision?.maxRisk !== undefined && isAbove(risk.level, decision.maxRisk)) {
+    const why = `The code's risk is ${risk.level}; the policy allows ${decision.maxRisk} at most`;
+    return deny(decision, risk, securityMode, why, "risk");
+  }
+  const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
+  return { verdict: asks ? "confirm" : "allow", plan: planOf(decision, risk, securityMode) };
+}
+
+/** Why a call must name a role; undefined: it does, or need not. */
+export function missingRole({ roles }: Policy, role: string | undefined): string | undefined {
+  // Leaving the role out must not be a way around the rules of every role.
+  if (role !== undefined || roles.size === 0) return undefined;
+  const names = [...roles.keys()].slice(0, 20).join(", ");
+  return visible(
+    `denied: the policy has roles, and the call names none (${names}); give it a role, or set sandbox.policy.role`,
+  );
+}
+
+function deny(
+  decision: Decision | undefined,
+  risk: RiskAssessment | undefined,
+  securityMode: SecurityMode | undefined,
+  why: string,
+  violation: ViolationReason | "risk",
+): Judgement {
+  return { verdict: "deny", plan: planOf(decision, risk, securityMode), denial: { why, violation } };
+}
+
+function planOf(
+  decision: Decision | undefined,
+  risk: RiskAssessment | undefined,
+  securityMode: SecurityMode | undefined,
+): Plan {
+  return { decision, risk, securityMode, limits: decision?.limits ?? {} };
+}
+
+/** Of a call that brings no code along. */
+const NO_CODE: RiskAssessment = {
+  level: "safe",
+  findings: [],
+  language: "text",
+  parsed: true,
+  detectedPatterns: [],
+};
+
+let loadedRisk: typeof import("../../../guard/risk/index.js") | undefined;
+
+/** The worst of all parts. The parsers are loaded when there is something to parse. */
+async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
+  if (parts.length === 0) return NO_CODE;
+  // Importing what is loaded already still takes a tenth of what the assessment does.
+  loadedRisk ??= await import("../../../guard/risk/index.js");
+  const { assess } = loadedRisk;
+  const [main, ...others] = await Promise.all(
+    parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),
+  );
+  const risks = [main!.risk, ...others.map(({ risk }) => risk)];
+  const named = others.flatMap(({ name, risk }) =>
+    risk.findings.map((each) => ({ ...each, excerpt: `${visible(name)}: ${each.excerpt}` })),
+  );
+  return {
+    ...main!.risk,
+    level: risks.map(({ level }) => level).reduce((worst, each) => (isAbove(each, worst) ? each : worst)),
+    findings: [...main!.risk.findings, ...named],
+    parsed: risks.every(({ parsed }) => parsed),
+    detectedPatterns: [...new Set(risks.flatMap(({ detectedPatterns }) => detectedPatterns))].sort(),
+  };
+}
+
+/** What a policy is asked about a call. */
+function requestOf(
+  call: CheckedCall,
+  parts: readonly CallPart[],
+  more: NonNullable<PolicyRequest["paths"]>,
+): PolicyRequest {
+  const [main, ...others] = parts;
+  const scripts = call.fileWork === undefined ? others : parts;
+  const paths = [
+    ...more,
+    ...(call.fileWork?.paths ?? []),
+    ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
+    ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
+  ];
+  return {
+    tool: call.tool,
+    role: call.role,
+    language: call.language,
+    ...(call.fileWork === undefined &&
+      (call.code === undefined ? { command: main!.text } : { code: main!.text })),
+    scripts: scripts.map(({ text, language }) => ({ code: text, language })),
+    paths,
+  };
+}
+
+function isAbove(level: RiskLevel, other: RiskLevel): boolean {
+  return RISK_LEVELS.indexOf(level) > RISK_LEVELS.indexOf(other);
+}
+
+function stricterMode(
+  one: SecurityMode | undefined,
+  other: SecurityMode | undefined,
+): SecurityMode | undefined {
+  if (one === "strict" || other === "strict") return "strict";
+  return one ?? other;
+}

@@ -1,0 +1,46 @@
+import type { Decision } from "../../../guard/policy/index.js";
+import type { RiskAssessment } from "../../../guard/risk/index.js";
+import { worse } from "../../../guard/risk/index.js";
+import { visible } from "../../../kit/escape-unsafe.js";
+import type { Judgement } from "./assess-call.js";
+
+/** What is said of everything that a terminal is for. */
+export const UNKNOWN_INPUT = "Nobody knows what will be typed into it.";
+
+/** What holds for a terminal besides: what is typed into it is seen by no rule and no assessment. */
+export function judgeTerminal(judged: Judgement): Judgement {
+  const { decision, risk } = judged.plan;
+  const denial = decision === undefined ? undefined : denialOf(decision);
+  if (denial !== undefined) return { ...judged, verdict: "deny", denial };
+  if (risk === undefined) return judged;
+  return { ...judged, plan: { ...judged.plan, risk: withUnknownInput(risk) } };
+}
+
+/** Rules that would have to hold for what is typed: nothing could hold it to them. */
+function denialOf(decision: Decision): Judgement["denial"] {
+  // A rule that has said no says it better.
+  if (decision.verdict === "deny") return undefined;
+  const { source } = decision.rule;
+  if (decision.hasCommandRules) return unkeepable(source, "command");
+  if (decision.deniedPaths.length > 0 || decision.allowedPaths !== undefined)
+    return unkeepable(source, "path");
+  if (decision.maxRisk === undefined) return undefined;
+  const why = `it allows ${decision.maxRisk} risk at most, and nobody knows what will be typed`;
+  return { why: visible(`denied by ${source}: ${why}`), violation: "risk" };
+}
+
+function unkeepable(source: string, violation: "command" | "path"): Judgement["denial"] {
+  const why = `it has rules about ${violation}s, and nothing could hold a terminal to them`;
+  return { why: visible(`denied by ${source}: ${why}`), violation };
+}
+
+/** No less than what asks for walls in every security mode. */
+function withUnknownInput(risk: RiskAssessment): RiskAssessment {
+  const finding = { rule: "terminal", level: "medium", line: 1, column: 1, excerpt: "" } as const;
+  return {
+    ...risk,
+    level: worse(risk.level, finding.level),
+    findings: [{ ...finding, why: UNKNOWN_INPUT }, ...risk.findings],
+    detectedPatterns: [...new Set([...risk.detectedPatterns, finding.rule])].sort(),
+  };
+}

@@ -1,0 +1,130 @@
+import type { ConfirmationOutcome } from "../../../guard/confirmation/index.js";
+import { judgeCall, type Plan } from "./assess-call.js";
+import { judgeTerminal, UNKNOWN_INPUT } from "./assess-terminal.js";
+import { describeSurroundings } from "./call-parts.js";
+import type { Attempt } from "./call-record.js";
+import type { Guards } from "./guards.js";
+import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
+
+export type Decided =
+  | {
+      readonly goes: true;
+      /** With the code that somebody agreed to. */
+      readonly call: CheckedCall;
+      readonly plan: Plan;
+      readonly confirmation: ToolResult["confirmation"];
+    }
+  | { readonly goes: false; readonly result: ToolResult };
+
+/** Code that a person keeps editing into something that must be asked about again ends here. */
+const MAX_EDITS = 5;
+
+/** What is said of everything that is left to run. */
+const WITHOUT_END = "It goes on until it ends or is ended.";
+
+/** Policy, risk, confirmation, in this order. Edited code starts from the top. */
+export async function decideOnCall(
+  given: CheckedCall,
+  guards: Guards,
+  attempt: Attempt,
+  signal: AbortSignal,
+): Promise<Decided> {
+  let call = given;
+  let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
+  for (let edits = 0; ; edits++) {
+    const judged = await judgeCall(call, guards, {
+      onDecision: (decision) => attempt.note({ decision }, call),
+      signal: eitherSignal(call.signal, signal),
+    });
+    const { verdict, plan, denial } = call.terminal === undefined ? judged : judgeTerminal(judged);
+    attempt.note({ risk: plan.risk });
+    if (denial !== undefined) {
+      attempt.violated(denial.violation);
+      return refuse(notRun(call, "denied", denial.why));
+    }
+    if (verdict === "allow") return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
+
+    const askedAt = performance.now();
+    const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
+    attempt.waited(performance.now() - askedAt);
+    if (!outcome.approved) {
+      attempt.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
+      if (outcome.cause !== "cancelled") attempt.violated("confirmation");
+      return refuse({
+        ...notRun(call, outcome.cause === "cancelled" ? "cancelled" : "rejected", outcome.reason),
+        confirmation: { approved: false, edited: false, ...(outcome.by !== undefined && { by: outcome.by }) },
+      });
+    }
+    agreed = { ...outcome, edited: outcome.edited || agreed?.edited === true };
+    attempt.note({
+      confirmation: agreed.edited ? "edited" : "approved",
+      decidedBy: outcome.by ?? "somebody",
+    });
+    if (!outcome.edited) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
+    if (edits === MAX_EDITS - 1) {
+      const confirmation = { approved: false, edited: true };
+      attempt.note({ confirmation: "rejected" });
+      attempt.violated("confirmation");
+      return refuse({ ...notRun(call, "rejected", `It was edited ${MAX_EDITS} times`), confirmation });
+    }
+    call = withText(call, outcome.code);
+  }
+}
+
+function refuse(result: ToolResult): Decided {
+  return { goes: false, result };
+}
+
+function confirmationOf(
+  agreed: (ConfirmationOutcome & { approved: true }) | undefined,
+): ToolResult["confirmation"] {
+  if (agreed === undefined) return undefined;
+  return { approved: true, edited: agreed.edited, ...(agreed.by !== undefined && { by: agreed.by }) };
+}
+
+/** What a person edited; a command without a shell comes back as a shell's. */
+function withText(call: CheckedCall, text: string): CheckedCall {
+  if (call.code !== undefined) return { ...call, code: text };
+  return { ...call, argv: undefined, command: text };
+}
+
+function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: AbortSignal) {
+  const { decision, risk } = plan;
+  return confirmations.request(
+    {
+      sessionId: call.sessionId ?? "",
+      agentId: call.agentId ?? "",
+      orgId: call.orgId ?? "",
+      role: call.role ?? "",
+      tool: call.tool,
+      language: languageOf(call),
+      code: textOf(call),
+      riskLevel: risk?.level ?? "medium",
+      findings: risk?.findings ?? [],
+      findingRules: risk?.detectedPatterns ?? [],
+      ...(decision !== undefined && {
+        rule: {
+          path: decision.rule.path,
+          source: decision.rule.source,
+          line: decision.rule.line,
+          why: decision.why,
+        },
+      }),
+      limits: { ...plan.limits },
+      // An approval for the session must not cover these because the same command was agreed to without them.
+      surroundings: {
+        ...describeSurroundings(call),
+        ...(call.terminal && { terminal: UNKNOWN_INPUT }),
+        ...(call.background && { background: WITHOUT_END }),
+      },
+      backend: call.backend,
+    },
+    { signal },
+  );
+}
+
+/** Aborts with the first of two; older Nodes watch the caller's own only. */
+export function eitherSignal(own: AbortSignal | undefined, sink: AbortSignal): AbortSignal {
+  if (own === undefined) return sink;
+  return typeof AbortSignal.any === "function" ? AbortSignal.any([own, sink]) : own;
+}

@@ -1,0 +1,196 @@
+import { basename } from "node:path";
+import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../../../guard/audit/index.js";
+import type { Decision } from "../../../guard/policy/index.js";
+import type { RiskAssessment } from "../../../guard/risk/index.js";
+import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
+import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
+import type { Metrics } from "../../metrics/index.js";
+import { surroundingsOf } from "./call-parts.js";
+import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool-call.js";
+
+/** What is known of an attempt by now. */
+export interface Findings {
+  readonly decision?: Decision | undefined;
+  readonly risk?: RiskAssessment | undefined;
+  readonly confirmation?: string | undefined;
+  readonly decidedBy?: string | undefined;
+  /** Where it runs, once it does. */
+  readonly sandbox?: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
+  /** What came of the program, also when something after it failed. */
+  readonly ended?: ExecutionResult;
+}
+
+/** Errors that say no rather than that something broke, and what the metrics call them. */
+const REFUSALS: Partial<Record<ErrorCode, string>> = {
+  POLICY_DENIED: "tool",
+  POLICY_UNENFORCEABLE: "unenforceable",
+  LIMIT_UNENFORCEABLE: "limit",
+  BACKEND_TOO_WEAK: "backend",
+  SANDBOX_DISABLED: "backend",
+};
+
+/** True for an error that says no. */
+export function isRefusal(code: ErrorCode): boolean {
+  return REFUSALS[code] !== undefined;
+}
+
+/** One attempt, owed one audit record and one set of metrics whatever comes of it. */
+export class Attempt {
+  readonly #pending: PendingAttempt | undefined;
+  readonly #metrics: Metrics | undefined;
+  readonly #startedAt = performance.now();
+  readonly #asked: CheckedCall;
+  #call: CheckedCall;
+  #findings: Findings = {};
+  /** For somebody's decision; undefined: nobody was asked. */
+  #waitedMs: number | undefined;
+  #ended = false;
+
+  private constructor(call: CheckedCall, pending: PendingAttempt | undefined, metrics: Metrics | undefined) {
+    this.#asked = call;
+    this.#call = call;
+    this.#pending = pending;
+    this.#metrics = metrics;
+  }
+
+  /** Written down before anything can happen. Throws AUDIT_FAILED: what cannot be remembered does not run. */
+  static begin(call: CheckedCall, audit: AuditLogger | undefined, metrics: Metrics | undefined): Attempt {
+    const { sessionId, agentId, orgId, role, tool, language } = call;
+    const names = { sessionId, agentId, orgId, role, tool, language };
+    try {
+      const details = callDetails(call);
+      const fields = { ...names, ...textFieldsOf(call), ...(details !== undefined && { details }) };
+      return new Attempt(call, audit?.begin(fields), metrics);
+    } catch (error) {
+      // Without a record it is counted at least.
+      count(metrics, (each) => each.recordExecution({ tool, language, status: "error", durationMs: 0 }));
+      throw error;
+    }
+  }
+
+  /** What was found out so far; a person may have changed the code as well. */
+  note(findings: Findings, call = this.#call): void {
+    this.#findings = { ...this.#findings, ...findings };
+    this.#call = call;
+  }
+
+  /** Somebody was asked, and it took so long. */
+  waited(ms: number): void {
+    this.#waitedMs = (this.#waitedMs ?? 0) + ms;
+  }
+
+  /** Ends it with a result; also one of a call that was not allowed to run. */
+  async end(result: ToolResult): Promise<ToolResult> {
+    const { decision, risk } = this.#findings;
+    await this.#close(auditResultOf(result), result.error);
+    return {
+      ...result,
+      ...(decision !== undefined && { decision }),
+      ...(risk !== undefined && { risk }),
+      ...(this.#pending !== undefined && { auditId: this.#pending.id }),
+    };
+  }
+
+  /** Ends it with a failure to run. The error is the caller's to hear, unless the log cannot take it. */
+  async fail(error: SandboxError): Promise<void> {
+    if (this.#ended) return;
+    const refusal = REFUSALS[error.code];
+    if (refusal !== undefined) this.violated(refusal);
+    const result = error.code === "CANCELLED" ? "cancelled" : refusal === undefined ? "error" : "denied";
+    await this.#close(result, `${error.code}: ${error.message}`);
+  }
+
+  /** Counts a rule that was broken. */
+  violated(reason: string): void {
+    this.#count((metrics) => metrics.recordViolation({ tool: this.#call.tool, reason }));
+  }
+
+  async #close(result: AuditResult, error: string | undefined): Promise<void> {
+    this.#ended = true;
+    const { tool, language } = this.#call;
+    const durationMs = performance.now() - this.#startedAt;
+    try {
+      await this.#pending?.end(this.#outcome(result, error));
+    } finally {
+      const status = result === "failure" ? "error" : result;
+      this.#count((metrics) => metrics.recordExecution({ tool, language, status, durationMs }));
+    }
+  }
+
+  #outcome(result: AuditResult, error: string | undefined): AuditOutcome {
+    const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
+    const details = {
+      ...callDetails(this.#call),
+      ...surroundingsOf(this.#call),
+      ...(this.#waitedMs !== undefined && { waited_ms: Math.round(this.#waitedMs) }),
+      ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
+      ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),
+    };
+    return {
+      result,
+      error: error ?? null,
+      // The code may have been edited since the attempt began.
+      ...(hasSameText(this.#call, this.#asked) ? {} : textFieldsOf(this.#call)),
+      riskLevel: risk?.level ?? null,
+      findings: risk?.detectedPatterns ?? null,
+      policyRule: decision === undefined ? null : ruleOf(decision),
+      confirmation: confirmation ?? null,
+      decidedBy: decidedBy ?? (decision === undefined ? null : "policy"),
+      ...(Object.keys(details).length > 0 && { details }),
+      ...(sandbox !== undefined && {
+        sandboxId: sandbox.id,
+        backend: sandbox.backend,
+        networkBytesSent: sandbox.hasNetwork ? null : (ended?.network?.bytesSent ?? 0),
+        networkBytesRecv: sandbox.hasNetwork ? null : (ended?.network?.bytesReceived ?? 0),
+      }),
+      ...(ended !== undefined && {
+        // A call without a session has the name of the sandbox that was thrown away after it.
+        ...(this.#call.sessionId === undefined && { sessionId: ended.sessionId }),
+        executionTimeMs: ended.executionTimeMs,
+        exitCode: ended.exitCode,
+        memoryUsedMb: ended.memoryUsedMb,
+        cpuTimeMs: ended.cpuTimeMs,
+        filesRead: ended.filesRead ?? null,
+        filesWritten: ended.filesWritten,
+        filesDeleted: ended.filesDeleted,
+      }),
+    };
+  }
+
+  #count(action: (metrics: Metrics) => void): void {
+    count(this.#metrics, action);
+  }
+}
+
+/** Whoever counts must not be able to undo what is remembered. */
+function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void): void {
+  if (metrics === undefined) return;
+  try {
+    action(metrics);
+  } catch (error) {
+    process.emitWarning(`A metric could not be counted: ${String(error)}`);
+  }
+}
+
+/** `policy.yaml: policies.tools.shell_exec (line 12)`; where the file lies is this host's business. */
+function ruleOf({ rule: { source, path, line } }: Decision): string {
+  return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
+}
+
+function callDetails(call: CheckedCall): Record<string, string | true> | undefined {
+  const { terminal, background, requestId } = call;
+  if (terminal === undefined && background === undefined && requestId === undefined) return undefined;
+  return {
+    ...(terminal !== undefined && { terminal: true }),
+    ...(background === true && { background }),
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+function hasSameText(call: CheckedCall, other: CheckedCall): boolean {
+  return call.code === other.code && (call.code !== undefined || textOf(call) === textOf(other));
+}
+
+function textFieldsOf(call: CheckedCall) {
+  return call.code === undefined ? { command: textOf(call) } : { code: call.code };
+}

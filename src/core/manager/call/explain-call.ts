@@ -1,0 +1,86 @@
+import type { Decision, PolicyRequest, Verdict } from "../../../guard/policy/index.js";
+import type { RiskAssessment } from "../../../guard/risk/index.js";
+import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
+import type { Isolation } from "../../../runtime/backends/index.js";
+import { judgeCall, type Plan } from "./assess-call.js";
+import { isRefusal } from "./call-record.js";
+import { limitsFor } from "./call-steps.js";
+import type { Guards } from "./guards.js";
+import type { SecurityMode } from "./required-sandbox.js";
+import { requiredIsolation, routeCall } from "./route-call.js";
+import { type CheckedCall, checkToolCall, closingStreams, type ToolCall } from "./tool-call.js";
+
+/** What `execute` would make of a call. */
+export interface Explanation {
+  /** `confirm`: a person is asked before it runs. */
+  readonly verdict: Verdict;
+  /** One line: which rule, or what else decides. */
+  readonly why: string;
+  /** What the policy says; left out where it was not asked. */
+  readonly decision?: Decision;
+  /** Left out: nobody looks at the code, or the policy has said no before. */
+  readonly risk?: RiskAssessment;
+  readonly securityMode?: SecurityMode;
+  /** What the code asks for; more where the call names a backend. */
+  readonly requiredIsolation: Isolation;
+  /** Where it would run. */
+  readonly backend?: string;
+  /** Why it could not start on this host, whatever anybody agrees to. */
+  readonly obstacle?: SandboxError;
+}
+
+export interface ExplainOptions {
+  /** More files that the call would touch, for the policy. */
+  readonly paths?: PolicyRequest["paths"];
+}
+
+/** The same decisions as `execute`'s, in the same order. Nothing runs, nobody is asked, nothing is written down. */
+export async function explainCall(
+  given: ToolCall,
+  guards: Guards,
+  { paths }: ExplainOptions = {},
+): Promise<Explanation> {
+  const call = checkToolCall(given);
+  using _inputs = closingStreams(call);
+  const { verdict, plan, denial } = await judgeCall(call, guards, { paths });
+  const { decision, risk, securityMode } = plan;
+  const said = {
+    ...(decision !== undefined && { decision }),
+    ...(risk !== undefined && { risk }),
+    ...(securityMode !== undefined && { securityMode }),
+    requiredIsolation: requiredIsolation(plan),
+  };
+  if (denial !== undefined) return { verdict, why: denial.why, ...said };
+  const found = await findPlace(call, plan, guards);
+  const why = await describeVerdict(verdict, plan);
+  if (!("obstacle" in found)) return { verdict, why, ...said, ...found };
+  const { obstacle } = found;
+  if (!isRefusal(obstacle.code)) return { verdict, why, ...said, obstacle };
+  return { verdict: "deny", why: `denied: ${obstacle.message}`, ...said, obstacle };
+}
+
+/** A backend that is strong enough and enforces every limit, or why there is none. */
+async function findPlace(
+  call: CheckedCall,
+  plan: Plan,
+  guards: Guards,
+): Promise<{ readonly backend: string } | { readonly obstacle: SandboxError }> {
+  try {
+    guards.assertUsable();
+    const chosen = await routeCall(call, plan, guards);
+    limitsFor(plan, chosen, guards);
+    return { backend: chosen.backend.name };
+  } catch (error) {
+    return { obstacle: toSandboxError(error) };
+  }
+}
+
+async function describeVerdict(verdict: Verdict, { decision, risk }: Plan): Promise<string> {
+  if (decision !== undefined && decision.verdict === verdict) {
+    const { describeDecision } = await import("../../../guard/policy/index.js");
+    return describeDecision(decision);
+  }
+  return verdict === "confirm"
+    ? `needs a confirmation: the code's risk is ${risk?.level}`
+    : "allowed: there is no policy";
+}

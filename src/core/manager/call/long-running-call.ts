@@ -1,0 +1,83 @@
+import type { Readable } from "node:stream";
+import { SandboxError } from "../../../kit/errors.js";
+import type { CommandControls } from "../../../runtime/sandbox/index.js";
+import { LastingOutput } from "./long-running-output.js";
+import type { ToolResult } from "./tool-call.js";
+
+/** A tool call that was allowed to begin, in the hands of its caller while it runs. */
+export interface LastingHandle extends AsyncDisposable {
+  /** What came of it, once it is remembered and its sandbox let go; rejects when the sandbox was lost. */
+  readonly exit: Promise<ToolResult>;
+  /** Ends it, as cancelled if it still runs; resolves when it is over. */
+  close(): Promise<void>;
+}
+
+/** One on its way, for the manager that may have to end it. */
+export interface LastingCall<Handle> {
+  /** Rejects with POLICY_DENIED, CONFIRMATION_REJECTED or CANCELLED, or with why it could not start. */
+  readonly opened: Promise<Handle>;
+  /** Resolves when its record is written and nothing of it is left. */
+  readonly over: Promise<void>;
+  /** Cancels it wherever it is, and waits for its end. */
+  close(): Promise<void>;
+}
+
+export interface LastingOrder<Handle> {
+  /** What it is called where it did not begin. */
+  readonly what: string;
+  /** What a caller whose policy forbids it can do instead. */
+  readonly hint?: string;
+  /** The caller's. */
+  readonly signal: AbortSignal | undefined;
+  /** How its output is read. */
+  readonly output: LastingOutput["kind"];
+  /** All the steps of a tool call; it ends with the sink's signal. */
+  readonly run: (sink: LastingOutput) => Promise<ToolResult>;
+  readonly toHandle: (handle: LastingHandle, controls: CommandControls, output: Readable) => Handle;
+}
+
+/** Takes something through the steps of every tool call, and hands it out while the fifth of them lasts. */
+export function beginLasting<Handle>(order: LastingOrder<Handle>): LastingCall<Handle> {
+  const { signal } = order;
+  const ending = new AbortController();
+  const end = () => ending.abort();
+  if (signal?.aborted) end();
+  else signal?.addEventListener("abort", end, { once: true });
+  const sink = new LastingOutput(order.output, ending);
+  const exit = order.run(sink).finally(() => {
+    signal?.removeEventListener("abort", end);
+    sink.end();
+  });
+  const over = exit.then(
+    () => undefined,
+    () => undefined,
+  );
+  const close = () => {
+    end();
+    return over;
+  };
+  const opened = new Promise<Handle>((resolve, reject) => {
+    const handle = { exit, close, [Symbol.asyncDispose]: close };
+    sink.onStarted = (controls) => resolve(order.toHandle(handle, controls, sink.reader));
+    // Of one that has begun, `exit` tells this.
+    exit.then(async (result) => reject(await refusalOf(result, order)), reject);
+  });
+  return { opened, over, close };
+}
+
+/** What did not begin is no result to look at: whoever wanted it hears why. */
+async function refusalOf(
+  { reason, error = reason, confirmation, decision }: ToolResult,
+  { what, hint }: Pick<LastingOrder<unknown>, "what" | "hint">,
+): Promise<SandboxError> {
+  if (reason === "cancelled") return new SandboxError("CANCELLED", error);
+  if (reason === "denied")
+    return new SandboxError("POLICY_DENIED", error, hint === undefined ? {} : { hint });
+  if (reason === "rejected") {
+    const { describeDecision } = await import("../../../guard/policy/index.js");
+    const asked = decision?.verdict === "confirm" ? ` (${describeDecision(decision)})` : "";
+    const by = confirmation?.by === undefined ? "" : ` by ${confirmation.by}`;
+    return new SandboxError("CONFIRMATION_REJECTED", `rejected${by}: ${error}${asked}`);
+  }
+  return new SandboxError("EXECUTION_FAILED", `The ${what} ended before it had begun: ${error}`);
+}

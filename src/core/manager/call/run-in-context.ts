@@ -1,0 +1,52 @@
+import { toSandboxError } from "../../../kit/errors.js";
+import type {
+  CodeContext,
+  ContextResult,
+  ContextRunOptions,
+  ExecutionSink,
+  ResultEvent,
+} from "../../../runtime/sandbox/index.js";
+import type { ToolResult } from "./tool-call.js";
+
+/** Starts of contexts anew that are under way: whoever finds one ended meanwhile waits for the same. */
+const restarts = new WeakMap<CodeContext, Promise<void>>();
+/** How often one that ends again and again while calls wait for it is started anew for one call. */
+const MAX_RESTARTS = 3;
+
+/** Runs a call's code in its context. One that has ended is started anew; what is lost is told in the result. */
+export async function runInContext(
+  context: CodeContext,
+  sink: ExecutionSink<ResultEvent>,
+  code: string,
+  options: ContextRunOptions,
+): Promise<ContextResult & Pick<ToolResult, "contextEnded" | "contextRestarted">> {
+  let lost: string | undefined;
+  for (let turn = 0; ; turn++) {
+    if (context.state === "ended") {
+      lost = context.ending ?? "nobody knows why";
+      await restart(context);
+    }
+    try {
+      const result = await context.runInto(sink, code, options);
+      const ended = context.state === "ended" ? (context.ending ?? "nobody knows why") : undefined;
+      return {
+        ...result,
+        ...(lost !== undefined && { contextRestarted: lost }),
+        ...(ended !== undefined && { contextEnded: ended }),
+      };
+    } catch (error) {
+      // It ended while this call waited for its turn, and has not seen the code.
+      const isOver = toSandboxError(error).code === "CONTEXT_ENDED" && context.state === "ended";
+      if (!isOver || turn >= MAX_RESTARTS) throw error;
+    }
+  }
+}
+
+/** Only one that has ended, and only once: a second start would end what runs in the first. */
+function restart(context: CodeContext): Promise<void> {
+  const started = restarts.get(context);
+  if (started !== undefined) return started;
+  const starting = context.restart().finally(() => restarts.delete(context));
+  restarts.set(context, starting);
+  return starting;
+}

@@ -1,0 +1,42 @@
+import type { Readable } from "node:stream";
+import { type SendableSignal, sendableSignal } from "../../../runtime/sandbox/index.js";
+import type { Guards } from "./guards.js";
+import { beginLasting, type LastingCall, type LastingHandle } from "./long-running-call.js";
+import { runToolCall } from "./run-tool-call.js";
+import type { ToolCall } from "./tool-call.js";
+
+/** What a process is not: part of a context or a cell, or something whose files are brought back at its end. */
+const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile", "stream"] as const;
+
+/** A program or a command to leave running, and in whose name. */
+export type ProcessCall = Omit<ToolCall, (typeof NOT_OF_PROCESSES)[number]>;
+
+/** A process that was allowed to start. It is one tool call, from its start to its end. */
+export interface GuardedProcess extends LastingHandle {
+  /** What it prints, each an `OutputPiece`. Unread it holds the program back; to destroy it is to close the process. */
+  readonly output: Readable;
+  /** To its whole process group. Of one that has ended nothing comes. INVALID_ARGUMENT: there is no such signal. */
+  signal(name: SendableSignal): void;
+}
+
+/** Takes a program or a command through the steps of every tool call, and hands it out while it runs. */
+export function startProcess(call: ProcessCall, guards: Guards): LastingCall<GuardedProcess> {
+  return beginLasting<GuardedProcess>({
+    what: "process",
+    signal: (Object(call) as ProcessCall).signal,
+    output: "pieces",
+    run: (sink) => runToolCall(toolCallOf(call, sink.signal), guards, sink, { background: true }),
+    toHandle: (handle, controls, output) => ({
+      ...handle,
+      output,
+      signal: (name) => controls.signal(sendableSignal(name)),
+    }),
+  });
+}
+
+/** What no tool call could be is left as it is, for `checkToolCall` to refuse. */
+function toolCallOf(call: ProcessCall, signal: AbortSignal): ToolCall {
+  if (typeof call !== "object" || call === null) return call;
+  const without = Object.fromEntries(NOT_OF_PROCESSES.map((name) => [name, undefined]));
+  return { ...call, ...without, stream: true, signal };
+}

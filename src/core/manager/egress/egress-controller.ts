@@ -1,0 +1,300 @@
+import { readFileSync } from "node:fs";
+import type { AuditLogger } from "../../../guard/audit/index.js";
+import type { Decision } from "../../../guard/policy/index.js";
+import { SandboxError, systemCode, toSandboxError } from "../../../kit/errors.js";
+import { expandHome } from "../../../kit/expand-home.js";
+import type { Capabilities } from "../../../runtime/backends/index.js";
+import type { EgressEvent, EgressRules, Secret } from "../../../runtime/egress/index.js";
+import {
+  type CheckedChange,
+  checkChange,
+  checkSecretHosts,
+  type EgressChange,
+  egressRulesOf,
+  joinRules,
+  loadSecrets,
+  mergeChanges,
+  rulesOfChange,
+} from "../../../runtime/egress/index.js";
+import type { NetworkInit, Sandbox, WayOut } from "../../../runtime/sandbox/index.js";
+import type { Config } from "../../config/index.js";
+import type { Metrics } from "../../metrics/index.js";
+import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
+import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.js";
+
+/** Where programs inside find the certificates that they trust. */
+const CERTIFICATES = "/tmp/.skerry/certificates.pem";
+
+export interface WaysOutOptions {
+  readonly config: Config["sandbox"];
+  readonly stateDir: string;
+  /** Besides the configuration's. */
+  readonly rules: EgressRules | undefined;
+  /** Besides the configuration's. */
+  readonly secrets: readonly Secret[];
+  /** A policy decides for every call what it may reach. */
+  readonly isDecidedPerCall: boolean;
+  /** Somebody may let a session reach more while something runs in it, which has to know the way by then. */
+  readonly isOpenToChanges: boolean;
+  readonly audit: AuditLogger | undefined;
+  readonly metrics: Metrics | undefined;
+  readonly onConnection?: SandboxManagerOptions["onConnection"];
+}
+
+/** Which sandbox asks. */
+export interface Traveller {
+  readonly sandboxId: string;
+  /** Asked for anew each time: a sandbox that was started ahead is nobody's at first. */
+  readonly sessionId: string;
+  readonly backend: string;
+  readonly guestRuntime: string;
+}
+
+const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
+
+/** Everything that sandboxes of one manager may reach, and what is remembered of it. */
+export class WaysOut {
+  readonly #options: WaysOutOptions;
+  /** What holds for every sandbox. */
+  readonly #rules: EgressRules;
+  #secrets: readonly Secret[] | undefined;
+  #wasOpened = false;
+  /** By session: a sandbox that starts anew is still the session's. */
+  readonly #changes = new Map<string, CheckedChange>();
+
+  constructor(options: WaysOutOptions) {
+    this.#options = options;
+    const { config, rules } = options;
+    this.#keepOutOfRecords(options.secrets);
+    const configured = egressRulesOf(config.network);
+    // A denial names the list that somebody wrote.
+    const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
+    this.#rules = rules === undefined ? configured : { ...joinRules(configured, rules), origin };
+  }
+
+  /** Some host may be reached without anybody deciding about it. */
+  get isOpen(): boolean {
+    return allowsSomething(this.#rules);
+  }
+
+  get wasOpened(): boolean {
+    return this.#wasOpened;
+  }
+
+  /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
+  get opensAtStart(): boolean {
+    const { isDecidedPerCall, isOpenToChanges } = this.#options;
+    return this.isOpen || isOpenToChanges || (this.hasSecrets && !isDecidedPerCall);
+  }
+
+  get denies(): boolean {
+    const { deniedDomains, deniedIps, deniedPorts } = this.#rules;
+    return deniedDomains.length + deniedIps.length + deniedPorts.length > 0;
+  }
+
+  get hasSecrets(): boolean {
+    const { config, secrets } = this.#options;
+    return secrets.length + Object.keys(config.secrets).length > 0;
+  }
+
+  /** The network of a sandbox that starts. */
+  networkFor(traveller: Traveller, { network }: Capabilities): NetworkInit {
+    return {
+      ports: this.#options.config.network.allowLocalBinding,
+      ...(network === "per-host" && { open: () => this.#open(traveller) }),
+    };
+  }
+
+  /** Lets a call out as far as its decision says; the function returned ends that. */
+  async enter(sandbox: Sandbox, decision: Decision | undefined): Promise<() => void> {
+    if (decision === undefined) return () => undefined;
+    const rules = egressRulesOfDecision(decision.network);
+    this.#requireGivenSecrets(rules ?? noEgressOfDecision(decision));
+    if (rules !== undefined) return sandbox.network.enter(rules);
+    // Also while there is no way out: a call that opens it must not open it for this one.
+    return sandbox.network.restrict(noEgressOfDecision(decision));
+  }
+
+  /** Changes what a running sandbox may reach. */
+  async change(sandbox: Sandbox, change: EgressChange): Promise<void> {
+    const checked = checkChange(change);
+    if (this.#options.isDecidedPerCall && checked.allow.length > 0) {
+      throw new SandboxError("POLICY_DENIED", "A policy decides what this session may reach", {
+        hint: "Add the host to the policy's network block.",
+      });
+    }
+    const { sessionId } = sandbox;
+    this.#changes.set(sessionId, mergeChanges(this.#changes.get(sessionId) ?? NO_CHANGE, checked));
+    await this.apply(sandbox);
+  }
+
+  /** True when a sandbox that was nobody's has a way out already, and its session may reach something else. */
+  hasChanged({ network, sessionId }: Sandbox): boolean {
+    return network.isOpen && this.#changes.has(sessionId);
+  }
+
+  /** Lets it reach what its session may. */
+  async apply(sandbox: Sandbox): Promise<void> {
+    await sandbox.network.setRules(this.#rulesOf(sandbox.sessionId));
+  }
+
+  /** A session that is deleted leaves no rules to one that has its name later. */
+  forget(sessionId: string): void {
+    this.#changes.delete(sessionId);
+  }
+
+  /** What a session may reach whoever calls. */
+  #rulesOf(sessionId: string): EgressRules {
+    const change = this.#changes.get(sessionId);
+    const rules = change === undefined ? this.#rules : joinRules(this.#rules, rulesOfChange(change));
+    // Where a policy decides, a configuration that names no hosts has nothing to say but what it denies.
+    return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
+  }
+
+  async #open(traveller: Traveller): Promise<WayOut> {
+    const { config, isDecidedPerCall } = this.#options;
+    const rules = this.#rulesOf(traveller.sessionId);
+    this.#wasOpened = true;
+    if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
+    const [{ Egress }, edge] = await Promise.all([
+      import("../../../runtime/egress/index.js"),
+      this.hasSecrets ? this.#openSecrets() : undefined,
+    ]);
+    const { connections, bytes, idleMs } = config.network.limits;
+    const egress = new Egress({
+      rules,
+      limits: {
+        maxConnections: connections,
+        idleMs,
+        responseMs: idleMs,
+        ...(bytes !== undefined && { maxBytes: bytes }),
+      },
+      guestRuntime: traveller.guestRuntime,
+      ...(edge !== undefined && { secrets: edge.secrets, caPath: edge.certificates.path }),
+      ...(config.network.upstreamCa !== undefined && { upstreamCa: readCa(config.network.upstreamCa) }),
+      onEvent: (event) => this.#remember(traveller, event),
+    });
+    return {
+      egress,
+      environment: { ...egress.environment, ...edge?.secrets.placeholders() },
+      ...(edge !== undefined && { certificates: edge.certificates }),
+    };
+  }
+
+  /** New placeholders for every sandbox; one authority for all. */
+  async #openSecrets() {
+    const { stateDir, config } = this.#options;
+    const [{ SecretSet }, { openAuthority }, { createCaBundle }] = await Promise.all([
+      import("../../../runtime/egress/index.js"),
+      import("../../../runtime/egress/index.js"),
+      import("../../../runtime/egress/index.js"),
+    ]);
+    const authority = await openAuthority(stateDir);
+    const more = config.network.upstreamCa === undefined ? [] : [readCa(config.network.upstreamCa)];
+    return {
+      secrets: new SecretSet(this.#allSecrets(), authority),
+      certificates: { path: CERTIFICATES, text: [createCaBundle(authority.certificate), ...more].join("\n") },
+    };
+  }
+
+  /** Read when they are first needed: most commands of a configuration with secrets run no sandbox. */
+  #allSecrets(): readonly Secret[] {
+    const { config, secrets } = this.#options;
+    if (this.#secrets !== undefined) return this.#secrets;
+    const configured = loadSecrets(config.secrets, process.env);
+    this.#keepOutOfRecords(configured);
+    this.#secrets = [...configured, ...secrets];
+    return this.#secrets;
+  }
+
+  /** They have no business there; a caller may have put one into a command all the same. */
+  #keepOutOfRecords(secrets: readonly Secret[]): void {
+    if (secrets.length > 0) this.#options.audit?.alsoRedact(secrets.map((secret) => secret.reveal()));
+  }
+
+  /** A secret that the caller gave and the policy keeps from its host is a mistake; the configuration's are for all. */
+  #requireGivenSecrets(rules: EgressRules): void {
+    const given = this.#options.secrets.filter(({ origin }) => origin.code === "INVALID_ARGUMENT");
+    try {
+      checkSecretHosts(given, rules);
+      if (namesHosts(this.#rules)) checkSecretHosts(given, this.#rules);
+    } catch (error) {
+      throw new SandboxError("POLICY_DENIED", toSandboxError(error).message, {
+        hint: "Add the host to the policy's network block, or leave the secret out.",
+        cause: error,
+      });
+    }
+  }
+
+  #tell(connection: SandboxConnection): void {
+    try {
+      this.#options.onConnection?.(connection);
+    } catch (error) {
+      process.emitWarning(`A listener of connections failed: ${String(error)}`);
+    }
+  }
+
+  #remember({ sandboxId, sessionId, backend }: Traveller, event: EgressEvent): void {
+    const { audit, metrics } = this.#options;
+    const { verdict, rule, why, bytesSent, bytesReceived } = event;
+    if (verdict === "denied")
+      metrics?.recordViolation({ tool: "network", reason: "domain", count: event.count });
+    // What is still open is told again when it is over.
+    if (event.open !== true)
+      metrics?.recordNetwork({ verdict, bytesSent, bytesReceived, count: event.count });
+    this.#tell({ ...event, sandboxId, sessionId });
+    const result = ({ allowed: "success", denied: "denied", failed: "failure" } as const)[verdict];
+    audit
+      ?.log({
+        eventType: "network",
+        sandboxId,
+        sessionId,
+        backend,
+        result,
+        policyRule: rule,
+        error: verdict === "allowed" ? null : why,
+        networkBytesSent: bytesSent,
+        networkBytesRecv: bytesReceived,
+        details: detailsOf(event),
+      })
+      .catch((error: unknown) => {
+        process.emitWarning(`A connection could not be audited: ${String(error)}`);
+      });
+  }
+}
+
+function detailsOf(event: EgressEvent) {
+  const { via, host, port, address, method, path, durationMs, count, secrets, open } = event;
+  return {
+    via,
+    host,
+    port,
+    ...(address !== undefined && { address }),
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    ...(open === true && { open }),
+    duration_ms: Math.round(durationMs),
+    ...(count !== undefined && { count }),
+    ...(secrets !== undefined && secrets.length > 0 && { secrets: secrets.join(", ") }),
+  };
+}
+
+function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
+  return allowedDomains.length + requests.length > 0;
+}
+
+function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
+  return allowedDomains.length + allowedIps.length + requests.length > 0;
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(expandHome(path), "utf8");
+  } catch (error) {
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `sandbox.network.upstreamCa cannot be read (${systemCode(error) ?? "unknown error"})`,
+      { hint: "Give a file of certificates in PEM.", cause: error },
+    );
+  }
+}

@@ -1,0 +1,52 @@
+import type { AuditLogger } from "../../../guard/audit/index.js";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Sandbox, UnsavedFiles } from "../../../runtime/sandbox/index.js";
+
+/**
+ * Changes that went with sandboxes which nobody had asked to stop: of a backend that shares no directory with this host,
+ * when they were lost, or too old, before everything was copied. Whoever uses the session next hears of it, once.
+ */
+export class UnsavedChanges {
+  readonly #audit: AuditLogger | undefined;
+  readonly #ofSession = new Map<string, UnsavedFiles>();
+
+  constructor(audit: AuditLogger | undefined) {
+    this.#audit = audit;
+  }
+
+  /** To be called when a session's sandbox has stopped. */
+  note(name: string, { unsaved, id, type, sessionId }: Sandbox): void {
+    if (unsaved.failure === undefined || unsaved.isTold) return;
+    this.#ofSession.set(name, unsaved);
+    const { message } = unsaved.failure;
+    process.emitWarning(`Session ${JSON.stringify(sessionId)}: ${message}`);
+    this.#audit
+      ?.log({ eventType: "files_lost", sandboxId: id, sessionId, backend: type, details: { why: message } })
+      .catch((error: unknown) => {
+        process.emitWarning(`The loss of files could not be audited: ${String(error)}`);
+      });
+  }
+
+  /** Throws when the session's last sandbox took changes with it and nobody has been told. */
+  tell(name: string): void {
+    const failure = this.#take(name);
+    if (failure === undefined) return;
+    throw new SandboxError(failure.code, `The session's last sandbox was stopped. ${failure.message}`, {
+      hint: "This is told once: ask again, and the session goes on with the files that are on this host.",
+      cause: failure,
+    });
+  }
+
+  /** What nobody has been told of, for the last who can be. What runs in a sandbox that is lost fails by itself. */
+  takeAll(): SandboxError[] {
+    return [...this.#ofSession.keys()]
+      .flatMap((name) => this.#take(name) ?? [])
+      .filter(({ cause }) => !(cause instanceof SandboxError && cause.code === "SANDBOX_LOST"));
+  }
+
+  #take(name: string): SandboxError | undefined {
+    const unsaved = this.#ofSession.get(name);
+    this.#ofSession.delete(name);
+    return unsaved?.isTold === false ? unsaved.failure : undefined;
+  }
+}

@@ -1,0 +1,59 @@
+import { SandboxError } from "../../../kit/errors.js";
+import type { Probe, SandboxBackend } from "../../../runtime/backends/index.js";
+import { getBackend, listBackends } from "../../../runtime/backends/index.js";
+import type { SandboxConfig } from "../../config/index.js";
+
+export interface ChosenBackend {
+  readonly backend: SandboxBackend;
+  readonly probe: Probe;
+}
+
+/** The backend of that name, or with "auto" the first that isolates here. Refuses one that cannot run. */
+export async function chooseBackend(
+  name: string,
+  stateDir: string,
+  config: SandboxConfig,
+): Promise<ChosenBackend> {
+  const load = (each: string) => getBackend(each, { stateDir, options: backendOptions(each, config) });
+  if (name !== "auto") {
+    const backend = await load(name);
+    const probe = await backend.probe();
+    if (!probe.available) throw notHere(name, probe);
+    return { backend, probe };
+  }
+  const tried: [string, Probe][] = [];
+  for (const each of listBackends()) {
+    const backend = await load(each);
+    const probe = await backend.probe();
+    if (probe.available && probe.capabilities.isolates) return { backend, probe };
+    if (probe.capabilities.isolates) tried.push([each, probe]);
+  }
+  throw unavailable(tried);
+}
+
+/** What a backend is built from. On Linux sandbox-runtime stands on bubblewrap, and gVisor on Docker. */
+export function backendOptions(name: string, { backends }: SandboxConfig): unknown {
+  if (name === "srt") return { ...backends.srt, bubblewrap: backends.bubblewrap.path };
+  return name === "gvisor" ? { ...backends.docker, ...backends.gvisor } : backends[name];
+}
+
+function notHere(name: string, { problems, code }: Probe): SandboxError {
+  const [first] = problems;
+  return new SandboxError(
+    code ?? "BACKEND_UNAVAILABLE",
+    `The backend ${name} cannot run here: ${first?.what ?? "no reason given"}`,
+    {
+      hint: first?.remedy ?? "skerry doctor says what this host lacks.",
+    },
+  );
+}
+
+function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError {
+  const reasons = tried.map(
+    ([name, { problems }]) => `${name}: ${problems[0]?.what ?? "not available here"}`,
+  );
+  const remedies = tried.flatMap(([, { problems }]) => problems[0]?.remedy ?? []);
+  return new SandboxError("BACKEND_UNAVAILABLE", `No backend can isolate here (${reasons.join("; ")})`, {
+    hint: [...remedies, "skerry doctor --fix installs what is missing."].join(" — or: "),
+  });
+}

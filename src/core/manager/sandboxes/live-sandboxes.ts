@@ -1,0 +1,489 @@
+import { randomBytes } from "node:crypto";
+import type { AuditLogger } from "../../../guard/audit/index.js";
+import { SandboxError } from "../../../kit/errors.js";
+import { unlessAborted } from "../../../kit/unless-aborted.js";
+import type { Limits } from "../../../runtime/backends/index.js";
+import { reapUnusedContainers } from "../../../runtime/backends/index.js";
+import type { PoolManager } from "../../../runtime/pool/index.js";
+import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { AccessWatcher } from "../../../runtime/workspace/index.js";
+import type { Config } from "../../config/index.js";
+import type { WaysOut } from "../egress/egress-controller.js";
+import { UnsavedChanges } from "../files/unsaved-changes.js";
+import type { CellOptions } from "../manager-options.js";
+import type { ForkOrder } from "../sessions/fork-session.js";
+import { reapSnapshots } from "../sessions/session-snapshots.js";
+import type { SessionStore, StoredSession } from "../sessions/session-store.js";
+import { backendOptions, type ChosenBackend } from "./choose-backend.js";
+import { KnownBackends } from "./known-backends.js";
+import { checkSameLimits, sameLimits } from "./limits.js";
+import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
+import { reapAll } from "./reap-all.js";
+import { SandboxExpiry } from "./sandbox-expiry.js";
+import { cleanUpOnSignals } from "./signals.js";
+import { type SandboxStarts, StartTally } from "./start-counter.js";
+import { SandboxStarter } from "./start-sandbox.js";
+import { throwStopFailures } from "./stop-failures.js";
+
+export interface LiveSandboxesOptions {
+  readonly config: Config["sandbox"];
+  readonly stateDir: string;
+  readonly store: SessionStore;
+  /** Of sandboxes whose caller names none. */
+  readonly backend: string;
+  /** Win over the configuration's. */
+  readonly limits: Limits;
+  readonly warm?: boolean | undefined;
+  readonly accessWatcher?: (() => AccessWatcher) | undefined;
+  readonly waysOut: WaysOut;
+  /** Left out: every sandbox starts when it is wanted. */
+  readonly pool?: PoolManager | undefined;
+  readonly handleSignals?: boolean | undefined;
+  readonly audit?: AuditLogger | undefined;
+  /** Removes what else killed processes left behind; returns how many things. */
+  readonly reapMore?: () => number;
+  /** Makes a new session out of the files of another. */
+  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
+  /** Throws when no sandbox may start any more. */
+  readonly assertUsable: () => void;
+  /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
+  readonly onStarted?: (sandbox: Sandbox) => (() => void) | undefined;
+}
+
+export interface StartOptions {
+  /** Files are put in before anything runs. */
+  readonly hasInputs?: boolean | undefined;
+  readonly limits?: Limits | undefined;
+  /** Left out: the manager's. */
+  readonly backend?: string | undefined;
+  /** Left out: programs in it need no cells; one that has them will do. */
+  readonly cells?: boolean | CellOptions | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** A tool call's own: it is never idle, until it is discarded. */
+  readonly leased?: boolean | undefined;
+  /** Nobody hears what comes of it. */
+  readonly isUnasked?: boolean | undefined;
+  /** Nothing will run in it: one that runs will do, whatever its limits are. */
+  readonly forFiles?: boolean | undefined;
+}
+
+type Place = Pick<TakeOrder, "key" | "isEphemeral" | "openSession" | "fill">;
+
+/** What a sandbox's workspace is filled with, and who is told where it is. */
+export interface FirstContent {
+  readonly fill: ForkOrder["fill"];
+  readonly opened: (session: StoredSession) => void;
+}
+
+interface Entry {
+  /** Under which it is found. */
+  readonly key: string;
+  /** False: nobody's files are in it, and it goes with them. */
+  readonly isSession: boolean;
+  readonly startedAt: number;
+  /** What the first caller asked for. */
+  readonly limits: Limits;
+  readonly backend: string;
+  /** What its cells have, as text; undefined: it has none. */
+  readonly cells: string | undefined;
+  readonly sandbox: Promise<Sandbox>;
+  /** Once it has started. */
+  running?: Sandbox;
+  /** Tool calls that use it now. */
+  leases: number;
+  /** It makes way for another one; resolves when it is gone. */
+  leaving?: Promise<void>;
+}
+
+export interface LeasedSandbox {
+  readonly sandbox: Sandbox;
+  readonly release: () => void;
+}
+
+const MAX_DISCARDING = 4;
+
+/** The sandboxes that run now: one per session, and those that are thrown away. */
+export class LiveSandboxes {
+  readonly #options: LiveSandboxesOptions;
+  readonly #config: Config["sandbox"];
+  readonly #store: SessionStore;
+  readonly #starter: SandboxStarter;
+  readonly #pooled: PooledSandboxes | undefined;
+  readonly #expiry: SandboxExpiry;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ephemeral = new Set<Entry>();
+  /** Session by sandbox, of those that run. */
+  readonly #started = new Map<string, string>();
+  readonly #discarding = new Set<Promise<void>>();
+  /** Sandboxes whose empty directory the next one may have. */
+  readonly #leavesSpare = new WeakSet<Sandbox>();
+  readonly #unsaved: UnsavedChanges;
+  readonly #backends: KnownBackends;
+  readonly #tally = new StartTally();
+  #reaping: Promise<void> | undefined;
+  #forgetSignals: (() => void) | undefined;
+
+  constructor(options: LiveSandboxesOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#store = options.store;
+    this.#unsaved = new UnsavedChanges(options.audit);
+    this.#backends = new KnownBackends(options.stateDir, options.config);
+    const { config, store, warm, accessWatcher, waysOut } = options;
+    const fork = (order: ForkOrder) =>
+      options.fork({ ...order, backend: this.#backends.askedAs(order.backend) });
+    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut, fork });
+    this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
+    this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
+  }
+
+  /** Begins to prepare sandboxes in the background, where there is a pool. */
+  prepare(): void {
+    this.#pooled?.start();
+  }
+
+  get size(): number {
+    return this.#entries.size + this.#ephemeral.size;
+  }
+
+  /** How starts went so far. */
+  get starts(): SandboxStarts {
+    return this.#tally.starts;
+  }
+
+  /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
+  async get(name: string, options: StartOptions): Promise<Sandbox> {
+    for (;;) {
+      this.#options.assertUsable();
+      if (options.isUnasked !== true) this.#unsaved.tell(name);
+      const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
+      if (entry.leaving !== undefined) {
+        await entry.leaving;
+        continue;
+      }
+      checkSameLimits(entry.limits, options.limits);
+      checkSameCells(entry.cells, options);
+      // One caller's signal lets that caller go; the start is everybody's.
+      const sandbox = await unlessAborted(entry.sandbox, options.signal);
+      sandbox.touch();
+      if (sandbox.isRunning) return sandbox;
+      // It has just stopped: wait until its traces are gone, then start anew.
+      await sandbox.stop();
+      this.#forget(entry);
+    }
+  }
+
+  /**
+   * The same until it is released. An idle sandbox with other limits or of another backend makes way for a new one;
+   * one that somebody has leased, or that runs something, does not.
+   */
+  lease(name: string, options: StartOptions): Promise<LeasedSandbox> {
+    return this.#lease(name, options, () => this.#startEntry(name, options));
+  }
+
+  /** A sandbox for programs in cells, which nobody but this owner has, with files of nobody's. It stays for the next one. */
+  leaseForCells(owner: string, options: StartOptions): Promise<LeasedSandbox> {
+    const { limits, backend, cells } = options;
+    // No session can be called that.
+    const name = `/cells/${JSON.stringify([owner, backend ?? null, limits, cells])}`;
+    return this.#lease(name, options, () => this.#startEphemeralEntry(name, options));
+  }
+
+  async #lease(name: string, options: StartOptions, startEntry: () => Entry): Promise<LeasedSandbox> {
+    for (;;) {
+      this.#options.assertUsable();
+      this.#unsaved.tell(name);
+      const known = this.#entries.get(name);
+      if (known?.leaving !== undefined) await known.leaving;
+      else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
+      else {
+        // From here to the end of the lease nobody else can send it away.
+        const entry = known ?? startEntry();
+        entry.leases++;
+        const release = () => {
+          entry.leases--;
+        };
+        try {
+          const sandbox = await unlessAborted(entry.sandbox, options.signal);
+          sandbox.touch();
+          if (sandbox.isRunning) return { sandbox, release };
+          await sandbox.stop();
+          this.#forget(entry);
+        } catch (error) {
+          release();
+          throw error;
+        }
+        release();
+      }
+    }
+  }
+
+  #fits(entry: Entry, options: StartOptions): boolean {
+    const { limits, backend = this.#options.backend } = options;
+    if (options.forFiles === true) return true;
+    return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
+  }
+
+  /** Stops an idle sandbox. Those who ask for the session meanwhile wait for that. */
+  async #makeWay(entry: Entry): Promise<void> {
+    if (entry.leases > 0 || (entry.running?.activeExecutions ?? 0) > 0) throw busy();
+    entry.leaving = entry.sandbox
+      .then(
+        (sandbox) => sandbox.stop(),
+        () => undefined,
+      )
+      .finally(() => this.#forget(entry));
+    await entry.leaving;
+  }
+
+  /** A sandbox of its own whose files go with it; with `content` they are the caller's to see to, once it has opened. */
+  async start(key: string, options: StartOptions, content?: FirstContent): Promise<Sandbox> {
+    const forget = () => {
+      this.#ephemeral.delete(entry);
+    };
+    const sandbox = this.#start(this.#ephemeralPlace(key, content), options, forget);
+    const entry = this.#entry(key, options, sandbox, false);
+    this.#ephemeral.add(entry);
+    this.#expiry.watch();
+    sandbox.catch(forget);
+    return sandbox;
+  }
+
+  /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
+  async discard(sandbox: Sandbox): Promise<void> {
+    if (this.#pooled?.giveBack(sandbox) === true) return;
+    this.#leavesSpare.add(sandbox);
+    const discarded = sandbox.stop();
+    this.#discarding.add(discarded);
+    // One that fails stays, for the next `cleanupAll` to report.
+    discarded.then(
+      () => this.#discarding.delete(discarded),
+      () => undefined,
+    );
+    if (this.#discarding.size > MAX_DISCARDING) await Promise.allSettled([Promise.race(this.#discarding)]);
+  }
+
+  /** The session of a sandbox that was started here and runs. */
+  sessionOf(sandboxId: string): string | undefined {
+    return this.#started.get(sandboxId);
+  }
+
+  /** The session's sandbox if it runs; starts none. */
+  find(name: string): Sandbox | undefined {
+    const running = this.#entries.get(name)?.running;
+    return running?.isRunning ? running : undefined;
+  }
+
+  /** The names of the sessions that run. */
+  async running(): Promise<Set<string>> {
+    const names = new Set<string>();
+    for (const { key, sandbox, isSession } of this.#entries.values()) {
+      if (isSession && (await sandbox.catch(() => undefined))?.isRunning) names.add(key);
+    }
+    return names;
+  }
+
+  /** Stops a session's sandbox; its files stay. */
+  async stop(name: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return this.#unsaved.tell(name);
+    const sandbox = await entry.sandbox.catch(() => undefined);
+    await sandbox?.stop();
+    this.#forget(entry);
+  }
+
+  /** Stops every sandbox, all at once and past failures, which it reports together. */
+  async stopAll(): Promise<void> {
+    this.#expiry.stop();
+    const entries = [...this.#entries.values(), ...this.#ephemeral];
+    // First, so that nobody waits for what is given back below.
+    const drained = this.#pooled?.clear();
+    const stopped = await Promise.allSettled([
+      ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),
+      ...this.#discarding,
+      this.#reaping,
+      drained,
+    ]);
+    this.#discarding.clear();
+    const outcomes = [...stopped, ...(await Promise.allSettled([this.#store.discardSpares()]))];
+    for (const entry of entries) {
+      this.#forget(entry);
+      this.#ephemeral.delete(entry);
+    }
+    this.#forgetSignals?.();
+    this.#forgetSignals = undefined;
+    throwStopFailures(outcomes, this.#unsaved.takeAll());
+  }
+
+  /** Afterwards the pool prepares nothing any more. */
+  async close(): Promise<void> {
+    await this.#pooled?.stop();
+  }
+
+  /** Removes what killed processes left behind, past failures; resolves to how many things. */
+  async reap(): Promise<number> {
+    const { stateDir, reapMore } = this.#options;
+    return reapAll([
+      () => reapMore?.() ?? 0,
+      async () => (await this.backend()).backend.reap(),
+      () => reapUnusedContainers({ stateDir, options: backendOptions("docker", this.#config) }),
+      async () => {
+        const count = await this.#store.reap();
+        return count + (await reapSnapshots(this.#store.paths(), this.#config.snapshots));
+      },
+    ]);
+  }
+
+  /** The backend of that name, probed. */
+  backend(name: string = this.#options.backend): Promise<ChosenBackend> {
+    return this.#backends.get(name);
+  }
+
+  /** What was asked for by the configuration and the manager's caller together. */
+  get requestedLimits(): Limits {
+    const { outputBytes: _, ...limits } = this.#config.limits;
+    return { ...limits, ...this.#options.limits };
+  }
+
+  #forget(entry: Entry): void {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+  }
+
+  #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>, isSession: boolean): Entry {
+    const backend = options.backend ?? this.#options.backend;
+    const entry: Entry = {
+      key,
+      isSession,
+      startedAt: Date.now(),
+      limits: options.limits ?? {},
+      backend,
+      cells: cellsOf(options),
+      sandbox,
+      leases: options.leased === true ? 1 : 0,
+    };
+    sandbox.then(
+      (running) => {
+        entry.running = running;
+      },
+      () => undefined,
+    );
+    return entry;
+  }
+
+  #startEntry(key: string, options: StartOptions): Entry {
+    const place = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
+    return this.#addEntry(key, place, options);
+  }
+
+  #startEphemeralEntry(name: string, options: StartOptions): Entry {
+    return this.#addEntry(name, this.#ephemeralPlace(`cells-${randomBytes(4).toString("hex")}`), options);
+  }
+
+  #ephemeralPlace(key: string, content?: FirstContent): Place {
+    const openSession = async () => {
+      const session = this.#store.openEphemeral(key);
+      content?.opened(session);
+      return session;
+    };
+    return { key, isEphemeral: true, openSession, fill: content?.fill };
+  }
+
+  #addEntry(name: string, place: Place, options: StartOptions): Entry {
+    const forget = () => this.#forget(entry);
+    const { signal: _, ...shared } = options;
+    const sandbox = this.#start(place, shared, forget);
+    const entry = this.#entry(name, options, sandbox, !place.isEphemeral);
+    this.#entries.set(name, entry);
+    this.#expiry.watch();
+    sandbox.catch(forget);
+    return entry;
+  }
+
+  #start(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
+    return this.#tally.count(() => this.#startOne(place, options, forget));
+  }
+
+  async #startOne(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
+    const chosen = await this.backend(options.backend);
+    this.#forgetSignals ??= this.#watchSignals();
+    let ended: (() => void) | undefined;
+    const order: TakeOrder = {
+      ...place,
+      limits: { ...this.requestedLimits, ...options.limits },
+      signal: options.signal,
+      hasInputs: options.hasInputs === true,
+      cells: options.cells,
+      isLeased: options.leased === true,
+      onStopped: (stopped) => {
+        forget();
+        ended?.();
+        if (!place.isEphemeral) this.#unsaved.note(place.key, stopped);
+        this.#started.delete(stopped.id);
+        if (place.fill !== undefined) return "kept";
+        return this.#leavesSpare.has(stopped) ? "spare" : "removed";
+      },
+    };
+    const sandbox = await (this.#pooled?.take(chosen, order) ?? this.#starter.start(chosen, order));
+    try {
+      this.#options.assertUsable();
+    } catch (error) {
+      await sandbox.stop();
+      throw error;
+    }
+    this.#started.set(sandbox.id, sandbox.sessionId);
+    ended = this.#options.onStarted?.(sandbox);
+    this.#startReaping();
+    return sandbox;
+  }
+
+  #bind(manager: PoolManager): PooledSandboxes {
+    const { stateDir, store, waysOut } = this.#options;
+    return new PooledSandboxes({
+      manager,
+      stateDir,
+      store,
+      waysOut,
+      starter: this.#starter,
+      limits: this.requestedLimits,
+      backend: () => this.backend(),
+      backendName: this.#options.backend,
+      onPreparing: () => {
+        this.#forgetSignals ??= this.#watchSignals();
+      },
+      onPrepared: () => this.#startReaping(),
+    });
+  }
+
+  #startReaping(): void {
+    this.#reaping ??= this.reap().then(
+      () => undefined,
+      () => undefined,
+    );
+  }
+
+  #watchSignals(): () => void {
+    if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
+    return cleanUpOnSignals(() => this.stopAll());
+  }
+}
+
+/** What cells are asked for, as text; undefined: none. */
+function cellsOf({ cells }: StartOptions): string | undefined {
+  return cells === undefined || cells === false ? undefined : JSON.stringify(cells);
+}
+
+/** Throws where a sandbox that runs has no cells, or others than these. */
+function checkSameCells(running: string | undefined, options: StartOptions): void {
+  const wanted = cellsOf(options);
+  if (wanted === undefined || wanted === running || (options.cells === true && running !== undefined)) return;
+  const what = running === undefined ? "was not made for cells" : "has cells with other limits";
+  throw new SandboxError("SANDBOX_BUSY", `This session's sandbox runs already, and ${what}`, {
+    hint: "Stop it first (cleanupSession), or use another session.",
+  });
+}
+
+function busy(): SandboxError {
+  return new SandboxError("SANDBOX_BUSY", "This session's sandbox runs something with other limits", {
+    hint: "Wait until it has ended, or use another session.",
+  });
+}

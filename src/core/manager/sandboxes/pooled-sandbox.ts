@@ -1,0 +1,108 @@
+import { createDeferred } from "../../../kit/deferred.js";
+import type { PoolItem, PoolLease } from "../../../runtime/pool/index.js";
+import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { DirectoryFate, Place } from "./start-sandbox.js";
+
+/** Who has a sandbox of the pool now. */
+export interface Tenant {
+  /** Left out: the pool is still to hand it over. */
+  readonly lease?: PoolLease<PooledSandbox>;
+  /** Called once, when the sandbox is theirs no more. */
+  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+}
+
+/** A sandbox that the pool counts: nobody's at first, then a tenant's. */
+export class PooledSandbox implements PoolItem {
+  readonly id: string;
+  /** Left out: it is destroyed after its first use. */
+  reset?: () => Promise<boolean>;
+  tenant: Tenant | undefined;
+  readonly #ended = createDeferred<void>();
+  readonly #abandoned = new AbortController();
+  #sandbox: Sandbox | undefined;
+  #place: Place | undefined;
+  #resetting: Promise<unknown> | undefined;
+  #isRetiring = false;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  get sandbox(): Sandbox | undefined {
+    return this.#sandbox;
+  }
+
+  /** Left out: it was made to order, and is its tenant's from the start. */
+  get place(): Place | undefined {
+    return this.#place;
+  }
+
+  /** Aborted when the pool has no use for it any more. */
+  get abandoned(): AbortSignal {
+    return this.#abandoned.signal;
+  }
+
+  holds(sandbox: Sandbox, place?: Place): void {
+    this.#sandbox = sandbox;
+    this.#place = place;
+  }
+
+  /** To be called when its sandbox has stopped. */
+  stopped(sandbox: Sandbox): DirectoryFate {
+    const { tenant } = this;
+    this.tenant = undefined;
+    // First: one that somebody stops has not ended by itself.
+    if (!this.#isRetiring) void tenant?.lease?.release({ reusable: false });
+    const fate = tenant?.onStopped(sandbox) ?? "removed";
+    if (this.#isRetiring) return "kept";
+    this.#ended.resolve();
+    return fate;
+  }
+
+  async isHealthy(): Promise<boolean> {
+    return (await this.#sandbox?.isHealthy()) === true;
+  }
+
+  /** Offers to be used again: `renew` makes another sandbox of what is left of this one, or throws and leaves nothing. */
+  offerReset(
+    renew: (used: {
+      readonly instance: NonNullable<Awaited<ReturnType<Sandbox["retire"]>>>;
+      readonly place: Place;
+    }) => Promise<void>,
+    discard: (place: Place) => Promise<void>,
+  ): void {
+    const reset = async () => {
+      const place = this.#place;
+      if (place === undefined || this.abandoned.aborted) return false;
+      this.#isRetiring = true;
+      const instance = await this.#sandbox
+        ?.retire()
+        .catch(async (error: unknown) => {
+          await discard(place);
+          throw error;
+        })
+        .finally(() => {
+          this.#isRetiring = false;
+        });
+      if (instance === undefined) return false;
+      await renew({ instance, place });
+      return true;
+    };
+    this.reset = () => {
+      const resetting = reset();
+      this.#resetting = resetting;
+      return resetting;
+    };
+  }
+
+  async destroy(): Promise<void> {
+    this.#abandoned.abort();
+    // What comes of a reset that is under way has to go as well.
+    await this.#resetting?.catch(() => undefined);
+    await this.#sandbox?.ensureStopped();
+  }
+}

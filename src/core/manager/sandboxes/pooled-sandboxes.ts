@@ -1,0 +1,242 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Limits } from "../../../runtime/backends/index.js";
+import type { BoundPool, PoolLease, PoolManager } from "../../../runtime/pool/index.js";
+import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import { findLanguage } from "../../../runtime/sandbox/index.js";
+import type { WaysOut } from "../egress/egress-controller.js";
+import { type SessionStore, sessionIdOf } from "../sessions/session-store.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import { effectiveLimits, sameLimits } from "./limits.js";
+import { PooledSandbox } from "./pooled-sandbox.js";
+import type { Place, SandboxStarter, StartOrder } from "./start-sandbox.js";
+
+export interface PooledSandboxesOptions {
+  readonly manager: PoolManager;
+  readonly stateDir: string;
+  readonly starter: SandboxStarter;
+  readonly store: SessionStore;
+  readonly waysOut: WaysOut;
+  /** Of those that are prepared. */
+  readonly limits: Limits;
+  /** The same. */
+  readonly backend: () => Promise<ChosenBackend>;
+  /** As it was asked for. */
+  readonly backendName: string;
+  /** Called before the first one starts, and before every other. */
+  readonly onPreparing: () => void;
+  readonly onPrepared: () => void;
+}
+
+export interface TakeOrder extends StartOrder {
+  readonly key: string;
+  readonly isEphemeral: boolean;
+  /** One call's own: nothing runs in it afterwards. */
+  readonly isLeased: boolean;
+}
+
+/** Longer than a small program takes in a sandbox that was ready. */
+const GIVE_WAY_MS = 10;
+
+/** The manager's sandboxes where it has a pool: prepared ones for whoever they fit, the others made to order. */
+export class PooledSandboxes {
+  readonly #options: PooledSandboxesOptions;
+  readonly #pool: BoundPool<PooledSandbox>;
+  readonly #items = new WeakMap<Sandbox, PooledSandbox>();
+  readonly #languages: readonly string[];
+  #backendName = "";
+  /** How many wait for one. */
+  #wait = 0;
+  #handedOutAt = Number.NEGATIVE_INFINITY;
+  /** False: programs inside see the directory by its own name, so that no session can take it over. */
+  #canBeAdopted = true;
+
+  constructor(options: PooledSandboxesOptions) {
+    this.#options = options;
+    const { manager, stateDir } = options;
+    this.#languages = (manager.options.preload ?? []).map((each) => findLanguage(each).name);
+    this.#pool = manager.bind(
+      { create: (signal) => this.#prepare(signal) },
+      { stateDir, backend: () => this.#backendName || options.backendName },
+    );
+  }
+
+  /** Begins to prepare sandboxes in the background. */
+  start(): void {
+    this.#pool.start();
+  }
+
+  /** Waits in line for a sandbox, and hands it out. */
+  async take(chosen: ChosenBackend, order: TakeOrder): Promise<Sandbox> {
+    const { signal, key, isEphemeral } = order;
+    const whose = {
+      ...(signal !== undefined && { signal }),
+      // A key of throw-away sandboxes is nobody's: each has its own.
+      ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
+    };
+    // Once: what could not be handed out would not be the next time either.
+    if (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
+      const lease = await this.#waiting(this.#pool.acquire(whose));
+      this.#handedOutAt = performance.now();
+      const sandbox = await this.#handOut(lease, order);
+      if (sandbox !== undefined) return sandbox;
+    }
+    const create = (abandoned: AbortSignal) => this.#make(chosen, order, abandoned);
+    const lease = await this.#waiting(this.#pool.acquire({ ...whose, create }));
+    const { item } = lease;
+    // One that has ended meanwhile is nobody's any more.
+    if (item.tenant === undefined) await lease.release({ reusable: false });
+    else item.tenant = { ...item.tenant, lease };
+    return runningIn(item);
+  }
+
+  /** Gives a throw-away sandbox back in the background. False: it is none of the pool's. */
+  giveBack(sandbox: Sandbox): boolean {
+    const item = this.#items.get(sandbox);
+    if (item === undefined) return false;
+    void item.tenant?.lease?.release({ reusable: true });
+    return true;
+  }
+
+  /** Refuses who waits; resolves when every sandbox of it is gone. Who asks afterwards has it begin anew. */
+  clear(): Promise<void> {
+    return this.#pool.clear();
+  }
+
+  /** Refuses who comes as well. */
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
+
+  #mayTakePrepared({ key, isEphemeral, cells, fill }: TakeOrder): boolean {
+    if (fill !== undefined) return false;
+    if (cells !== undefined && cells !== false) return false;
+    return isEphemeral || (this.#canBeAdopted && !this.#options.store.exists(key));
+  }
+
+  async #fits({ backend, probe }: ChosenBackend, limits: Limits): Promise<boolean> {
+    const prepared = await this.#options.backend();
+    if (prepared.backend.name !== backend.name) return false;
+    const effective = (requested: Limits) => effectiveLimits(requested, probe.capabilities, backend.name);
+    return sameLimits(effective(limits), effective(this.#options.limits));
+  }
+
+  /** Undefined: it is no use for this order, and is back with the pool. */
+  async #handOut(lease: PoolLease<PooledSandbox>, order: TakeOrder): Promise<Sandbox | undefined> {
+    const { item } = lease;
+    const { place } = item;
+    const sandbox = runningIn(item);
+    const { waysOut } = this.#options;
+    try {
+      if (!sandbox.isRunning || place === undefined || !this.#settle(place, order)) {
+        await lease.release({ reusable: false });
+        return undefined;
+      }
+      // No await since it was seen running: from here on its end is the tenant's to hear of.
+      item.tenant = { lease, onStopped: order.onStopped };
+      place.keepsWarm = !order.isLeased;
+      sandbox.assign(sessionIdOf(order.key));
+    } catch (error) {
+      await lease.release({ reusable: false });
+      throw error;
+    }
+    try {
+      if (waysOut.hasChanged(sandbox)) await waysOut.apply(sandbox);
+    } catch (error) {
+      await sandbox.stop();
+      throw error;
+    }
+    return sandbox;
+  }
+
+  /** Makes a new session's directory of it. False: somebody has made the session meanwhile, or it cannot be moved. */
+  #settle(place: Place, { key, isEphemeral }: TakeOrder): boolean {
+    if (isEphemeral) return true;
+    if (!this.#canBeAdopted) return false;
+    const adopted = this.#options.store.adopt(place.session, key);
+    if (adopted !== undefined) place.session = adopted;
+    return adopted !== undefined;
+  }
+
+  async #make(chosen: ChosenBackend, order: TakeOrder, signal: AbortSignal): Promise<PooledSandbox> {
+    const item = new PooledSandbox(`made-${randomBytes(6).toString("hex")}`);
+    item.tenant = { onStopped: order.onStopped };
+    const sandbox = await this.#options.starter.start(chosen, {
+      ...order,
+      signal,
+      onStopped: (stopped) => item.stopped(stopped),
+    });
+    this.#hold(item, sandbox);
+    return item;
+  }
+
+  async #waiting<T>(acquired: Promise<T>): Promise<T> {
+    this.#wait++;
+    try {
+      return await acquired;
+    } finally {
+      this.#wait--;
+    }
+  }
+
+  /** What starts takes time from what runs: whoever has just got a sandbox goes first, unless somebody waits for one. */
+  async #giveWay(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      // A hit is over in a moment; who waits longer than that waits for us.
+      await sleep(1, undefined, { signal });
+      const remainingMs = this.#handedOutAt + GIVE_WAY_MS - performance.now();
+      if (this.#wait > 0 || remainingMs <= 0) return;
+      await sleep(remainingMs, undefined, { signal });
+    }
+  }
+
+  async #prepare(signal: AbortSignal): Promise<PooledSandbox> {
+    this.#options.onPreparing();
+    await this.#giveWay(signal);
+    const chosen = await this.#options.backend();
+    this.#backendName = chosen.backend.name;
+    const item = new PooledSandbox(`pool-${randomBytes(6).toString("hex")}`);
+    await this.#fill(chosen, item, signal);
+    if (chosen.backend.recycle !== undefined) {
+      item.offerReset(
+        (used) => this.#fill(chosen, item, item.abandoned, used),
+        ({ session }) => this.#options.store.discardEphemeral(session),
+      );
+    }
+    this.#options.onPrepared();
+    return item;
+  }
+
+  async #fill(
+    chosen: ChosenBackend,
+    item: PooledSandbox,
+    signal: AbortSignal,
+    used?: Parameters<SandboxStarter["prepare"]>[2],
+  ): Promise<void> {
+    const { starter, limits } = this.#options;
+    const { sandbox, place } = await starter.prepare(
+      chosen,
+      {
+        key: item.id,
+        limits,
+        signal,
+        languages: this.#languages,
+        onStopped: (stopped) => item.stopped(stopped),
+      },
+      used,
+    );
+    this.#canBeAdopted = !sandbox.workspacePath.startsWith(place.session.path);
+    this.#hold(item, sandbox, place);
+  }
+
+  #hold(item: PooledSandbox, sandbox: Sandbox, place?: Place): void {
+    item.holds(sandbox, place);
+    this.#items.set(sandbox, item);
+  }
+}
+
+function runningIn({ sandbox }: PooledSandbox): Sandbox {
+  if (sandbox === undefined) throw new SandboxError("INTERNAL", "The pool handed out nothing");
+  return sandbox;
+}

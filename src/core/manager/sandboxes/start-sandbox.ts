@@ -1,0 +1,300 @@
+import { randomBytes } from "node:crypto";
+import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import { expandHome } from "../../../kit/expand-home.js";
+import type { CreateSpec, Instance, Limits, SandboxBackend } from "../../../runtime/backends/index.js";
+import type { CellSettings, WarmSettings } from "../../../runtime/sandbox/index.js";
+import { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { AccessWatcher } from "../../../runtime/workspace/index.js";
+import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/workspace/index.js";
+import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../../config/index.js";
+import type { WaysOut } from "../egress/egress-controller.js";
+import { assertFilesReachable, openSessionSync, openWorkspace } from "../files/open-workspace.js";
+import type { CellOptions } from "../manager-options.js";
+import type { ForkOrder } from "../sessions/fork-session.js";
+import { openSnapshotStore } from "../sessions/session-snapshots.js";
+import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
+import { cellSettings } from "./cell-options.js";
+import type { ChosenBackend } from "./choose-backend.js";
+import { effectiveLimits } from "./limits.js";
+
+export interface SandboxStarterOptions {
+  readonly config: Config["sandbox"];
+  readonly store: SessionStore;
+  readonly warm: boolean | undefined;
+  /** Tells which files programs read; left out: nobody wants to know. */
+  readonly accessWatcher: (() => AccessWatcher) | undefined;
+  readonly waysOut: WaysOut;
+  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
+}
+
+export interface StartOrder {
+  readonly openSession: () => Promise<StoredSession>;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
+  readonly hasInputs: boolean;
+  /** Left out: programs in it have no cells of their own. */
+  readonly cells?: boolean | CellOptions | undefined;
+  /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
+  readonly fill?: ForkOrder["fill"] | undefined;
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+}
+
+/**
+ * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or somebody else sees to it. A
+ * session's stays in any case.
+ */
+export type DirectoryFate = "removed" | "spare" | "kept";
+
+/** What a sandbox needs to be started before anybody wants it. */
+export interface PrepareOrder {
+  /** Until it is somebody's. */
+  readonly key: string;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  /** Interpreters that have started when it is ready. */
+  readonly languages: readonly string[];
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+}
+
+/** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
+export interface Place {
+  session: StoredSession;
+  /** Languages whose interpreters were started ahead. */
+  readonly languages: readonly string[];
+  /** An interpreter that was used is followed by another. */
+  keepsWarm: boolean;
+}
+
+export interface Prepared {
+  readonly sandbox: Sandbox;
+  readonly place: Place;
+}
+
+/** Starts sandboxes: limits that hold or an error, a session's directory, an instance, and its files in place. */
+export class SandboxStarter {
+  readonly #options: SandboxStarterOptions;
+  readonly #config: Config["sandbox"];
+  readonly #store: SessionStore;
+  readonly #warnedOf = new Set<string>();
+
+  constructor(options: SandboxStarterOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#store = options.store;
+  }
+
+  /** Leaves nothing behind when it throws. */
+  async start(chosen: ChosenBackend, order: StartOrder): Promise<Sandbox> {
+    const { backend, probe } = chosen;
+    const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
+    const cells = cellSettings(order.cells, limits, probe.capabilities, backend.name);
+    this.#assertNetwork(probe.capabilities.network, backend.name);
+    const session = await order.openSession();
+    let instance: Instance | undefined;
+    try {
+      assertFilesReachable(session, probe);
+      const spec = {
+        ...this.#spec(session, limits, order),
+        ephemeral: session.ephemeral && order.fill === undefined,
+      };
+      instance = await backend.create(cells === undefined ? spec : { ...spec, cells: true });
+      const place = { session, languages: [], keepsWarm: true };
+      const sandbox = await this.#furnish(instance, place, chosen, { ...order, cells });
+      this.#prewarm(sandbox);
+      return sandbox;
+    } catch (error) {
+      // What cannot be removed now is the backend's to try again; why the start failed is the caller's to hear.
+      await Promise.allSettled([instance?.destroy()]);
+      // A session that never ran leaves no directory behind.
+      await this.#store.discardUnready(session);
+      throw toSandboxError(error, "SANDBOX_START_FAILED");
+    }
+  }
+
+  /**
+   * Starts one that is nobody's yet, and that a session can keep as well as a call can throw away. With `used`, in what
+   * is left of another one that had this place. Leaves nothing behind when it throws.
+   */
+  async prepare(
+    chosen: ChosenBackend,
+    order: PrepareOrder,
+    used?: { readonly instance: Instance; readonly place: Place },
+  ): Promise<Prepared> {
+    const { backend, probe } = chosen;
+    let session: StoredSession | undefined;
+    let instance = used?.instance;
+    let sandbox: Sandbox | undefined;
+    try {
+      const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
+      this.#assertNetwork(probe.capabilities.network, backend.name);
+      session =
+        used === undefined
+          ? this.#store.openEphemeral(order.key)
+          : this.#store.renew(used.place.session, order.key);
+      // A workspace that lasts: whoever gets it may want to keep it.
+      const spec = { ...this.#spec(session, limits, order), ephemeral: false };
+      instance = await (used === undefined ? backend.create(spec) : recycled(backend, used.instance, spec));
+      const place: Place = { session, languages: order.languages, keepsWarm: false };
+      sandbox = await this.#furnish(instance, place, chosen, { ...order, hasInputs: true });
+      await this.#prewarmAll(sandbox, order.languages);
+      // What died while its interpreters started is of no use to anybody.
+      if (!sandbox.isRunning)
+        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
+      return { sandbox, place };
+    } catch (error) {
+      await Promise.allSettled([sandbox?.stop()]);
+      await Promise.allSettled([instance?.destroy()]);
+      if (session !== undefined) await this.#store.discardUnready(session);
+      throw toSandboxError(error, "SANDBOX_START_FAILED");
+    } finally {
+      // Only now has everything ended that could write there.
+      if (used !== undefined) await this.#store.discardOutgrown(used.place.session);
+    }
+  }
+
+  #spec(session: StoredSession, limits: Limits, order: Pick<StartOrder, "limits" | "signal">): CreateSpec {
+    return {
+      id: `sbx-${randomBytes(6).toString("hex")}`,
+      sessionKey: session.key,
+      ephemeral: session.ephemeral,
+      directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
+      limits,
+      requestedLimits: order.limits,
+      filesystem: this.#filesystem(),
+      ...(order.signal !== undefined && { signal: order.signal }),
+    };
+  }
+
+  /** Puts a sandbox around a running instance, with its workspace filled. */
+  async #furnish(
+    instance: Instance,
+    place: Place,
+    chosen: ChosenBackend,
+    {
+      onStopped,
+      hasInputs,
+      limits,
+      cells,
+      fill,
+    }: Pick<StartOrder, "onStopped" | "hasInputs" | "limits" | "fill"> & {
+      readonly cells?: CellSettings | undefined;
+    },
+  ): Promise<Sandbox> {
+    const { session } = place;
+    const { denyWrite } = this.#config.filesystem;
+    const workspace = openWorkspace(instance, chosen, {
+      denyWrite,
+      ...(session.owner !== undefined && { owner: session.owner }),
+    });
+    const sync = openSessionSync(workspace, place, { denyWrite, limits });
+    const { hostWorkspace } = instance;
+    const isWorthWatching = hasInputs || !session.ephemeral || this.#config.workspace.source !== undefined;
+    const reads =
+      hostWorkspace === undefined || !isWorthWatching
+        ? undefined
+        : this.#options.accessWatcher?.().watch(hostWorkspace);
+    const { waysOut } = this.#options;
+    const type = chosen.backend.name;
+    const traveller = {
+      sandboxId: instance.id,
+      get sessionId() {
+        return sandbox.sessionId;
+      },
+      backend: type,
+      guestRuntime: instance.guestRuntime,
+    };
+    const sandbox: Sandbox = new Sandbox({
+      instance,
+      type,
+      sessionId: sessionIdOf(session.key),
+      workspace,
+      ...(sync !== undefined && { sync }),
+      ...(reads !== undefined && { reads }),
+      snapshots: openSnapshotStore(() => place.session.path, this.#config.snapshots),
+      fork: (key, filling, signal) =>
+        this.#options.fork({ key, fill: filling, limits, backend: type, signal }),
+      network: waysOut.networkFor(traveller, chosen.probe.capabilities),
+      settings: {
+        timeoutMs: this.#config.runtime.timeoutMs,
+        maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
+        warm: ({ name }) => this.#warmSettings(name, place),
+        ...(cells !== undefined && { cells }),
+      },
+      onStopped: async () => {
+        const fate = onStopped(sandbox);
+        const isSpare = fate === "spare" && instance.directoryUntouched === true;
+        if (fate !== "kept") await this.#store.discardEphemeral(place.session, isSpare);
+      },
+    });
+    if (waysOut.opensAtStart) await sandbox.network.open();
+    const files = sync?.hostFiles ?? workspace;
+    if (!session.ready) await (fill === undefined ? this.#bootstrap(files) : fill(files));
+    const hasContent = session.ready || fill !== undefined || this.#config.workspace.source !== undefined;
+    if (hasContent) await sync?.start(!session.ready);
+    this.#store.markReady(session);
+    return sandbox;
+  }
+
+  async #bootstrap(workspace: WorkspaceFiles): Promise<void> {
+    const { source, initDirectory, bootstrapFiles } = this.#config.workspace;
+    if (source === undefined) return;
+    await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
+  }
+
+  #prewarm(sandbox: Sandbox): void {
+    for (const [name, { warm, preload }] of Object.entries(this.#config.languages)) {
+      if (warm && preload.length > 0 && this.#options.warm !== false)
+        sandbox.prewarm(name).catch(() => undefined);
+    }
+  }
+
+  /** A language that is missing is its programs' trouble, and they say so; here once is enough. */
+  async #prewarmAll(sandbox: Sandbox, languages: readonly string[]): Promise<void> {
+    await Promise.all(
+      languages.map((language) =>
+        sandbox.prewarm(language).catch((error: unknown) => {
+          if (!sandbox.isRunning || this.#warnedOf.has(language)) return;
+          this.#warnedOf.add(language);
+          const { message } = toSandboxError(error);
+          process.emitWarning(`No interpreter can be started ahead for ${language}: ${message}`);
+        }),
+      ),
+    );
+  }
+
+  #warmSettings(language: string, { session, languages, keepsWarm }: Place): WarmSettings {
+    const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
+    const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
+    return { enabled: warm && (this.#options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
+  }
+
+  #filesystem() {
+    const { allowRead, allowWrite, denyRead, denyWrite } = this.#config.filesystem;
+    const expand = (paths: readonly string[]) => paths.map((path) => expandHome(path));
+    return {
+      allowRead: expand(allowRead),
+      allowWrite: expand(allowWrite),
+      denyRead: expand(denyRead),
+      denyWrite,
+    };
+  }
+
+  #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
+    const { isOpen, denies, hasSecrets } = this.#options.waysOut;
+    // Without any network there is nothing left to deny.
+    const isAsked = isOpen || hasSecrets || (denies && network !== "none");
+    if (!isAsked || network === "per-host") return;
+    throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one host from another`, {
+      hint: "Choose a backend that can (skerry doctor lists them), or leave out the network's rules and secrets.",
+    });
+  }
+}
+
+function recycled(backend: SandboxBackend, used: Instance, spec: CreateSpec): Promise<Instance> {
+  if (backend.recycle === undefined)
+    throw new SandboxError("INTERNAL", `The backend ${backend.name} resets nothing`);
+  return backend.recycle(used, spec);
+}

@@ -1,0 +1,63 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { requires } from "../../../../test/setup/requires.js";
+import { parseConfig } from "../../config/index.js";
+import { waitUntil } from "../../testing/wait-until.js";
+import { SandboxManager } from "../index.js";
+
+const LISTEN = `
+import socket
+with socket.create_server(("127.0.0.1", 8000)) as server:
+    while True:
+        connection, _ = server.accept()
+        with connection: connection.sendall(b"you said " + connection.recv(100))
+`;
+
+let stateDir: string;
+let manager: SandboxManager;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), "skerry-connect-"));
+  chmodSync(stateDir, 0o711);
+  const config = await parseConfig({ sandbox: { network: { allowLocalBinding: true } } });
+  manager = new SandboxManager({ config, stateDir, handleSignals: false });
+});
+
+afterAll(async () => {
+  await manager.close();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+requires("bubblewrap", "python3").describe("a connection to a port inside", () => {
+  it("reaches the program that listens there, and says when nobody does", async () => {
+    const process = await manager.startProcess({ sessionId: "s", language: "python", code: LISTEN });
+    process.output.resume();
+    await waitUntil(async () => {
+      const connection = await manager.connectPort("s", 8000).catch(() => undefined);
+      connection?.end();
+      return connection !== undefined;
+    });
+    const connection = await manager.connectPort("s", 8000);
+    connection.write("hello");
+    expect(await text(connection)).toBe("you said hello");
+    await expect(manager.connectPort("s", 8001)).rejects.toMatchObject({
+      code: "PORT_FAILED",
+      message: "Cannot connect inside the sandbox: ECONNREFUSED",
+    });
+  });
+
+  it("is no way to the sandbox's own way out, nor into what does not run", async () => {
+    await expect(manager.connectPort("s", 3128)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    await expect(manager.connectPort("s", 70_000)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    await expect(manager.connectPort("none", 8000)).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
+  });
+
+  it("is for those who asked for ports", async () => {
+    const closed = new SandboxManager({ stateDir, handleSignals: false });
+    await expect(closed.connectPort("s", 8000)).rejects.toMatchObject({ code: "UNSUPPORTED" });
+    await closed.close();
+  });
+});

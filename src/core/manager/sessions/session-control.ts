@@ -1,0 +1,113 @@
+import type { Duplex } from "node:stream";
+import { SandboxError } from "../../../kit/errors.js";
+import { checkChange, EGRESS_PORT, type EgressChange } from "../../../runtime/egress/index.js";
+import type { Door } from "../../../runtime/sandbox/door.js";
+import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import {
+  assertPorts,
+  checkPort,
+  hasDoor,
+  knock,
+  knockEverywhere,
+  type OpenPort,
+  type OpenPortOptions,
+  openDoor,
+  openPort,
+  reapDoors,
+} from "../../../runtime/sandbox/index.js";
+import type { WaysOut } from "../egress/egress-controller.js";
+
+export interface SessionDoorsOptions {
+  readonly stateDir: string;
+  readonly waysOut: WaysOut;
+  /** Sessions of this process can be reached from others of this user. */
+  readonly areOpen: boolean;
+  /** Ports inside may be opened on this host. */
+  readonly ports: boolean;
+  /** The session's sandbox, if it runs here. */
+  readonly find: (session: string) => Sandbox | undefined;
+}
+
+/** The ways into sessions that run, here or in another process of this user: ports, and changes of their rules. */
+export class SessionDoors {
+  readonly #options: SessionDoorsOptions;
+  readonly #ports = new Set<OpenPort>();
+  readonly #doors = new Set<Promise<Door | undefined>>();
+
+  constructor(options: SessionDoorsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens a door to a sandbox that has started; the function returned closes it. */
+  open(sandbox: Sandbox): () => void {
+    const { stateDir, waysOut, areOpen } = this.#options;
+    if (!areOpen) return () => undefined;
+    const keeper = {
+      connect: (port: number) => sandbox.network.connect(port),
+      changeEgress: (change: EgressChange) => waysOut.change(sandbox, change),
+    };
+    // A session that nobody else can reach still does its work.
+    const door = openDoor(stateDir, sandbox.sessionId, keeper).catch(() => undefined);
+    this.#doors.add(door);
+    return () => {
+      void door.then(async (opened) => {
+        await opened?.close();
+        this.#doors.delete(door);
+      });
+    };
+  }
+
+  /** Opens a session's port on this host's loopback; whoever runs the session is found anew for every connection. */
+  async openPort(session: string, port: number, options: OpenPortOptions): Promise<OpenPort> {
+    assertPorts(this.#options.ports);
+    const opened = await openPort((wanted) => this.#connect(session, wanted), port, options);
+    this.#ports.add(opened);
+    void opened.closed.then(() => this.#ports.delete(opened));
+    return opened;
+  }
+
+  /** One connection to a session's port. The way out's own is none of those: programs inside have rules, callers not. */
+  async connectPort(session: string, port: number): Promise<Duplex> {
+    assertPorts(this.#options.ports);
+    checkPort(port, 1);
+    if (port === EGRESS_PORT) {
+      throw new SandboxError("INVALID_ARGUMENT", `Port ${port} inside is the sandbox's own way out`, {
+        hint: "Have the program inside listen on another.",
+      });
+    }
+    this.#options.find(session)?.touch();
+    return this.#connect(session, port);
+  }
+
+  /** Changes what a session may reach, in every process that runs it; resolves to how many do. */
+  async changeEgress(session: string, change: EgressChange): Promise<number> {
+    const checked = checkChange(change);
+    const here = this.#options.find(session);
+    if (here !== undefined) await this.#options.waysOut.change(here, checked);
+    const ask = { ask: "change-egress", ...checked } as const;
+    const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask, { exceptOwn: true });
+    return elsewhere + (here === undefined ? 0 : 1);
+  }
+
+  /** True when the session runs here, or in another process that opens its doors. */
+  isRunning(session: string): boolean {
+    return this.#options.find(session) !== undefined || hasDoor(this.#options.stateDir, session);
+  }
+
+  reap(): number {
+    return reapDoors(this.#options.stateDir);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([
+      ...[...this.#ports].map((port) => port.close()),
+      ...[...this.#doors].map(async (door) => (await door)?.close()),
+    ]);
+  }
+
+  async #connect(session: string, port: number): Promise<Duplex> {
+    const here = this.#options.find(session);
+    if (here !== undefined) return here.network.connect(port);
+    return knock(this.#options.stateDir, session, { ask: "connect", port });
+  }
+}

@@ -1,0 +1,59 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { requires } from "../../../../test/setup/requires.js";
+import { SessionStore } from "./session-store.js";
+
+const UIDS = { start: 200_000, count: 900 };
+/** No process has such an id. */
+const DEAD = "999999999-1-";
+let root: string;
+let store: SessionStore;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "skerry-store-"));
+  chmodSync(root, 0o711);
+  store = new SessionStore(root, UIDS);
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const holderOf = (uid: number | undefined) => readlinkSync(join(root, "owners", String(uid))).split("\n")[1];
+
+requires("root").describe("the user of a sandbox that was started ahead", () => {
+  it("goes with it to a new session, and stays with it where somebody else has made the session", async () => {
+    const [first, second] = [store.openEphemeral("one"), store.openEphemeral("two")];
+    const adopted = store.adopt(first, "s");
+    expect(holderOf(first.owner?.uid)).toBe(relative(root, adopted!.path));
+    expect(store.adopt(second, "s")).toBeUndefined();
+    expect(holderOf(second.owner?.uid)).toBe(relative(root, second.path));
+    await store.discardEphemeral(second);
+    expect(readdirSync(join(root, "owners"))).toEqual([String(first.owner?.uid)]);
+  });
+
+  it("is given back when its process was killed on the way and another one made the session", async () => {
+    const { owner, path } = await store.open("s");
+    symlinkSync(`${DEAD}owner\n${relative(root, path)}`, join(root, "owners", "200999"));
+    mkdirSync(join(root, "ephemeral", `${DEAD}left`));
+    expect(await store.reap()).toBe(1);
+    expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
+  });
+
+  it("is given back when its process was killed before there was a directory", async () => {
+    const { owner } = await store.open("s");
+    symlinkSync(`${DEAD}owner\nephemeral/${DEAD}never`, join(root, "owners", "200999"));
+    await store.reap();
+    expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
+  });
+
+  it("is kept for a session whose maker has ended", async () => {
+    const { owner, path } = await store.open("s");
+    const taken = join(root, "owners", String(owner?.uid));
+    rmSync(taken);
+    symlinkSync(`${DEAD}owner\n${relative(root, path)}`, taken);
+    mkdirSync(join(root, "ephemeral", `${DEAD}left`));
+    await store.reap();
+    expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
+  });
+});

@@ -1,0 +1,413 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { checkStateDirectory, ensureStateDirectory } from "../../../kit/state-directory.js";
+import {
+  allocateOwner,
+  countOwners,
+  moveOwner,
+  type Owner,
+  releaseOwner,
+  releaseUnheld,
+  removeTree,
+  sessionDirectoryName,
+  validateSessionKey,
+} from "../../../runtime/workspace/index.js";
+
+/** A session's place on disk. */
+export interface StoredSession {
+  readonly key: string;
+  readonly path: string;
+  readonly owner: Owner | undefined;
+  /** False: its workspace has not been filled yet. */
+  readonly ready: boolean;
+  /** Removed with its sandbox. */
+  readonly ephemeral: boolean;
+}
+
+export interface SessionInfo {
+  readonly key: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date;
+}
+
+interface Meta {
+  readonly key: string;
+  readonly createdAt: string;
+  readonly ready: boolean;
+  readonly uid?: number;
+}
+
+interface MadeDirectory {
+  readonly path: string;
+  readonly owner: Owner | undefined;
+}
+
+const META_FILE = "session.json";
+const MAX_SPARES = 8;
+const UNFINISHED = ".new-";
+const GONE = ".gone-";
+/** Folders and the prefixes of names in them that belong to one process. */
+const REAPED = [
+  ["ephemeral", ""],
+  ["ephemeral", GONE],
+  ["sessions", UNFINISHED],
+  ["sessions", GONE],
+] as const;
+
+/**
+ * Sessions as directories below the state directory:
+ *
+ *   sessions/<name>/    session.json, workspace/: kept until deleted
+ *   ephemeral/<label>/  the same, for one sandbox of one process
+ *   owners/<uid>        which directory a user id belongs to
+ */
+export class SessionStore {
+  readonly #root: string;
+  readonly #uidRange: { readonly start: number; readonly count: number };
+  readonly #isRoot = process.getuid?.() === 0;
+  readonly #spares: MadeDirectory[] = [];
+
+  constructor(root: string, uidRange: { readonly start: number; readonly count: number }) {
+    this.#root = root;
+    this.#uidRange = uidRange;
+  }
+
+  /** Finds the session or makes it; two processes that do this at once get the same one. */
+  async open(key: string): Promise<StoredSession> {
+    this.#prepare();
+    const name = directoryName(key);
+    const path = join(this.#root, "sessions", name);
+    const existing = this.#read(path);
+    if (existing !== undefined) {
+      const now = new Date();
+      utimesSync(join(path, META_FILE), now, now);
+      return this.#found(existing, path);
+    }
+    const unfinished = `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`;
+    const made = this.#make(join(this.#root, "sessions", unfinished), join("sessions", name));
+    try {
+      this.#record(made, { key, createdAt: new Date().toISOString(), ready: false });
+      renameSync(made.path, path);
+      return { ...made, key, path, ready: false, ephemeral: false };
+    } catch (error) {
+      await this.#discard(made);
+      const winner = this.#read(path);
+      if (!isTaken(error)) throw whenFull(error);
+      if (winner === undefined) throw withoutRecord(name, error);
+      return this.#found(winner, path);
+    }
+  }
+
+  /** Notes that the workspace has been filled: from now on it is somebody's. */
+  markReady(session: StoredSession): void {
+    if (session.ready || session.ephemeral) return;
+    const meta = this.#read(session.path);
+    if (meta !== undefined) this.#record(session, { key: meta.key, createdAt: meta.createdAt, ready: true });
+  }
+
+  /** Removes a session whose start failed, unless somebody else has started it meanwhile. */
+  async discardUnready(session: StoredSession): Promise<void> {
+    if (session.ephemeral || this.#read(session.path)?.ready === false) await this.#discard(session);
+  }
+
+  /** A session that nobody will find again. */
+  openEphemeral(key: string): StoredSession {
+    validateSessionKey(key);
+    const made = this.#spares.pop() ?? this.#makeEphemeral();
+    return { ...made, key, ready: false, ephemeral: true };
+  }
+
+  /**
+   * Makes the directory of a sandbox that was started ahead, with all that is in it, a new session's. Undefined: somebody
+   * has made that session meanwhile, and the directory is still nobody's.
+   */
+  adopt(prepared: StoredSession, key: string): StoredSession | undefined {
+    const holder = join("sessions", directoryName(key));
+    const path = join(this.#root, holder);
+    const giveOwner = (to: string) => {
+      if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, labelFor("owner"), to);
+    };
+    // First: an id whose holder nobody finds would be given to somebody else.
+    giveOwner(holder);
+    try {
+      this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
+      renameSync(prepared.path, path);
+    } catch (error) {
+      giveOwner(relative(this.#root, prepared.path));
+      if (isTaken(error)) return undefined;
+      throw whenFull(error);
+    }
+    return { ...prepared, key, path, ready: true, ephemeral: false };
+  }
+
+  /** An empty directory of the same user, for a sandbox that stays; `discardOutgrown` removes the one before. */
+  renew(session: StoredSession, key: string): StoredSession {
+    const holder = join("ephemeral", labelFor(randomBytes(8).toString("hex")));
+    const path = join(this.#root, holder);
+    makeDirectory(path, session.owner);
+    if (session.owner !== undefined) moveOwner(this.#root, session.owner, labelFor("owner"), holder);
+    return { ...session, key, path, ready: false };
+  }
+
+  async discardOutgrown({ path }: StoredSession): Promise<void> {
+    await this.#discard({ path, owner: undefined });
+  }
+
+  exists(key: string): boolean {
+    if (!this.#isThere()) return false;
+    return this.#read(join(this.#root, "sessions", directoryName(key))) !== undefined;
+  }
+
+  /** Where a session is; undefined: there is none. */
+  find(key: string): string | undefined {
+    return this.exists(key) ? join(this.#root, "sessions", directoryName(key)) : undefined;
+  }
+
+  /** Where all of them are. */
+  paths(): string[] {
+    if (!this.#isThere()) return [];
+    const directory = join(this.#root, "sessions");
+    return readDirectory(directory)
+      .filter((name) => !name.startsWith("."))
+      .map((name) => join(directory, name));
+  }
+
+  list(): SessionInfo[] {
+    if (!this.#isThere()) return [];
+    const directory = join(this.#root, "sessions");
+    return readDirectory(directory)
+      .filter((name) => !name.startsWith("."))
+      .flatMap((name) => this.#read(join(directory, name)) ?? [])
+      .map(({ key, createdAt, usedAt }) => ({
+        key: sessionIdOf(key),
+        createdAt: new Date(createdAt),
+        lastUsedAt: usedAt,
+      }))
+      .sort((a, b) => b.lastUsedAt.getTime() - a.lastUsedAt.getTime());
+  }
+
+  /** Removes a session's files. False when there was none. */
+  async delete(key: string): Promise<boolean> {
+    if (!this.#isThere()) return false;
+    const path = join(this.#root, "sessions", directoryName(key));
+    const meta = this.#read(path);
+    if (meta === undefined) return false;
+    await this.#discard({ path, owner: ownerOf(meta) });
+    return true;
+  }
+
+  /** With `recycle`, a directory that nothing was ever written into serves the next one. */
+  async discardEphemeral(session: StoredSession, recycle = false): Promise<void> {
+    if (!session.ephemeral) return;
+    if (recycle && this.#spares.length < MAX_SPARES && isPristine(session.path)) {
+      this.#spares.push({ path: session.path, owner: session.owner });
+      return;
+    }
+    if (removeEmpty(join(session.path, "workspace")) && removeEmpty(session.path)) {
+      if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+      return;
+    }
+    await this.#discard(session);
+  }
+
+  /** Removes the directories that were kept for the next sandbox. */
+  async discardSpares(): Promise<void> {
+    await Promise.all(this.#spares.splice(0).map((spare) => this.#discard(spare)));
+  }
+
+  /** Removes what processes that were killed left behind; resolves to how many. */
+  async reap(): Promise<number> {
+    let count = 0;
+    if (!this.#isThere()) return count;
+    for (const [folder, prefix] of REAPED) {
+      for (const name of readDirectory(join(this.#root, folder))) {
+        if (!name.startsWith(prefix) || !isOrphaned(name.slice(prefix.length))) continue;
+        await removeTree(join(this.#root, folder), name);
+        count++;
+      }
+    }
+    if (count > 0 || this.#hasSpareOwners()) {
+      releaseUnheld(
+        this.#root,
+        (maker, holder, uid) => !isOrphaned(maker) || isOwnedBy(join(this.#root, holder), uid),
+      );
+    }
+    return count;
+  }
+
+  /** A process that was killed may have taken a user id, and no more than that. */
+  #hasSpareOwners(): boolean {
+    const holders = ["sessions", "ephemeral"].flatMap((name) => readDirectory(join(this.#root, name)));
+    return countOwners(this.#root) > holders.length;
+  }
+
+  /** Never acts on a directory, or through a link, that somebody else may have put there. */
+  #isThere(): boolean {
+    const folders = ["sessions", "ephemeral", "owners"].map((name) => join(this.#root, name));
+    return checkStateDirectory(this.#root) && folders.map(checkStateDirectory).some(Boolean);
+  }
+
+  #prepare(): void {
+    ensureStateDirectory(this.#root);
+    for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.#root, name));
+  }
+
+  #makeEphemeral(): MadeDirectory {
+    this.#prepare();
+    const name = labelFor(randomBytes(8).toString("hex"));
+    return this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
+  }
+
+  #make(path: string, holder: string): MadeDirectory {
+    const owner = this.#isRoot
+      ? allocateOwner(this.#root, this.#uidRange, labelFor("owner"), holder)
+      : undefined;
+    try {
+      makeDirectory(path, owner);
+      return { path, owner };
+    } catch (error) {
+      if (owner !== undefined) releaseOwner(this.#root, owner);
+      throw error;
+    }
+  }
+
+  #found(meta: Meta, path: string): StoredSession {
+    return { key: meta.key, path, owner: ownerOf(meta), ready: meta.ready, ephemeral: false };
+  }
+
+  /** Whole or not at all: another process may be reading it. */
+  #record({ path, owner }: MadeDirectory, meta: Omit<Meta, "uid">): void {
+    const file = join(path, META_FILE);
+    const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
+    const content: Meta = { ...meta, ...(owner !== undefined && { uid: owner.uid }) };
+    writeFileSync(unfinished, JSON.stringify(content), { mode: 0o600 });
+    renameSync(unfinished, file);
+  }
+
+  /** Out of sight first, so that nobody opens half a session; then removed. */
+  async #discard(session: MadeDirectory): Promise<void> {
+    const folder = join(session.path, "..");
+    const gone = `${GONE}${labelFor(randomBytes(6).toString("hex"))}`;
+    try {
+      renameSync(session.path, join(folder, gone));
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return;
+      throw error;
+    }
+    await removeTree(folder, gone);
+    if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+  }
+
+  #read(path: string): (Meta & { readonly usedAt: Date }) | undefined {
+    const file = join(path, META_FILE);
+    try {
+      const meta = JSON.parse(readFileSync(file, "utf8")) as Meta;
+      return { ...meta, usedAt: statSync(file).mtime };
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return undefined;
+      throw new SandboxError("INTERNAL", "A session's record cannot be read", { cause: error });
+    }
+  }
+}
+
+function makeDirectory(path: string, owner: Owner | undefined): void {
+  try {
+    const workspace = join(path, "workspace");
+    mkdirSync(workspace, { recursive: true });
+    // The sandbox's user must be able to pass through, whatever our umask is.
+    chmodSync(path, 0o711);
+    chmodSync(workspace, 0o700);
+    if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
+  } catch (error) {
+    rmSync(path, { recursive: true, force: true });
+    throw whenFull(error);
+  }
+}
+
+/** True when the sandbox had its workspace mounted over the directory, and left nothing beside it. */
+function isPristine(path: string): boolean {
+  return readdirSync(path).join() === "workspace" && readdirSync(join(path, "workspace")).length === 0;
+}
+
+/** The usual case after a mounted workspace: nothing is left but the directory. */
+function removeEmpty(path: string): boolean {
+  try {
+    rmdirSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function ensurePassable(path: string): void {
+  if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
+}
+
+/** The session of mode shared; no caller can name it, since names have no slash. */
+export const SHARED_KEY = "/shared";
+
+/** What a session is called where people see it. */
+export function sessionIdOf(key: string): string {
+  return key === SHARED_KEY ? "shared" : key;
+}
+
+function directoryName(key: string): string {
+  return key === SHARED_KEY ? "shared" : sessionDirectoryName(validateSessionKey(key));
+}
+
+function ownerOf(meta: Meta): Owner | undefined {
+  return meta.uid === undefined ? undefined : { uid: meta.uid, gid: meta.uid };
+}
+
+function whenFull(error: unknown): unknown {
+  if (systemCode(error) !== "ENOSPC") return error;
+  return new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
+    hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+    cause: error,
+  });
+}
+
+/** False where it is somebody else's: whoever was to move in was killed before, and another one came. */
+function isOwnedBy(path: string, uid: number): boolean {
+  try {
+    return statSync(join(path, "workspace")).uid === uid;
+  } catch {
+    return existsSync(path);
+  }
+}
+
+function withoutRecord(name: string, cause: unknown): SandboxError {
+  return new SandboxError("SANDBOX_START_FAILED", "The session's directory is there, but its record is not", {
+    hint: `Somebody has removed ${META_FILE} from sessions/${name} in the state directory. Move that directory away, with the files that may be in it, or remove it.`,
+    cause,
+  });
+}
+
+function isTaken(error: unknown): boolean {
+  return ["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "");
+}
+
+function readDirectory(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { DOCKER_START_MS, startDocker } from "../../../../test/setup/docker.js";
+import { requires } from "../../../../test/setup/requires.js";
+import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
+import { type Config, parseConfig } from "../../config/index.js";
+import { SandboxManager } from "../sandbox-manager.js";
+
+const { describe, it, missing } = requires("docker");
+
+let config: Config;
+let stateDir: string;
+let manager: SandboxManager;
+
+beforeAll(async () => {
+  if (missing.length > 0) return;
+  const { host, image } = await startDocker();
+  config = await parseConfig({ sandbox: { backends: { docker: { host, image, shareFiles: "never" } } } });
+}, DOCKER_START_MS);
+
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "skerry-remote-"));
+  chmodSync(stateDir, 0o711);
+  manager = new SandboxManager({ config, stateDir, backend: "docker", handleSignals: false });
+});
+
+afterEach(async () => {
+  await manager.close().catch(() => undefined);
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+const onHost = (session: string, path = "") =>
+  join(stateDir, "sessions", sessionDirectoryName(session), "workspace", path);
+
+describe("a session in containers that share no directory with this host", () => {
+  it("has its files again in the next container", { timeout: 180_000 }, async () => {
+    const first = await manager.getSandbox("work");
+    await first.shell(
+      "mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d && echo x > run && chmod 755 run",
+    );
+    const python = "open('out.bin', 'wb').write(bytes(range(256)) * 4096)";
+    await first.runCode({ language: "python", code: python });
+    await manager.cleanupSession("work");
+    expect(readdirSync(onHost("work")).sort()).toEqual(["d", "l", "out.bin", "run"]);
+    expect(statSync(onHost("work", "out.bin")).size).toBe(1024 * 1024);
+    const second = await manager.getSandbox("work");
+    const { stdout } = await second.shell("cat l; stat -c %a d run; sha256sum < out.bin; rm -r d");
+    const [one, ...rest] = stdout.split("\n");
+    expect([one, rest[0], rest[1]]).toEqual(["1", "700", "755"]);
+    await manager.cleanupSession("work");
+    expect(readdirSync(onHost("work")).sort()).toEqual(["l", "out.bin", "run"]);
+  });
+
+  it("copies both ways when it is asked to", { timeout: 180_000 }, async () => {
+    const sandbox = await manager.getSandbox("work");
+    await sandbox.files.write("inside.txt", "1");
+    expect(await sandbox.syncToHost()).toMatchObject({ complete: true });
+    expect(readFileSync(onHost("work", "inside.txt"), "utf8")).toBe("1");
+    expect(await sandbox.syncFromHost()).toMatchObject({ copied: 0, removed: 0, complete: true });
+  });
+});
