@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ExecuteOptions } from "./options.js";
+import type { ExecuteOptions } from "./definition/options.js";
 
 const calls = vi.hoisted(() => ({ list: [] as unknown[][], status: 0, failure: undefined as unknown }));
 const record =
@@ -9,19 +9,22 @@ const record =
     if (calls.failure !== undefined) throw calls.failure;
     return calls.status;
   };
-vi.mock("./commands/run.js", () => ({ run: record("run") }));
-vi.mock("./commands/exec.js", () => ({ exec: record("exec") }));
-vi.mock("./commands/shell.js", () => ({ shell: record("shell") }));
-vi.mock("./commands/test.js", () => ({ test: record("test") }));
-vi.mock("./commands/files.js", () => ({
+vi.mock("./commands/run/run.js", () => ({ run: record("run") }));
+vi.mock("./commands/exec/exec.js", () => ({ exec: record("exec") }));
+vi.mock("./commands/shell/shell.js", () => ({ shell: record("shell") }));
+vi.mock("./commands/test/test.js", () => ({ test: record("test") }));
+vi.mock("./commands/files/files.js", () => ({
   list: record("files ls"),
   print: record("files cat"),
   put: record("files put"),
   get: record("files get"),
   remove: record("files rm"),
 }));
-vi.mock("./commands/sessions.js", () => ({ list: record("sessions ls"), remove: record("sessions rm") }));
-vi.mock("./commands/snapshots.js", () => ({
+vi.mock("./commands/sessions/sessions.js", () => ({
+  list: record("sessions ls"),
+  remove: record("sessions rm"),
+}));
+vi.mock("./commands/snapshots/snapshots.js", () => ({
   create: record("snapshots create"),
   list: record("snapshots ls"),
   restore: record("snapshots restore"),
@@ -30,20 +33,23 @@ vi.mock("./commands/snapshots.js", () => ({
   importArchive: record("snapshots import"),
   fork: record("snapshots fork"),
 }));
-vi.mock("./commands/policy.js", () => ({ init: record("policy init"), check: record("policy check") }));
-vi.mock("./commands/policy-explain.js", () => ({ explainCall: record("policy explain") }));
-vi.mock("./commands/risk.js", () => ({ assessProgram: record("risk assess") }));
-vi.mock("./commands/audit.js", () => ({
+vi.mock("./commands/policy/policy.js", () => ({
+  init: record("policy init"),
+  check: record("policy check"),
+}));
+vi.mock("./commands/policy/explain.js", () => ({ explainCall: record("policy explain") }));
+vi.mock("./commands/risk/risk.js", () => ({ assessProgram: record("risk assess") }));
+vi.mock("./commands/audit/audit.js", () => ({
   tail: record("audit tail"),
   query: record("audit query"),
   verify: record("audit verify"),
 }));
-vi.mock("./commands/doctor.js", () => ({ doctor: record("doctor") }));
-vi.mock("./commands/bench.js", () => ({ bench: record("bench") }));
+vi.mock("./commands/doctor/doctor.js", () => ({ doctor: record("doctor") }));
+vi.mock("./commands/bench/bench.js", () => ({ bench: record("bench") }));
 
 const { SandboxError } = await import("../kit/errors.js");
 const { createProgram, runProgram } = await import("./program.js");
-const { stderr, stdout } = await import("./output.js");
+const { stderr, stdout } = await import("./output/output.js");
 
 let printed: { out: string; err: string };
 beforeEach(() => {

@@ -1,21 +1,21 @@
 import { Command, CommanderError } from "commander";
 import { SandboxError } from "../kit/errors.js";
 import { packageVersion } from "../kit/package-version.js";
-import { defineAudit } from "./define-audit.js";
-import { examples, globals, leaf, OUTCOME, type Outcome } from "./define-command.js";
-import { defineExecution } from "./define-execution.js";
-import { defineFiles, defineSessions } from "./define-files.js";
-import { defineImage } from "./define-image.js";
-import { defineMcp } from "./define-mcp.js";
-import { defineNetwork } from "./define-network.js";
-import { definePolicy, defineRisk } from "./define-policy.js";
-import { definePool } from "./define-pool.js";
-import { defineServer } from "./define-server.js";
-import { defineSnapshots } from "./define-snapshots.js";
-import { defineTests } from "./define-tests.js";
-import { defineTools } from "./define-tools.js";
-import { stdout } from "./output.js";
-import { reportError } from "./report-error.js";
+import { defineAudit } from "./commands/audit/define.js";
+import { defineTools } from "./commands/eval/define.js";
+import { defineFiles, defineSessions } from "./commands/files/define.js";
+import { defineImage } from "./commands/image/define.js";
+import { defineMcp } from "./commands/mcp/define.js";
+import { definePolicy, defineRisk } from "./commands/policy/define.js";
+import { definePool } from "./commands/pool/define.js";
+import { defineNetwork } from "./commands/port/define.js";
+import { defineExecution } from "./commands/run/define.js";
+import { defineServer } from "./commands/serve/define.js";
+import { defineSnapshots } from "./commands/snapshots/define.js";
+import { defineTests } from "./commands/test/define.js";
+import { examples, globals, leaf, OUTCOME, type Outcome } from "./definition/define-command.js";
+import { stdout } from "./output/output.js";
+import { reportError } from "./output/report-error.js";
 
 const EXAMPLES = {
   program: `
@@ -71,7 +71,7 @@ export function createProgram(): Command {
       .description("say what this host can enforce, what is missing and how to get it")
       .option("--json", "print one JSON object")
       .option("--fix", "install what is missing (needs root or sudo)"),
-    async (command) => (await import("./commands/doctor.js")).doctor(command.opts()),
+    async (command) => (await import("./commands/doctor/doctor.js")).doctor(command.opts()),
   );
   examples(program.commands.at(-1)!, EXAMPLES.doctor);
 
@@ -81,7 +81,7 @@ export function createProgram(): Command {
       .description("measure the figures we claim on this machine")
       .argument("[names...]", "which; default: all")
       .option("--json", "print a JSON array"),
-    async (command) => (await import("./commands/bench.js")).bench(command.args, command.opts()),
+    async (command) => (await import("./commands/bench/bench.js")).bench(command.args, command.opts()),
   );
   examples(program.commands.at(-1)!, EXAMPLES.bench);
   return program;

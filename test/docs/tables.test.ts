@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { statusOfReport } from "../../src/cli/test-text.js";
+import { statusOfReport } from "../../src/cli/commands/test/report-text.js";
 import {
   DEFAULT_CONFIG,
   DEFAULT_LANGUAGE,

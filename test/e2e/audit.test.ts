@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { localTime } from "../../src/cli/local-time.js";
+import { localTime } from "../../src/cli/output/local-time.js";
 import { AuditLogger, type AuditRecord } from "../../src/guard/audit/index.js";
 import { requires } from "../setup/requires.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";

@@ -1,0 +1,87 @@
+import { basename } from "node:path";
+import { visible } from "../../../kit/escape-unsafe.js";
+import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { Entry } from "../../../runtime/workspace/index.js";
+import type { SandboxOptions } from "../../definition/options.js";
+import { fetchFile, putFile } from "../../input/host-files.js";
+import { Interrupt } from "../../input/interrupt.js";
+import { openManager, openSandbox, requireSession } from "../../open/open-sandbox.js";
+import { jsonText } from "../../output/json-text.js";
+import { stdout } from "../../output/output.js";
+import { formatTable } from "../../output/table.js";
+
+export interface FilesOptions extends SandboxOptions {
+  readonly session: string;
+  readonly recursive?: boolean;
+  readonly json?: boolean;
+}
+
+/** `skerry files ls`. */
+export function list(paths: readonly string[], options: FilesOptions): Promise<number> {
+  return withFiles(options, "existing", async ({ files }) => {
+    const entries: Entry[] = [];
+    for (const path of paths.length === 0 ? ["."] : paths) {
+      entries.push(...(await files.list(path, { recursive: options.recursive ?? false })));
+    }
+    await stdout.write(options.json ? `${jsonText(entries.map(toJson))}\n` : describe(entries));
+  });
+}
+
+/** `skerry files cat`. */
+export function print(paths: readonly string[], options: FilesOptions): Promise<number> {
+  return withFiles(options, "existing", async ({ files }, signal) => {
+    for (const path of paths) {
+      for await (const chunk of await files.readStream(path)) await stdout.write(chunk as Uint8Array, signal);
+    }
+  });
+}
+
+/** `skerry files put`. */
+export function put([file, path]: readonly string[], options: FilesOptions): Promise<number> {
+  return withFiles(options, "new", async (sandbox) => {
+    if (file === "-") await sandbox.files.writeStream(path ?? "stdin", process.stdin);
+    else await putFile(sandbox, { hostPath: file!, path: path ?? basename(file!) });
+  });
+}
+
+/** `skerry files get`. */
+export function get([path, file]: readonly string[], options: FilesOptions): Promise<number> {
+  if (file === "-") return print([path!], options);
+  return withFiles(options, "existing", (sandbox) =>
+    fetchFile(sandbox, { path: path!, hostPath: file ?? basename(path!) }),
+  );
+}
+
+/** `skerry files rm`. */
+export function remove(paths: readonly string[], options: FilesOptions): Promise<number> {
+  return withFiles(options, "existing", async ({ files }) => {
+    for (const path of paths) await files.remove(path, { recursive: options.recursive ?? false });
+  });
+}
+
+async function withFiles(
+  options: FilesOptions,
+  session: "existing" | "new",
+  use: (sandbox: Sandbox, signal: AbortSignal) => Promise<void>,
+): Promise<number> {
+  using interrupt = new Interrupt();
+  await using manager = await openManager(options);
+  if (session === "existing") requireSession(manager, options.session);
+  await use(await openSandbox(manager, options, interrupt.signal), interrupt.signal);
+  return interrupt.status ?? 0;
+}
+
+function toJson({ path, type, size, mode, modifiedMs }: Entry) {
+  return { path, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
+}
+
+/** A table for a person, plain paths for a program. */
+function describe(entries: readonly Entry[]): string {
+  if (!stdout.isTerminal) return entries.map(({ path }) => `${path}\n`).join("");
+  const rows = entries.map(({ path, type, size, modifiedMs }) => [
+    type === "file" ? String(size) : type,
+    new Date(modifiedMs).toISOString().slice(0, 16).replace("T", " "),
+    visible(path) + (type === "directory" ? "/" : ""),
+  ]);
+  return formatTable(rows, ["right", "left", "left"]);
+}

@@ -1,0 +1,53 @@
+import { type Command, Option } from "commander";
+import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../../../runtime/backends/index.js";
+import { examples, leaf } from "../../definition/define-command.js";
+
+const EXAMPLES = {
+  image: `
+  skerry image build
+  skerry image ls`,
+  build: `
+  skerry image build
+  skerry image build --with data --with tools
+  skerry image build --from debootstrap --tag skerry-sandbox:offline`,
+  ls: `
+  skerry image ls
+  skerry image ls --json`,
+} as const;
+
+/** `image …`. */
+export function defineImage(program: Command): void {
+  const load = () => import("./image.js");
+  const group = examples(
+    program.command("image").description("the image that sandboxes in containers run"),
+    EXAMPLES.image,
+  );
+
+  const build = group
+    .command("build")
+    .description("build it in the Docker daemon")
+    .option("--tag <name>", `what to call it; default: ${DEFAULT_TAG}`)
+    .addOption(
+      new Option(
+        "--with <set...>",
+        "more packages; data: numpy, pandas, matplotlib, …; tools: gcc, git, pip, npm, …",
+      ).choices(PACKAGE_SETS),
+    )
+    .addOption(
+      new Option(
+        "--from <origin>",
+        "a registry's base image, or Debian's packages; default: the first that works",
+      ).choices(["auto", ...IMAGE_ORIGINS]),
+    )
+    .option("--network <name>", "network of the build's containers, such as host; default: the daemon's")
+    .option("--json", "print one JSON object");
+  leaf(build, async (command) => (await load()).build(command.opts()));
+  examples(build, EXAMPLES.build);
+
+  const list = group
+    .command("ls")
+    .description("list those in the daemon")
+    .option("--json", "print a JSON array");
+  leaf(list, async (command) => (await load()).list(command.opts()));
+  examples(list, EXAMPLES.ls);
+}

@@ -1,0 +1,55 @@
+import { createTools } from "../../../core/tools/index.js";
+import { visible } from "../../../kit/escape-unsafe.js";
+import { packageVersion } from "../../../kit/package-version.js";
+import {
+  createMcpServer,
+  createSessionFiles,
+  ElicitationConfirmationService,
+  StdioTransport,
+} from "../../../mcp/index.js";
+import type { McpOptions } from "../../definition/options.js";
+import { Interrupt } from "../../input/interrupt.js";
+import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { readConfig } from "../../open/open-sandbox.js";
+import { stderr } from "../../output/output.js";
+import { reportError } from "../../output/report-error.js";
+import { removeAbandonedSessions, throwawaySessionName } from "./throwaway-session.js";
+
+/** A client's whole message may be in a complaint about it. */
+const MAX_LOG_CHARACTERS = 500;
+
+/** `skerry mcp`: the tools for one client, until it goes. Standard output is the protocol's alone. */
+export async function mcp(options: McpOptions): Promise<number> {
+  using interrupt = new Interrupt();
+  const config = await readConfig(options);
+  const confirmation = new ElicitationConfirmationService();
+  await using guarded = await openGuardedManager(config, options, confirmation);
+  const { manager } = guarded;
+  // Where all sessions are one, it is not ours to remove.
+  const isShared = config.sandbox.mode === "shared";
+  const caller = { ...callerOf(config, options), sessionId: options.session ?? throwawaySessionName() };
+  const connection = createMcpServer({
+    tools: createTools(manager, caller),
+    files: createSessionFiles(manager, caller),
+    version: packageVersion(),
+    onError: (error) => void stderr.write(`skerry: ${visible(error.message.slice(0, MAX_LOG_CHARACTERS))}\n`),
+  });
+  confirmation.attach(connection.server);
+  interrupt.signal.addEventListener("abort", () => void connection.close(), { once: true });
+
+  const { stdin: input, stdout: output } = process;
+  if (input.isTTY)
+    await stderr.write("skerry: waiting for an MCP client on standard input; Ctrl-C ends it\n");
+  await connection.connect(new StdioTransport({ input, output }));
+  const tidied = isShared ? undefined : removeAbandonedSessions(manager).catch(reportAside);
+  if (interrupt.signal.aborted) await connection.close();
+  await connection.closed;
+  await tidied;
+  if (options.session === undefined && !isShared) await manager.deleteSession(caller.sessionId);
+  return interrupt.status ?? 0;
+}
+
+/** What others left behind does not keep anybody from working. */
+async function reportAside(error: unknown): Promise<void> {
+  await reportError(error, false);
+}

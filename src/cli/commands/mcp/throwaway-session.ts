@@ -1,0 +1,20 @@
+import { randomBytes } from "node:crypto";
+import type { SandboxManager } from "../../../core/manager/index.js";
+import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+
+const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
+
+/** The name of a session whose files go with this process: whoever finds it later can tell whose it was. */
+export function throwawaySessionName(): string {
+  return `mcp-${labelFor(randomBytes(6).toString("hex"))}`;
+}
+
+/** Removes such sessions of processes that were killed; resolves to how many. */
+export async function removeAbandonedSessions(manager: SandboxManager): Promise<number> {
+  let removed = 0;
+  for (const { key } of await manager.listSessions()) {
+    const label = NAME.exec(key)?.[1];
+    if (label !== undefined && isOrphaned(label) && (await manager.deleteSession(key))) removed++;
+  }
+  return removed;
+}

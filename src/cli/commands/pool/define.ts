@@ -1,0 +1,24 @@
+import type { Command } from "commander";
+import { examples, leaf } from "../../definition/define-command.js";
+
+const EXAMPLES = {
+  pool: `
+  skerry pool status`,
+  status: `
+  skerry pool status
+  skerry pool status --json`,
+} as const;
+
+/** `pool …`. */
+export function definePool(program: Command): void {
+  const group = examples(
+    program.command("pool").description("sandboxes that programs keep ready"),
+    EXAMPLES.pool,
+  );
+  const status = group
+    .command("status")
+    .description("print each pool of your processes: what is idle, in use and waited for, hits and misses")
+    .option("--json", "print a JSON array");
+  leaf(status, async (command) => (await import("./pool.js")).status(command.opts()));
+  examples(status, EXAMPLES.status);
+}

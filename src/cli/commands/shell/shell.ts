@@ -1,0 +1,35 @@
+import { SandboxError } from "../../../kit/errors.js";
+import { exitStatusOf } from "../../../runtime/sandbox/index.js";
+import type { ShellOptions } from "../../definition/options.js";
+import { closingLines } from "../../execution/result-text.js";
+import { Interrupt } from "../../input/interrupt.js";
+import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { readConfig } from "../../open/open-sandbox.js";
+import { stderr } from "../../output/output.js";
+import { attachTerminal, sizeOf } from "./attach-terminal.js";
+
+/** `skerry shell`: our terminal becomes one inside. */
+export async function shell(argv: readonly string[], options: ShellOptions): Promise<number> {
+  const { stdin, stdout } = process;
+  if (!stdin.isTTY || !stdout.isTTY) {
+    throw new SandboxError("INVALID_ARGUMENT", "shell needs a terminal for its input and output", {
+      hint: "Without one, use: skerry exec -- COMMAND",
+    });
+  }
+  using interrupt = new Interrupt();
+  const config = await readConfig(options);
+  await using guarded = await openGuardedManager(config, options);
+  // Over before the log is closed, also when our own terminal fails.
+  await using terminal = await guarded.manager.openTerminal({
+    ...callerOf(config, options),
+    ...sizeOf(stdout),
+    sessionId: options.session,
+    argv: argv.length === 0 ? undefined : argv,
+    env: { TERM: process.env.TERM ?? "xterm", ...options.env },
+    cwd: options.cwd,
+    signal: interrupt.signal,
+  });
+  const result = await attachTerminal(terminal);
+  for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
+  return interrupt.status ?? exitStatusOf(result);
+}

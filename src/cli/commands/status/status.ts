@@ -1,0 +1,80 @@
+import type { Paint } from "../../../guard/confirmation/index.js";
+import { SandboxError } from "../../../kit/errors.js";
+import { visible } from "../../../kit/escape-unsafe.js";
+import type { Check } from "../../../server/index.js";
+import { count } from "../../../server/index.js";
+import type { GlobalOptions } from "../../definition/options.js";
+import { askServer } from "../../open/server-request.js";
+import { paintFor } from "../../output/colour.js";
+import { jsonText } from "../../output/json-text.js";
+import { stdout } from "../../output/output.js";
+import { lookHere } from "./local-status.js";
+
+export interface StatusOptions extends GlobalOptions {
+  readonly url?: string;
+  readonly key?: string;
+  readonly local?: boolean;
+  readonly json?: boolean;
+}
+
+/** The exit status when something needs attention. */
+const ATTENTION = 1;
+const WIDTH = 12;
+
+/** What this command reads of a status; whoever sent it is a server that we were told to ask. */
+interface ShownStatus {
+  readonly ok: boolean;
+  readonly version: string;
+  readonly checks: readonly Check[];
+  readonly figures: {
+    readonly recent: { readonly deniedHosts: readonly { readonly host: string; readonly count: number }[] };
+  };
+}
+
+/** `skerry status`: the run-time checklist of a server, or with --local of this user's own state directory. */
+export async function status(options: StatusOptions): Promise<number> {
+  const told = options.local === true ? await lookHere(options) : await askForStatus(options);
+  const paint = paintFor(stdout, options.color);
+  await stdout.write(
+    options.json ? `${jsonText(told)}\n` : describeChecks(told.checks, hostsOf(told), paint),
+  );
+  return told.ok ? 0 : ATTENTION;
+}
+
+async function askForStatus(options: StatusOptions): Promise<ShownStatus> {
+  const { body } = await askServer(options, "GET", "/v1/status");
+  const { ok, checks } = (body ?? {}) as Partial<ShownStatus>;
+  if (typeof ok === "boolean" && Array.isArray(checks)) return body as ShownStatus;
+  throw new SandboxError("SERVER_UNREACHABLE", "What answers there is no server that has a status", {
+    hint: "Is SKERRY_URL or --url right, and the server of this version?",
+  });
+}
+
+function hostsOf(
+  told: Pick<ShownStatus, "checks"> | ShownStatus,
+): ShownStatus["figures"]["recent"]["deniedHosts"] {
+  return "figures" in told ? (told.figures?.recent?.deniedHosts ?? []) : [];
+}
+
+/** One line for each check, and what to do below those that need it. All text in it is another process's. */
+export function describeChecks(
+  checks: readonly Check[],
+  deniedHosts: readonly { readonly host: string; readonly count: number }[],
+  paint: Paint,
+): string {
+  const lines = checks.map(({ name, ok, found, todo }) => {
+    const mark = ok ? paint("green", "ok       ") : paint("yellow", "attention");
+    const hosts = deniedHosts.map(({ host, count: times }) => `${visible(host)} ${times}`).join(", ");
+    return [
+      `${mark}  ${visible(name).padEnd(WIDTH)}${visible(found)}`,
+      ...(name === "network" && hosts !== "" ? [`denied most: ${hosts}`] : []),
+      ...(todo === undefined ? [] : [paint("yellow", visible(todo))]),
+    ].join(`\n${" ".repeat(11 + WIDTH)}`);
+  });
+  const open = checks.filter(({ ok }) => !ok).length;
+  const verdict =
+    open === 0
+      ? paint("green", "all in order")
+      : paint("yellow", `${count(open, "line needs", "lines need")} attention`);
+  return `${lines.join("\n")}\n${verdict}\n`;
+}

@@ -1,0 +1,104 @@
+import type { Readable } from "node:stream";
+import type { HostFile, ToolCall, ToolResult } from "../../core/manager/index.js";
+import { SandboxError, systemCode } from "../../kit/errors.js";
+import type { Execution, ResultEvent } from "../../runtime/sandbox/index.js";
+import { exitStatusOf } from "../../runtime/sandbox/index.js";
+import type { Transfer } from "../definition/arguments.js";
+import type { ExecuteOptions } from "../definition/options.js";
+import { requireFile } from "../input/host-files.js";
+import { Interrupt } from "../input/interrupt.js";
+import { callerOf, openGuardedManager } from "../open/open-guards.js";
+import { readConfig } from "../open/open-sandbox.js";
+import { jsonText } from "../output/json-text.js";
+import { stderr, stdout } from "../output/output.js";
+import { reportError } from "../output/report-error.js";
+import { outputsOf, reportOutputs } from "./output-files.js";
+import { closingLines, resultJson } from "./result-text.js";
+
+type What = Pick<ToolCall, "code" | "language" | "filename" | "args" | "argv">;
+
+/** What `run` and `exec` share: decides, puts files in, runs, shows, fetches files, remembers, cleans up. */
+export async function execute(options: ExecuteOptions, readsStdin: boolean, what: What): Promise<number> {
+  const shown: { status?: number } = {};
+  try {
+    return await runAndShow(options, readsStdin, what, shown);
+  } catch (error) {
+    if (shown.status === undefined) throw error;
+    // The result is out, and is the one object of --json: what failed after it is told beside it.
+    const failed = await reportError(error, false);
+    return shown.status === 0 ? failed : shown.status;
+  }
+}
+
+async function runAndShow(
+  options: ExecuteOptions,
+  readsStdin: boolean,
+  what: What,
+  shown: { status?: number },
+): Promise<number> {
+  const { json = false, input = [], output = [] } = options;
+  await Promise.all(input.map(requireFile));
+  const outputs = outputsOf(output);
+  using interrupt = new Interrupt();
+  const config = await readConfig(options);
+  await using guarded = await openGuardedManager(config, options);
+  const { manager } = guarded;
+
+  const stdin = readsStdin ? standardInput() : undefined;
+  const execution = manager.execute({
+    ...what,
+    ...callerOf(config, options),
+    signal: interrupt.signal,
+    stream: !json,
+    sessionId: options.session,
+    stdin,
+    env: options.env,
+    cwd: options.cwd,
+    timeoutMs: options.timeout,
+    ...(input.length > 0 && { files: await inputsOf(input) }),
+    ...outputs,
+  });
+  const result = json ? await execution : await show(execution, interrupt.signal);
+  const fetched = await reportOutputs(output, result);
+  if (json) await stdout.write(`${jsonText(resultJson(result))}\n`);
+  else await showEnd(result);
+  const status = interrupt.status ?? exitStatusOf(result);
+  // The program's own failure says more than that its output is missing.
+  shown.status = status === 0 ? fetched : status;
+  return shown.status;
+}
+
+/** Passes the output on as it happens. */
+export async function show(
+  execution: Execution<ToolResult, ResultEvent>,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  for await (const event of execution) {
+    if (event.type === "stdout") await stdout.write(event.data, signal);
+    else if (event.type === "stderr") await stderr.write(event.data, signal);
+    else if (event.type === "exit") return event.result;
+  }
+  throw new SandboxError("INTERNAL", "the execution ended without a result");
+}
+
+/** Says what the output does not, unless nobody reads any more. */
+export async function showEnd(result: ToolResult): Promise<void> {
+  if (stdout.closed) return;
+  for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
+}
+
+/** Our own standard input, unless a person sits there. */
+export function standardInput(): Readable | undefined {
+  const { stdin } = process;
+  if (stdin.isTTY) return undefined;
+  stdin.once("error", (error) => {
+    void stderr.write(`skerry: standard input cannot be read (${systemCode(error) ?? error.message})\n`);
+  });
+  return stdin;
+}
+
+/** Names them only: what a policy denies is not read. */
+async function inputsOf(transfers: readonly Transfer[]): Promise<Record<string, HostFile>> {
+  const { HostFile } = await import("../../core/manager/index.js");
+  return Object.fromEntries(transfers.map(({ path, hostPath }) => [path, new HostFile(hostPath)]));
+}

@@ -1,0 +1,86 @@
+import type { ToolResult } from "../../core/manager/index.js";
+import type { Decision } from "../../guard/policy/index.js";
+import { visible } from "../../kit/escape-unsafe.js";
+
+/** The keys that `--json` always has, in this order. */
+const JSON_KEYS = [
+  "success",
+  "reason",
+  "exitCode",
+  "signal",
+  "stdout",
+  "stderr",
+  "truncated",
+  "executionTimeMs",
+  "cpuTimeMs",
+  "memoryUsedMb",
+  "sandboxType",
+  "sandboxId",
+  "sessionId",
+  "filesWritten",
+  "fileChanges",
+] as const satisfies readonly (keyof ToolResult)[];
+
+/** The one object of `--json`: what it always has, then what is known. */
+export function resultJson(result: ToolResult): Record<string, unknown> {
+  const { filesRead, network, risk, decision, confirmation, auditId, error, reason } = result;
+  const refused = reason === "denied" || reason === "rejected";
+  const known = {
+    filesRead,
+    network,
+    riskLevel: risk?.level,
+    policyRule: decision === undefined ? undefined : ruleText(decision.rule),
+    confirmation,
+    auditId,
+    error: refused ? error : undefined,
+  };
+  return {
+    ...Object.fromEntries(JSON_KEYS.map((key) => [key, result[key]])),
+    ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
+export function closingLines(result: ToolResult): string[] {
+  const { denied = [], failed = [] } = result.network ?? {};
+  const lines = [...denied, ...failed].map((line) => visible(line));
+  return result.reason === "exited" ? lines : [...lines, endLine(result)];
+}
+
+/** Why it ended, in one line for a person. */
+export function endLine(result: ToolResult): string {
+  const { reason, decision, signal, error } = result;
+  if (reason === "denied" && decision?.verdict === "deny") return refusalLine(decision);
+  if (reason === "denied") return `denied: ${visible(error ?? "no reason was given")}`;
+  if (reason === "rejected") return rejectionLine(result);
+  if (error !== undefined) return visible(error);
+  return reason === "signaled" ? `ended by ${signal}` : reason;
+}
+
+/** `denied by policy.yaml:31 (policies.tools.shell_exec.denied_commands[2]): curl is not allowed` */
+export function refusalLine({ rule, why }: Pick<Decision, "rule" | "why">): string {
+  return `denied by ${ruleText(rule)}: ${visible(why)}`;
+}
+
+/** Who said no, why, and why anybody was asked. */
+function rejectionLine({ confirmation, decision, risk, error }: ToolResult): string {
+  const who = confirmation?.by === undefined ? "rejected" : `rejected by ${visible(confirmation.by)}`;
+  const asked =
+    decision?.verdict === "confirm"
+      ? `${ruleText(decision.rule)} asks for a person`
+      : risk === undefined
+        ? undefined
+        : `risk ${risk.level}: ${visible(worstRules(risk))}`;
+  return `${who}: ${visible(error ?? "no reason was given")}${asked === undefined ? "" : ` (${asked})`}`;
+}
+
+/** The rules that made the level what it is. */
+function worstRules({ level, findings }: NonNullable<ToolResult["risk"]>): string {
+  const worst = findings.filter((finding) => finding.level === level);
+  return [...new Set(worst.map(({ rule, line }) => `${rule} on line ${line}`))].slice(0, 3).join(", ");
+}
+
+/** `policy.yaml:31 (policies.tools.shell_exec.denied_commands[2])` */
+export function ruleText({ source, line, path }: Decision["rule"]): string {
+  return path === "built in" ? "a built-in rule" : visible(`${source}:${line} (${path})`);
+}

@@ -1,0 +1,163 @@
+import { resolve } from "node:path";
+import type { Config } from "../../core/config/index.js";
+import type { SandboxManager, SandboxManagerOptions, SecurityMode } from "../../core/manager/index.js";
+import type { AuditLogger } from "../../guard/audit/index.js";
+import type { ConfirmationService } from "../../guard/confirmation/index.js";
+import type { Policy } from "../../guard/policy/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { expandHome } from "../../kit/expand-home.js";
+import type { GuardOptions, SandboxOptions } from "../definition/options.js";
+import { openAudit } from "./open-audit.js";
+import { createManager, limitsOf } from "./open-sandbox.js";
+
+/** What a call passes through, as the command line and the configuration say; what is left out has no say. */
+interface OpenGuards {
+  readonly policy?: Policy;
+  readonly securityMode?: SecurityMode;
+  readonly confirmation?: ConfirmationService;
+  /** Whoever opened it closes it. */
+  readonly audit?: AuditLogger;
+}
+
+/** A manager behind its guards, to be closed together. */
+export interface GuardedManager extends AsyncDisposable {
+  readonly manager: SandboxManager;
+}
+
+/**
+ * A manager whose calls are decided about and remembered as the command line and the configuration say. Where somebody is to
+ * be asked, that is the person at the terminal unless `asks` is given.
+ */
+export async function openGuardedManager(
+  config: Config,
+  options: SandboxOptions & GuardOptions,
+  asks?: ConfirmationService,
+): Promise<GuardedManager> {
+  const [guards, network] = await Promise.all([openGuards(config, options, asks), openNetwork(options)]);
+  const manager = await createManager(config, options, {
+    ...guards,
+    ...network,
+    limits: limitsOf(options),
+    doors: options.session !== undefined,
+  });
+  return {
+    manager,
+    async [Symbol.asyncDispose]() {
+      // The disk and the sandbox's end need not wait for each other: every record is written by now. Only a sandbox that
+      // could reach other hosts has something to tell until its end.
+      const closing = manager.close();
+      const closeAudit = () => guards.audit?.close();
+      const closed = await Promise.allSettled([
+        closing,
+        manager.hasWayOut ? closing.then(closeAudit, closeAudit) : closeAudit(),
+      ]);
+      for (const each of closed) if (each.status === "rejected") throw each.reason;
+    },
+  };
+}
+
+/** What the command line lets out, and which secrets it puts in on the way. */
+async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
+  if (allowDomain === undefined && secret === undefined) return {};
+  const [{ egressRulesOfDomains }, { parseSecretOption }] = await Promise.all([
+    import("../../runtime/egress/index.js"),
+    import("../../runtime/egress/index.js"),
+  ]);
+  return {
+    ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
+    ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),
+  };
+}
+
+type NetworkOptions = Pick<SandboxManagerOptions, "egress" | "secrets">;
+
+/** In whose name a call is made. */
+export interface Caller {
+  readonly role?: string;
+  readonly agentId?: string;
+  readonly orgId?: string;
+}
+
+/** Loads only the rooms that are needed: most runs have no policy and ask nobody. */
+async function openGuards(
+  config: Config,
+  options: GuardOptions,
+  asks?: ConfirmationService,
+): Promise<OpenGuards> {
+  checkGuardOptions(config, options);
+  const { sandbox } = config;
+  const file = policyFileOf(config, options.policy);
+  const securityMode = options.securityMode ?? sandbox.securityMode;
+  const guarded = file !== undefined || securityMode !== undefined || options.confirm !== undefined;
+  const [policy, confirmation, audit] = await Promise.all([
+    file === undefined ? undefined : loadPolicyFile(file),
+    guarded ? openConfirmation(options, asks) : undefined,
+    options.audit ? openAudit(config) : undefined,
+  ]);
+  return {
+    ...(policy !== undefined && { policy }),
+    ...(securityMode !== undefined && { securityMode }),
+    ...(confirmation !== undefined && { confirmation }),
+    ...(audit !== undefined && { audit }),
+  };
+}
+
+/** The names that the policy decides by and the audit log keeps. */
+export function callerOf({ sandbox }: Config, options: GuardOptions): Caller {
+  const role = options.role ?? sandbox.policy.role;
+  return {
+    ...(role !== undefined && { role }),
+    ...(options.agent !== undefined && { agentId: options.agent }),
+    ...(options.org !== undefined && { orgId: options.org }),
+  };
+}
+
+/** The policy file that is named, or the configuration's. */
+export function policyFileOf({ sandbox }: Config, named: string | undefined): string | undefined {
+  if (named !== undefined) return named;
+  return sandbox.policy.file === undefined ? undefined : resolve(expandHome(sandbox.policy.file));
+}
+
+export async function loadPolicyFile(file: string): Promise<Policy> {
+  const { loadPolicy } = await import("../../guard/policy/index.js");
+  return loadPolicy(file);
+}
+
+/** Refuses options that would be ignored. */
+function checkGuardOptions(config: Config, { role, policy, confirm, dangerouslyApproveAll }: GuardOptions) {
+  if (config.sandbox.policy.role !== undefined && policyFileOf(config, policy) === undefined) {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+      hint: "Set sandbox.policy.file as well, or add --policy FILE.",
+    });
+  }
+  if (role !== undefined && policyFileOf(config, policy) === undefined) {
+    throw new SandboxError("INVALID_ARGUMENT", "--role means nothing without a policy", {
+      hint: "Add --policy FILE, or set sandbox.policy.file.",
+    });
+  }
+  if (confirm !== undefined && dangerouslyApproveAll) {
+    throw new SandboxError(
+      "INVALID_ARGUMENT",
+      `--confirm ${confirm} and --dangerously-approve-all exclude each other`,
+      {
+        hint: "Give one of them.",
+      },
+    );
+  }
+}
+
+async function openConfirmation(
+  options: GuardOptions,
+  asks: ConfirmationService | undefined,
+): Promise<ConfirmationService> {
+  const services = await import("../../guard/confirmation/index.js");
+  if (options.dangerouslyApproveAll) return new services.AutoApproveConfirmationService();
+  if (options.confirm === "reject") {
+    return new services.AutoRejectConfirmationService(
+      "This needs a confirmation, and --confirm reject was given",
+    );
+  }
+  if (asks !== undefined) return asks;
+  const env = options.color ? process.env : { ...process.env, NO_COLOR: "1" };
+  return new services.TerminalConfirmationService({ env, offersSession: false });
+}
