@@ -37,8 +37,8 @@ for (const file of filesIn(target)) {
   if (!isBuilt(file) || isForTests(file)) rmSync(join(target, file));
 }
 
-const { compileSeccomp } = await import(join(target, "runtime/backends/bubblewrap/seccomp/compile.js"));
-const { PROFILES } = await import(join(target, "runtime/backends/bubblewrap/seccomp/profiles.js"));
+const { compileSeccomp } = await import(join(target, "runtime/backends/linux/seccomp/compile.js"));
+const { PROFILES } = await import(join(target, "runtime/backends/linux/seccomp/profiles.js"));
 mkdirSync(join(target, "seccomp"));
 for (const [name, profile] of Object.entries(PROFILES))
   for (const arch of ["x64", "arm64"])

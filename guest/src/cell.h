@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* CLONE_NEWUSER, NEWNS, NEWPID, NEWIPC, NEWNET; src/runtime/backends/bubblewrap/seccomp/profiles.ts allows no other. */
+/* CLONE_NEWUSER, NEWNS, NEWPID, NEWIPC, NEWNET; src/runtime/backends/linux/seccomp/profiles.ts allows no other. */
 #define SKERRY_CELL_NAMESPACES 0x78020000L
 
 struct skerry_cell {

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll } from "vitest";
-import { ownPlace } from "../../src/runtime/backends/docker/labels.js";
+import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
 import type { TestDaemon } from "../setup/docker.js";
 import type { Group } from "./attack.js";
 import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager } from "../../src/core/manager/index.js";
-import { ownPlace } from "../../src/runtime/backends/docker/labels.js";
+import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
 import { startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 

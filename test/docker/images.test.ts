@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, expect, vi } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
-import { connectDocker } from "../../src/runtime/backends/docker/connect.js";
+import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
+import { baseImageName } from "../../src/runtime/backends/docker/images/dockerfile.js";
 import {
   type BuiltImage,
   buildImage,
   IMAGE_LABEL,
   listImages,
-} from "../../src/runtime/backends/docker/images.js";
-import { baseImageName } from "../../src/runtime/backends/docker/images-dockerfile.js";
+} from "../../src/runtime/backends/docker/images/images.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { connectDocker } from "../../src/runtime/backends/docker/connect.js";
-import { getBaseImage } from "../../src/runtime/backends/docker/images-registry.js";
+import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
+import { getBaseImage } from "../../src/runtime/backends/docker/images/from-registry.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import { openSmallRegistry, type SmallRegistry } from "../setup/small-registry.js";

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PROFILE } from "../../src/runtime/backends/bubblewrap/seccomp/profile.js";
-import type { SeccompArch } from "../../src/runtime/backends/bubblewrap/seccomp/syscall-numbers.js";
-import { connectDocker } from "../../src/runtime/backends/docker/connect.js";
+import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
+import { PROFILE } from "../../src/runtime/backends/linux/seccomp/profile.js";
+import type { SeccompArch } from "../../src/runtime/backends/linux/seccomp/syscall-numbers.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import {
@@ -52,7 +52,7 @@ containers.describe("the profile in a container", { timeout: 180_000 }, () => {
     image = started.image;
     directory = mkdtempSync(join(tmpdir(), "skerry-probe-"));
     chmodSync(directory, 0o755);
-    const source = join(ROOT, "src/runtime/backends/bubblewrap/seccomp/probe.c");
+    const source = join(ROOT, "src/runtime/backends/linux/seccomp/probe.c");
     execFileSync("gcc", ["-O1", "-static", "-o", join(directory, "probe"), source]);
   }, DOCKER_START_MS);
   afterAll(() => directory !== undefined && rmSync(directory, { recursive: true, force: true }));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createReportReader, type Ending } from "../../src/runtime/backends/bubblewrap/launcher-reports.js";
+import { createReportReader, type Ending } from "../../src/runtime/backends/linux/bwrap/launcher-reports.js";
 import {
   createDeferred,
   type Deferred,

@@ -1,9 +1,9 @@
-import { PROFILE } from "../../src/runtime/backends/bubblewrap/seccomp/profile.js";
-import type { SeccompProfile } from "../../src/runtime/backends/bubblewrap/seccomp/profile-format.js";
+import { PROFILE } from "../../src/runtime/backends/linux/seccomp/profile.js";
+import type { SeccompProfile } from "../../src/runtime/backends/linux/seccomp/profile-format.js";
 import {
   type SeccompArch,
   SYSCALL_NUMBERS,
-} from "../../src/runtime/backends/bubblewrap/seccomp/syscall-numbers.js";
+} from "../../src/runtime/backends/linux/seccomp/syscall-numbers.js";
 
 export const EPERM = 1;
 export const ENOSYS = 38;

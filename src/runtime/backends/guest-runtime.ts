@@ -14,7 +14,7 @@ import { basename, join } from "node:path";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { installOnce, removeUnfinished } from "../../kit/install-once.js";
 import { PACKAGE_ROOT } from "../../kit/package-root.js";
-import { filterPath } from "./bubblewrap/seccomp/filter.js";
+import { filterPath } from "./linux/seccomp/filter.js";
 
 /** Files that give the user inside a name, and the machine inside an address of its own. */
 const ETC = {

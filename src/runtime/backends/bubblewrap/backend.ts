@@ -12,17 +12,16 @@ import type {
   SandboxBackend,
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import { greetGuest } from "../start-guest.js";
 import {
   CELL_FILTER,
   commonArguments,
   GUEST_RUNTIME,
   GUEST_WORKSPACE,
   sandboxArguments,
-} from "./arguments.js";
-import { reapCgroups, SandboxCgroup } from "./cgroup.js";
-import { type Launched, Launchers } from "./launcher.js";
-import type { Ending } from "./launcher-reports.js";
+} from "../linux/bwrap/arguments.js";
+import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
+import type { Ending } from "../linux/bwrap/launcher-reports.js";
+import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
 import {
   findHostFacts,
   findMke2fs,
@@ -30,10 +29,11 @@ import {
   namespaceProblem,
   OLDEST_VERSION,
   probeHost,
-} from "./probe.js";
-import { loadSeccompFilter } from "./seccomp/filter.js";
-import type { ImageTools } from "./workspace-image.js";
-import { prepareWorkspace, workspacePath } from "./workspace-mount.js";
+} from "../linux/host-facts.js";
+import { loadSeccompFilter } from "../linux/seccomp/filter.js";
+import type { ImageTools } from "../linux/workspace/workspace-image.js";
+import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
+import { greetGuest } from "../start-guest.js";
 
 const START_TIMEOUT_MS = 20_000;
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { containerOf, sh, useDockerOrders } from "../../../../test/setup/docker-orders.js";
 import { requires } from "../../../../test/setup/requires.js";
-import { connectDocker } from "./connect.js";
+import { connectDocker } from "./daemon/connect.js";
 
 const { describe, it } = requires("docker", "root");
 

@@ -10,22 +10,22 @@ import type {
   ProbeOptions,
   SandboxBackend,
 } from "../backend.js";
-import { findHostFacts, findMke2fs, type HostFacts } from "../bubblewrap/probe.js";
-import { loadSeccompFilter } from "../bubblewrap/seccomp/filter.js";
-import type { ImageTools } from "../bubblewrap/workspace-image.js";
-import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import { checkShare } from "./check-share.js";
-import { connectDocker, explainDockerFailure, findDocker } from "./connect.js";
-import { Container } from "./container.js";
-import type { ContainerPlan, GuestMount } from "./container-options.js";
-import { type DaemonFacts, readDaemonFacts } from "./daemon.js";
-import { GuestVolumes } from "./guest-volume.js";
+import { findHostFacts, findMke2fs, type HostFacts } from "../linux/host-facts.js";
+import { loadSeccompFilter } from "../linux/seccomp/filter.js";
+import type { ImageTools } from "../linux/workspace/workspace-image.js";
+import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
+import { checkShare } from "./container/check-share.js";
+import { Container } from "./container/container.js";
+import type { ContainerPlan, GuestMount } from "./container/container-options.js";
+import { GuestVolumes } from "./container/guest-volume.js";
+import { SandboxPlace } from "./container/sandbox-mounts.js";
+import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";
+import { type DaemonFacts, readDaemonFacts } from "./daemon/daemon-facts.js";
+import { findImage, type SandboxImage } from "./images/sandbox-image.js";
 import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
-import { Leftovers } from "./leftovers.js";
-import { SandboxPlace } from "./place.js";
-import { installPodmanFiles } from "./podman-files.js";
+import { installPodmanFiles } from "./podman/podman-files.js";
 import {
   capabilitiesOf,
   type DockerOptions,
@@ -36,8 +36,8 @@ import {
   sharesFiles,
   weaknesses,
 } from "./probe.js";
-import { reapContainers } from "./reap.js";
-import { findImage, type SandboxImage } from "./sandbox-image.js";
+import { Leftovers } from "./reap/pending-removals.js";
+import { reapContainers } from "./reap/reap.js";
 import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
 
 /** Of a container that is elsewhere, or in a user namespace. The image knows it by name. */

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { findRunsc } from "./register-runsc.js";
+import { findRunsc } from "./gvisor/register-runsc.js";
 
 const run = promisify(execFile);
 

@@ -2,11 +2,11 @@ import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Runner } from "../../wire/index.js";
 import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
 import { BASE_ENV } from "../bubblewrap/backend.js";
-import type { Container } from "./container.js";
-import { GUEST_RUNTIME, GUEST_WORKSPACE } from "./container-options.js";
-import type { Leftovers } from "./leftovers.js";
-import type { SandboxPlace } from "./place.js";
-import { RoutedRunner } from "./routed-runner.js";
+import type { Container } from "./container/container.js";
+import { GUEST_RUNTIME, GUEST_WORKSPACE } from "./container/container-options.js";
+import { RoutedRunner } from "./container/routed-runner.js";
+import type { SandboxPlace } from "./container/sandbox-mounts.js";
+import type { Leftovers } from "./reap/pending-removals.js";
 
 export interface DockerInstanceParts {
   readonly spec: CreateSpec;

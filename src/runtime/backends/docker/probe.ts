@@ -1,13 +1,13 @@
 import type Docker from "dockerode";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { Capabilities, Probe } from "../backend.js";
-import type { HostFacts } from "../bubblewrap/probe.js";
-import { isSystemDaemon } from "./address.js";
-import { findDocker } from "./connect.js";
-import { type DaemonFacts, socketMemory } from "./daemon.js";
-import { explainDockerFailure } from "./explain-failure.js";
-import { findRunsc, REGISTER_RUNSC, runscLines } from "./register-runsc.js";
-import { findImage } from "./sandbox-image.js";
+import type { HostFacts } from "../linux/host-facts.js";
+import { isSystemDaemon } from "./daemon/address.js";
+import { findDocker } from "./daemon/connect.js";
+import { type DaemonFacts, socketMemory } from "./daemon/daemon-facts.js";
+import { explainDockerFailure } from "./daemon/explain-failure.js";
+import { findRunsc, REGISTER_RUNSC, runscLines } from "./gvisor/register-runsc.js";
+import { findImage } from "./images/sandbox-image.js";
 import type { DockerConfig } from "./settings.js";
 
 /** What a backend of containers is built from; gvisor is docker with a runtime of its own. */

@@ -9,30 +9,30 @@ import type {
   ProbeOptions,
   SandboxBackend,
 } from "../backend.js";
+import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import {
   commonArguments,
   GUEST_RUNTIME,
   GUEST_WORKSPACE,
   sandboxArguments,
-} from "../bubblewrap/arguments.js";
-import { reapCgroups, SandboxCgroup } from "../bubblewrap/cgroup.js";
-import { type Launched, Launchers } from "../bubblewrap/launcher.js";
-import { findMke2fs } from "../bubblewrap/probe.js";
-import { loadSeccompFilter } from "../bubblewrap/seccomp/filter.js";
-import type { ImageTools } from "../bubblewrap/workspace-image.js";
-import { prepareWorkspace, workspacePath } from "../bubblewrap/workspace-mount.js";
-import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
+} from "../linux/bwrap/arguments.js";
+import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
+import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { findMke2fs } from "../linux/host-facts.js";
+import { loadSeccompFilter } from "../linux/seccomp/filter.js";
+import type { ImageTools } from "../linux/workspace/workspace-image.js";
+import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
-import { admit } from "./gate.js";
-import type { HostOrders } from "./host-orders.js";
+import { admit } from "./enter-cgroups.js";
+import type { HostOrders } from "./host-request.js";
 import { SrtInstance } from "./instance.js";
+import { createSettings } from "./library-settings.js";
 import { createOnMac } from "./macos.js";
-import { loadOwnSettings, type OwnSettings } from "./own-settings.js";
 import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
-import { createSettings } from "./settings.js";
-import { SRT_DEFAULTS } from "./srt-config.js";
+import { SRT_DEFAULTS } from "./settings.js";
 import { installSrtRuntime, type SrtRuntime } from "./srt-package.js";
+import { loadOwnSettings, type OwnSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
 
 const START_TIMEOUT_MS = 20_000;

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import type { HostOrders } from "./host-orders.js";
+import type { HostOrders } from "./host-request.js";
 
 /**
  * Says its pid on the wire and waits for a line: by then it is in its cgroups. Only then do limits hold that would

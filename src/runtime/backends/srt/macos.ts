@@ -4,14 +4,14 @@ import { dirname } from "node:path";
 import { SandboxError } from "../../../kit/errors.js";
 import type { GuestConnection } from "../../wire/index.js";
 import type { CreateSpec, Instance, Violation } from "../backend.js";
-import { workspacePath } from "../bubblewrap/workspace-mount.js";
 import type { GuestRuntime } from "../guest-runtime.js";
+import { workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
-import { admit } from "./gate.js";
-import type { HostOrders } from "./host-orders.js";
-import { loadOwnSettings, type OwnSettings } from "./own-settings.js";
+import { admit } from "./enter-cgroups.js";
+import type { HostOrders } from "./host-request.js";
 import { RunDirectory } from "./run-directory.js";
 import type { SrtRuntime } from "./srt-package.js";
+import { loadOwnSettings, type OwnSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
 
 const START_TIMEOUT_MS = 20_000;

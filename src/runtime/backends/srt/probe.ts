@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
-import { findHostFacts, type HostFacts, probeHost } from "../bubblewrap/probe.js";
+import { findHostFacts, type HostFacts, probeHost } from "../linux/host-facts.js";
 import { findSrtPackage, type SrtPackage } from "./srt-package.js";
 
 const USUAL_NODES = ["/usr/local/bin/node", "/usr/bin/node"];

@@ -15,7 +15,7 @@ import {
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import type { HostOrders } from "./host-orders.js";
+import type { HostOrders } from "./host-request.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 
 const { describe, it } = requires("linux");

@@ -15,7 +15,7 @@ import { expandHome } from "../../../kit/expand-home.js";
 import { isOrphaned, labelFor } from "../../../kit/process-label.js";
 import { checkStateDirectory } from "../../../kit/state-directory.js";
 import { type Owner, removeTree } from "../../workspace/index.js";
-import type { HostOrders } from "./host-orders.js";
+import type { HostOrders } from "./host-request.js";
 
 /** Below the state directory. */
 const FOLDER = "srt";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemCode } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { Violation } from "../backend.js";
-import { VIOLATIONS_SOCKET } from "./host-orders.js";
+import { VIOLATIONS_SOCKET } from "./host-request.js";
 
 const MOST_KEPT = 1000;
 const LONGEST_LINE = 4096;

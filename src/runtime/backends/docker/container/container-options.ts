@@ -1,0 +1,237 @@
+import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
+import { SandboxError } from "../../../../kit/errors.js";
+import type { CreateSpec, Limits } from "../../backend.js";
+import type { DaemonFacts } from "../daemon/daemon-facts.js";
+import { volumesInMemory } from "../images/image-volumes.js";
+import type { PodmanFiles } from "../podman/podman-files.js";
+import { podmanOptions } from "../podman/podman-options.js";
+import { containerName, LABEL, makerLabels, sessionLabel } from "../reap/labels.js";
+import { seccompOption } from "./seccomp-option.js";
+
+/** The cgroup of all containers, where the daemon makes them itself. */
+export const GROUP_OF_ALL = "/skerry";
+export const GUEST_WORKSPACE = "/workspace";
+export const GUEST_RUNTIME = "/opt/skerry";
+const SHM_MB = 64;
+const MB = 1024 * 1024;
+const DEFAULT_TMP_MB = 256;
+const DEFAULT_WORKSPACE_MB = 1024;
+const MESSAGE_QUEUE_BYTES = 819_200;
+/** Of the host, so that no sandbox can take them all. */
+const GVISOR_THREADS = 4096;
+/**
+ * With which the guest separates itself from what it runs. They are rights within gVisor's own kernel, and gone before
+ * anything of a program runs; under any other runtime the guest refuses to start.
+ */
+const GVISOR_CAPABILITIES = ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
+
+/** What the kernel would tell about the host, and what nobody inside needs. */
+const MASKED_PATHS = [
+  "/sys",
+  ...[
+    "acpi",
+    "asound",
+    "bus",
+    "cmdline",
+    "fs",
+    "irq",
+    "kallsyms",
+    "kcore",
+    "keys",
+    "latency_stats",
+    "modules",
+  ],
+  ...["sched_debug", "scsi", "sys", "sysrq-trigger", "timer_list", "timer_stats"],
+].map((name) => (name.startsWith("/") ? name : `/proc/${name}`));
+
+/** What one container is made from, besides the sandbox's own order. */
+export interface ContainerPlan {
+  readonly spec: CreateSpec;
+  readonly stateDir: string;
+  readonly facts: DaemonFacts;
+  readonly runtime: string | undefined;
+  /** The runtime is gVisor: processes inside are none of the host's. */
+  readonly gvisor: GvisorPlan | undefined;
+  readonly networkMode: string;
+  readonly image: string;
+  /** Directories for which the image wants volumes of its own, which nothing would limit. */
+  readonly imageVolumes: readonly string[];
+  readonly user: { readonly uid: number; readonly gid: number };
+  readonly guest: GuestMount;
+  /** A directory of this host; undefined: memory of the container's own. */
+  readonly workspace: string | undefined;
+  /** Files of ours over the daemon's and the image's, by their path inside. */
+  readonly files: Readonly<Record<string, string>>;
+  /** For a container beside the sandbox's first one: what it is for. */
+  readonly part?: string;
+  /** What a Podman needs of this host. */
+  readonly podman?: PodmanFiles;
+}
+
+export interface GvisorPlan {
+  /** gVisor does not apply the daemon's profile: the guest loads it, compiled, before anything else runs. */
+  readonly filter: Buffer;
+}
+
+/** Where the guest comes from: a directory that the daemon sees, or a volume of the daemon's. */
+export type GuestMount =
+  | { readonly kind: "directory"; readonly path: string; readonly program: string }
+  | { readonly kind: "volume"; readonly name: string; readonly program: string };
+
+/** Docker's own types lack one of its settings. */
+export type ContainerOptions = ContainerCreateOptions & {
+  readonly HostConfig: HostConfig & { readonly CgroupnsMode: string };
+};
+
+/** The request that makes a container: every wall that the daemon has, whatever the image says. */
+export function containerOptions(plan: ContainerPlan): ContainerOptions {
+  const options = dockerOptions(plan);
+  if (plan.facts.name !== "Podman") return options;
+  if (plan.podman === undefined) throw new SandboxError("INTERNAL", "Podman's files are not written");
+  return podmanOptions(options, plan.podman, plan.facts);
+}
+
+function dockerOptions(plan: ContainerPlan): ContainerOptions {
+  const { spec, facts } = plan;
+  return {
+    name: containerName(spec.id, spec.sessionKey, plan.part),
+    Image: plan.image,
+    Entrypoint: [`${GUEST_RUNTIME}/${plan.guest.program}`],
+    Cmd: plan.gvisor === undefined ? [] : ["--gvisor", String(plan.user.uid), String(plan.user.gid)],
+    Env: [],
+    User: plan.gvisor === undefined ? `${plan.user.uid}:${plan.user.gid}` : "0:0",
+    WorkingDir: GUEST_WORKSPACE,
+    Hostname: "skerry",
+    Domainname: "",
+    Tty: false,
+    // Once: the daemon closes it when we are gone, and with its input the guest ends.
+    ...{ OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true },
+    ...(plan.networkMode === "none" && { NetworkDisabled: true }),
+    Healthcheck: { Test: ["NONE"] },
+    Labels: {
+      ...makerLabels(plan.stateDir, spec.id),
+      [LABEL.sandbox]: spec.id,
+      [LABEL.session]: sessionLabel(spec.sessionKey),
+    },
+    HostConfig: {
+      ...(plan.runtime !== undefined && { Runtime: plan.runtime }),
+      NetworkMode: plan.networkMode,
+      // The host's name servers are its own business.
+      Dns: ["127.0.0.1"],
+      ReadonlyRootfs: true,
+      Privileged: false,
+      CapDrop: ["ALL"],
+      ...(plan.gvisor !== undefined && { CapAdd: GVISOR_CAPABILITIES }),
+      SecurityOpt: ["no-new-privileges", seccompOption()],
+      ...limitOptions(spec.limits, plan),
+      OomScoreAdj: 500,
+      IpcMode: "private",
+      // Otherwise the path of its group would tell about the host.
+      ...{ CgroupnsMode: "private" },
+      ShmSize: bytes(Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
+      CgroupParent: facts.cgroupDriver === "systemd" ? "skerry.slice" : GROUP_OF_ALL,
+      MaskedPaths: MASKED_PATHS,
+      ReadonlyPaths: [],
+      Mounts: mounts(plan),
+      Tmpfs: memoryDirectories(plan),
+      // Standard output is the wire: the daemon must not keep it.
+      LogConfig: { Type: "none", Config: {} },
+      Init: false,
+      AutoRemove: false,
+      RestartPolicy: { Name: "no" },
+    },
+  };
+}
+
+/** Every path inside that is not the image's: nothing else may differ from the image, ever. */
+export function mountedPaths(plan: ContainerPlan): string[] {
+  const { Mounts = [], Tmpfs } = containerOptions(plan).HostConfig;
+  return [...Mounts.map(({ Target }) => Target), ...Object.keys((Tmpfs ?? {}) as object)];
+}
+
+function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {
+  const isGvisor = gvisor !== undefined;
+  const memory = limits.memoryMb === undefined ? undefined : bytes(limits.memoryMb);
+  return {
+    ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
+    ...(memory !== undefined && facts.cgroupVersion === 1 && facts.limits.swap && { MemorySwappiness: 0 }),
+    ...(limits.cpus !== undefined && { NanoCpus: Math.round(limits.cpus * 1e9) }),
+    // gVisor's own threads count there, and it does not survive when it cannot have one more.
+    ...(isGvisor ? { PidsLimit: GVISOR_THREADS } : limits.pids !== undefined && { PidsLimit: limits.pids }),
+    Ulimits: [
+      ulimit("core", 0),
+      ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
+      // Processes of gVisor's own kernel, whose users are no other sandbox's.
+      ...(isGvisor && limits.pids !== undefined ? [ulimit("nproc", limits.pids)] : []),
+      ...(limits.openFiles === undefined ? [] : [ulimit("nofile", limits.openFiles)]),
+      ...(limits.fileSizeMb === undefined ? [] : [ulimit("fsize", bytes(limits.fileSizeMb))]),
+    ],
+  };
+}
+
+function ulimit(Name: string, most: number) {
+  return { Name, Soft: most, Hard: most };
+}
+
+function mounts({ guest, workspace, files }: ContainerPlan): MountSettings[] {
+  const readOnly = (Source: string, Target: string): MountSettings => ({
+    Type: "bind",
+    Source,
+    Target,
+    ReadOnly: true,
+  });
+  return [
+    guest.kind === "directory"
+      ? readOnly(guest.path, GUEST_RUNTIME)
+      : {
+          Type: "volume",
+          Source: guest.name,
+          Target: GUEST_RUNTIME,
+          ReadOnly: true,
+          VolumeOptions: { NoCopy: true, Labels: {}, DriverConfig: { Name: "", Options: {} } },
+        },
+    ...Object.entries(files).map(([inside, path]) => readOnly(path, inside)),
+    ...(workspace === undefined
+      ? []
+      : [
+          {
+            Type: "bind" as const,
+            Source: workspace,
+            Target: GUEST_WORKSPACE,
+            BindOptions: { Propagation: "rprivate" as const },
+          },
+        ]),
+  ];
+}
+
+/** Memory counts as the container's. Programs may be run from it, as from any directory of theirs. */
+function memoryDirectories({ spec, user, workspace, imageVolumes }: ContainerPlan): Record<string, string> {
+  const { tmpMb = DEFAULT_TMP_MB, workspaceInodes } = spec.limits;
+  const common = "rw,exec,nosuid,nodev";
+  const own = `mode=700,uid=${user.uid},gid=${user.gid}`;
+  const inodes = workspaceInodes === undefined ? "" : `,nr_inodes=${workspaceInodes}`;
+  return {
+    "/tmp": `${common},mode=1777,size=${bytes(tmpMb)}`,
+    ...(workspace === undefined && {
+      [GUEST_WORKSPACE]: `${common},${own},size=${bytes(workspaceMb(spec))}${inodes}`,
+    }),
+    ...Object.fromEntries(
+      volumesInMemory(imageVolumes).map((path) => [
+        path,
+        `${common},${own},size=${bytes(Math.min(SHM_MB, tmpMb))}`,
+      ]),
+    ),
+  };
+}
+
+/** Memory that files take is not there for programs: half of it, unless a size was asked for. */
+function workspaceMb({ limits, requestedLimits }: CreateSpec): number {
+  const size = limits.workspaceMb ?? DEFAULT_WORKSPACE_MB;
+  if (requestedLimits.workspaceMb !== undefined || limits.memoryMb === undefined) return size;
+  return Math.min(size, limits.memoryMb / 2);
+}
+
+/** In whole pages: what is left over would be rounded up. */
+function bytes(megabytes: number): number {
+  return Math.max(4096, Math.floor((megabytes * MB) / 4096) * 4096);
+}

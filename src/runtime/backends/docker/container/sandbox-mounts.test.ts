@@ -1,0 +1,49 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect } from "vitest";
+import { requires } from "../../../../../test/setup/requires.js";
+import { labelFor } from "../../../../kit/process-label.js";
+import { findPrebuilt } from "../../guest-runtime.js";
+import { orphanedPlaces, reapPlaces } from "./sandbox-mounts.js";
+
+const { describe, it } = requires("root", "linux");
+
+describe("places that killed processes left", () => {
+  let stateDir: string;
+  const guest = () => findPrebuilt().guest;
+
+  beforeEach(() => {
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-places-"));
+  });
+  afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+  function leave(name: string): string {
+    const place = join(stateDir, "mounts", name);
+    mkdirSync(join(place, "workspace"), { recursive: true, mode: 0o700 });
+    return place;
+  }
+
+  it("are removed past one that cannot be, which is reported; those of the living stay", async () => {
+    const [first, last, own] = [leave("999999999-1-a"), leave("999999999-1-z"), leave(labelFor("own"))];
+    const files = join(first, "workspace", "somebody's");
+    writeFileSync(files, "x");
+    await expect(reapPlaces(stateDir, guest)).rejects.toMatchObject({
+      code: "INTERNAL",
+      message: expect.stringContaining("1 workspaces of ended processes cannot be removed"),
+    });
+    expect([files, last, own].map((path) => existsSync(path))).toEqual([true, false, true]);
+  });
+
+  it("are never looked for in what somebody else has put there", () => {
+    leave("999999999-1-a");
+    expect(orphanedPlaces(stateDir).length).toBe(1);
+    const link = mkdtempSync(join(tmpdir(), "skerry-places-"));
+    symlinkSync(join(stateDir, "mounts"), join(link, "mounts"));
+    try {
+      expect(() => orphanedPlaces(link)).toThrow(/only this user can change/);
+    } finally {
+      rmSync(link, { recursive: true });
+    }
+  });
+});

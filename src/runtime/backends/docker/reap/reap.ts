@@ -1,0 +1,45 @@
+import type Docker from "dockerode";
+import { removeContainer } from "../container/container.js";
+import { reapGuestVolumes } from "../container/guest-volume.js";
+import { reapPlaces } from "../container/sandbox-mounts.js";
+import { ask } from "../daemon/call-daemon.js";
+import { findAbandoned } from "./find-orphans.js";
+import { LABEL, ownPlace } from "./labels.js";
+
+/** Whoever closes meanwhile waits for it. */
+const CALL_TIMEOUT_MS = 5000;
+
+/**
+ * Removes the containers whose makers are gone, then what those had on this host. Other machines' and other state
+ * directories' on the same daemon are not ours to judge. A daemon that is away has nothing that we could remove.
+ */
+export async function reapContainers(
+  docker: Docker | undefined,
+  stateDir: string,
+  guest: () => string,
+): Promise<number> {
+  const inDaemon = docker === undefined ? Promise.resolve(0) : reapInDaemon(docker, stateDir);
+  const [daemons, places] = [
+    ...(await Promise.allSettled([inDaemon])),
+    ...(await Promise.allSettled([reapPlaces(stateDir, guest)])),
+  ];
+  if (daemons!.status === "rejected") throw daemons!.reason;
+  if (places!.status === "rejected") throw places!.reason;
+  // A sandbox has both, or only one of them: it is the same one.
+  return Math.max(places!.value, daemons!.value);
+}
+
+async function reapInDaemon(docker: Docker, stateDir: string): Promise<number> {
+  const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
+  const listed = await ask(CALL_TIMEOUT_MS, docker.listContainers({ all: true, filters: { label } })).catch(
+    () => undefined,
+  );
+  if (listed === undefined) return 0;
+  const left = await findAbandoned(docker, listed);
+  const removed = await Promise.allSettled(left.map(({ Id }) => removeContainer(docker.getContainer(Id))));
+  const makers = left.map(({ Labels }) => Labels[LABEL.maker] ?? "");
+  await reapGuestVolumes(docker, makers).catch(() => undefined);
+  const failed = removed.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return left.length;
+}

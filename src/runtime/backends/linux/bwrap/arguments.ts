@@ -1,0 +1,94 @@
+import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { CreateSpec } from "../../backend.js";
+import type { GuestRuntime } from "../../guest-runtime.js";
+import { workspacePath } from "../workspace/workspace-mount.js";
+import { filesystemArguments, hide } from "./host-paths.js";
+import { SECCOMP_FD } from "./launch-request.js";
+
+export const GUEST_WORKSPACE = "/workspace";
+export const GUEST_RUNTIME = "/opt/skerry";
+/** Where the guest finds the filter that programs get, in a sandbox with cells. */
+export const CELL_FILTER = `${GUEST_RUNTIME}/sandbox.bpf`;
+const CELLS = "/opt/cells";
+const GUEST_USER = "1000";
+const SHM_MB = 64;
+
+/** Top-level directories that are links into /usr on a merged system, and real ones elsewhere. */
+const ROOT_PATHS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/** Kernel settings, keys, symbols and the boot line: what /proc would tell about the host. */
+const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline"];
+
+/** Everything in the sandbox's view that does not change from one sandbox to the next. */
+export function commonArguments(runtime: GuestRuntime, cells = false): string[] {
+  const empty = join(runtime.directory, "empty");
+  return [
+    ...[
+      "--unshare-user",
+      "--unshare-ipc",
+      "--unshare-pid",
+      "--unshare-net",
+      "--unshare-uts",
+      "--unshare-cgroup",
+    ],
+    // Cells have namespaces of their own; what keeps programs from making any is then the filter, and each cell's own limit.
+    ...(cells ? [] : ["--disable-userns"]),
+    ...["--die-with-parent", "--new-session", "--as-pid-1"],
+    ...["--clearenv", "--cap-drop", "ALL", "--uid", GUEST_USER, "--gid", GUEST_USER],
+    ...["--ro-bind", "/usr", "/usr"],
+    ...ROOT_PATHS.flatMap(rootPath),
+    ...["--ro-bind", join(runtime.directory, "etc"), "/etc"],
+    ...["--ro-bind", runtime.directory, GUEST_RUNTIME],
+    ...["--proc", "/proc"],
+    ...HIDDEN_PROC.filter(existsSync).flatMap((path) => hide(path, empty)),
+    ...["--dev", "/dev"],
+    ...(cells ? HIDDEN_WHOLE_PROC : []),
+  ];
+}
+
+/**
+ * The kernel lets a cell have a /proc of its own only where a whole one is mounted already. Nobody can reach this one: its
+ * directory is covered by an empty one.
+ */
+const HIDDEN_WHOLE_PROC = [
+  ...["--tmpfs", CELLS, "--proc", `${CELLS}/proc`],
+  ...["--tmpfs", CELLS, "--remount-ro", CELLS],
+];
+
+/** The rest: sizes, names, the workspace. The root itself becomes read-only last. */
+export function sandboxArguments(
+  runtime: GuestRuntime,
+  common: readonly string[],
+  spec: CreateSpec,
+): string[] {
+  return [
+    ...common,
+    ...["--hostname", "skerry"],
+    ...sizedTmpfs("/tmp", spec.limits.tmpMb ?? 256),
+    ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
+    ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
+    ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
+    ...["--chdir", GUEST_WORKSPACE],
+    ...["--remount-ro", "/dev", "--remount-ro", "/"],
+    ...["--seccomp", String(SECCOMP_FD)],
+  ];
+}
+
+function sizedTmpfs(path: string, sizeMb: number): string[] {
+  return [
+    "--perms",
+    "1777",
+    "--size",
+    String(Math.max(4096, Math.round(sizeMb * 1024 * 1024))),
+    "--tmpfs",
+    path,
+  ];
+}
+
+function rootPath(path: string): string[] {
+  if (!existsSync(path)) return [];
+  return lstatSync(path).isSymbolicLink()
+    ? ["--symlink", readlinkSync(path), path]
+    : ["--ro-bind", path, path];
+}

@@ -1,0 +1,97 @@
+import { encodeFields, type Field, u32 } from "../../../wire/index.js";
+import type { Limits } from "../../backend.js";
+import type { WorkspaceMount } from "../workspace/workspace-mount.js";
+
+/** The descriptor bubblewrap finds its seccomp filter on; guest/src/launch.c opens it. */
+export const SECCOMP_FD = 4;
+
+/** What guest/src/launch.c understands. */
+const Order = {
+  argument: 1,
+  program: 2,
+  cgroup: 3,
+  identity: 4,
+  limit: 5,
+  seccomp: 6,
+  oomScore: 7,
+  image: 8,
+  mountPoint: 9,
+  command: 10,
+  holder: 11,
+  memory: 12,
+  cells: 13,
+} as const;
+
+/** Numbers of resource limits; the same on x86-64 and arm64. */
+const Resource = {
+  fileSize: 1,
+  core: 4,
+  processes: 6,
+  openFiles: 7,
+  lockedMemory: 8,
+  messageQueues: 12,
+} as const;
+
+/** How to start one sandbox. */
+export interface LaunchOrders {
+  readonly bubblewrap: string;
+  readonly arguments: readonly string[];
+  /** What runs inside. */
+  readonly command: string;
+  readonly seccomp: Buffer;
+  /** Where the guest finds the filter of programs, inside; it can then make cells. Left out: they have the one above. */
+  readonly cellFilter?: string;
+  readonly cgroupFiles: readonly string[];
+  readonly identity?: { readonly uid: number; readonly gid: number };
+  readonly limits: Limits;
+  /** What to mount as the workspace, in the sandbox's view only; left out: the directory as it is. */
+  readonly mount?: WorkspaceMount;
+  readonly mountPoint: string;
+}
+
+/** The orders as guest/src/launch.c reads them; what follows them on the wire is the guest's. */
+export function encodeOrders(orders: LaunchOrders): Buffer {
+  const fields = encodeFields(orderFields(orders));
+  return Buffer.concat([u32(fields.length), fields]);
+}
+
+function orderFields(orders: LaunchOrders): Field[] {
+  const fields: Field[] = [
+    [Order.program, orders.bubblewrap],
+    [Order.command, orders.command],
+    [Order.seccomp, orders.seccomp],
+    // Several arguments may come as one: the launcher only passes them on, each ended by a NUL.
+    [Order.argument, orders.arguments.join("\0")],
+    ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
+    ...resourceLimits(orders.limits),
+    // When the host runs out of memory, sandboxes go first; inside one, its commands.
+    [Order.oomScore, "500"],
+  ];
+  if (orders.identity !== undefined) {
+    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
+  }
+  if (orders.cellFilter !== undefined) fields.push([Order.cells, orders.cellFilter]);
+  if (orders.mount !== undefined) fields.push([Order.mountPoint, orders.mountPoint]);
+  if (orders.mount?.kind === "image") {
+    fields.push([Order.image, orders.mount.path], [Order.holder, `${orders.mount.path}.holder`]);
+  } else if (orders.mount?.kind === "memory") {
+    fields.push([Order.memory, `size=${orders.mount.bytes},nr_inodes=${orders.mount.inodes}`]);
+  }
+  return fields;
+}
+
+function resourceLimits(limits: Limits): Field[] {
+  const fields = [resourceLimit(Resource.core, 0), resourceLimit(Resource.messageQueues, 819_200)];
+  if (limits.pids !== undefined) fields.push(resourceLimit(Resource.processes, limits.pids));
+  if (limits.openFiles !== undefined) fields.push(resourceLimit(Resource.openFiles, limits.openFiles));
+  if (limits.fileSizeMb !== undefined)
+    fields.push(resourceLimit(Resource.fileSize, limits.fileSizeMb * 1024 * 1024));
+  return fields;
+}
+
+function resourceLimit(resource: number, value: number): Field {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUInt32LE(resource, 0);
+  bytes.writeBigUInt64LE(BigInt(Math.round(value)), 4);
+  return [Order.limit, bytes];
+}

@@ -1,0 +1,144 @@
+import { execFile } from "node:child_process";
+import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { promisify } from "node:util";
+import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
+import { type CgroupBase, findCgroupBase } from "./cgroup/cgroup.js";
+
+const run = promisify(execFile);
+export const OLDEST_VERSION = "0.8";
+const USUAL_PATHS = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
+
+/** What the backend needs to know about this host, found once. */
+export interface HostFacts {
+  readonly bubblewrap: string | undefined;
+  readonly isRoot: boolean;
+  readonly cgroups: CgroupBase | undefined;
+  readonly canMountImages: boolean;
+}
+
+export function findHostFacts(path: string | undefined): HostFacts {
+  const isRoot = process.getuid?.() === 0;
+  return {
+    bubblewrap: (path === undefined ? USUAL_PATHS : [path]).find(isExecutable),
+    isRoot,
+    cgroups: findCgroupBase(),
+    canMountImages: isRoot && existsSync("/dev/loop-control") && findMke2fs() !== undefined,
+  };
+}
+
+export function findMke2fs(): string | undefined {
+  return ["/sbin/mke2fs", "/usr/sbin/mke2fs"].find(isExecutable);
+}
+
+export function capabilitiesOf(facts: HostFacts): Capabilities {
+  return {
+    isolates: true,
+    network: "per-host",
+    memoryLimit: facts.cgroups?.directories.has("memory") ?? false,
+    cpuLimit: facts.cgroups?.directories.has("cpu") ?? false,
+    pidsLimit: true,
+    fileSizeLimit: true,
+    openFilesLimit: true,
+    workspaceLimit: facts.canMountImages,
+    terminal: true,
+    sharedWorkspace: true,
+    diesWithHost: true,
+    cells: true,
+  };
+}
+
+export async function probeHost(facts: HostFacts, { thorough = false }: ProbeOptions): Promise<Probe> {
+  const capabilities = capabilitiesOf(facts);
+  const problems: { what: string; remedy: string }[] = [];
+  const version = facts.bubblewrap !== undefined && thorough ? await versionOf(facts.bubblewrap) : undefined;
+  if (process.platform !== "linux")
+    problems.push({ what: "bubblewrap needs Linux", remedy: "Use another backend." });
+  if (facts.bubblewrap === undefined) {
+    problems.push({ what: "bubblewrap is not installed", remedy: "apt-get install bubblewrap" });
+  } else if (thorough && (version === undefined || isOlder(version))) {
+    problems.push({
+      what: `bubblewrap ${version ?? "of unknown version"} is too old`,
+      remedy: `Install version ${OLDEST_VERSION} or newer.`,
+    });
+  }
+  const namespaces = namespaceProblem();
+  if (namespaces !== undefined) problems.push(namespaces);
+  const available = problems.length === 0;
+  problems.push(...weaknesses(capabilities, facts));
+  return { available, ...(version !== undefined && { version }), problems, capabilities };
+}
+
+function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: string; remedy: string }[] {
+  const found: { what: string; remedy: string }[] = [];
+  if (!capabilities.memoryLimit || !capabilities.cpuLimit) {
+    found.push({
+      what: "memory and CPU limits cannot be enforced: no writable cgroup",
+      remedy: "Run as root, or under `systemd-run --user --scope -p Delegate=yes`.",
+    });
+  }
+  if (!capabilities.workspaceLimit) {
+    found.push({
+      what: "the size of a workspace cannot be limited",
+      remedy: facts.isRoot
+        ? "Loop devices and e2fsprogs are needed: apt-get install e2fsprogs"
+        : "Run as root.",
+    });
+  }
+  return found;
+}
+
+/** Why an unprivileged user namespace cannot be made here, or undefined. */
+export function namespaceProblem(read = readNumber): { what: string; remedy: string } | undefined {
+  if (read("/proc/sys/user/max_user_namespaces") === 0) {
+    return { what: "user namespaces are switched off", remedy: "sysctl -w user.max_user_namespaces=15000" };
+  }
+  if (read("/proc/sys/kernel/unprivileged_userns_clone") === 0) {
+    return {
+      what: "user namespaces are switched off for ordinary users",
+      remedy: "sysctl -w kernel.unprivileged_userns_clone=1",
+    };
+  }
+  if (read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") === 1) {
+    return {
+      what: "AppArmor restricts user namespaces",
+      remedy:
+        "Add an AppArmor profile for bwrap, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+    };
+  }
+  if (!existsSync("/proc/self/ns/user")) {
+    return { what: "this kernel has no user namespaces", remedy: "Use a kernel with CONFIG_USER_NS." };
+  }
+  return undefined;
+}
+
+function readNumber(path: string): number | undefined {
+  try {
+    return Number(readFileSync(path, "utf8").trim());
+  } catch {
+    return undefined;
+  }
+}
+
+async function versionOf(path: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await run(path, ["--version"], { timeout: 5000, env: {} });
+    return /(\d+\.\d+(?:\.\d+)?)/.exec(stdout)?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+function isOlder(version: string): boolean {
+  return version.localeCompare(OLDEST_VERSION, "en", { numeric: true }) < 0;
+}
+
+/** A program that nobody but root and us could have put there. */
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    const stat = statSync(path);
+    return stat.isFile() && (stat.mode & 0o002) === 0;
+  } catch {
+    return false;
+  }
+}
