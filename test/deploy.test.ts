@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../src/core/metrics/index.js";
-import { createServerMetrics } from "../src/server/server-metrics.js";
+import { createServerMetrics } from "../src/server/status/server-metrics.js";
 import { requires } from "./setup/requires.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

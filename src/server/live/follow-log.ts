@@ -1,4 +1,4 @@
-import type { EventStream } from "../event-stream.js";
+import type { EventStream } from "../http/event-stream.js";
 import type { ServerProcess } from "./server-process.js";
 
 /** What is read of a log at once. */

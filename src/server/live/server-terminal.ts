@@ -1,8 +1,8 @@
 import { finished } from "node:stream/promises";
 import type { GuardedTerminal } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { toReply } from "../execution-reply.js";
-import type { KeptSocket } from "../kept-socket.js";
+import { toReply } from "../executions/execution-reply.js";
+import type { KeptSocket } from "../http/managed-socket.js";
 import { ByteRing } from "./byte-ring.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
 import type { OutputBudget, OutputKeeper } from "./output-budget.js";

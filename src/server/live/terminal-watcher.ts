@@ -1,4 +1,4 @@
-import type { KeptSocket } from "../kept-socket.js";
+import type { KeptSocket } from "../http/managed-socket.js";
 import type { ByteRing } from "./byte-ring.js";
 
 /** What is sent and not yet taken by one connection. */

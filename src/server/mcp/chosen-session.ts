@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { roleName, sessionName } from "../schemas.js";
+import { roleName, sessionName } from "../http/schemas.js";
 
 /** What a client's address may say; the same in headers. */
 export const chosenQuery = z.strictObject({

@@ -2,11 +2,11 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { ApprovalEvent } from "../approval-desk.js";
-import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
-import { WEB_SOCKET } from "../openapi-document.js";
-import { approval, replies, toMoment } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+import type { ApprovalEvent } from "../approvals/approval-service.js";
+import { jsonOf, KeptSocket, onlySockets } from "../http/managed-socket.js";
+import { WEB_SOCKET } from "../http/openapi-document.js";
+import { approval, replies, toMoment } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import type { ApprovalOutcome, ApprovalRecord } from "../store/index.js";
 import type { App } from "./route-file.js";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { moment, pageOf, pageQuery, replies, toMoment } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+import { moment, pageOf, pageQuery, replies, toMoment } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import type { AuditEntry, Store } from "../store/index.js";
 import type { App } from "./route-file.js";
 

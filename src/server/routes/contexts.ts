@@ -4,12 +4,12 @@ import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Checkpoint, CodeContext, Sandbox } from "../../runtime/sandbox/index.js";
-import { EVENTS } from "../event-stream.js";
-import { contextExecuteBody } from "../execution-request.js";
-import { plainJson, runExecution } from "../run-execution.js";
-import { context, executionResult, replies, sessionParams } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { inSession } from "../session-calls.js";
+import { contextExecuteBody } from "../executions/execution-request.js";
+import { plainJson, runExecution } from "../executions/run-execution.js";
+import { EVENTS } from "../http/event-stream.js";
+import { context, executionResult, replies, sessionParams } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
+import { inSession } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 const contextId = z

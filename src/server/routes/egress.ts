@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { replies, sessionParams } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { inSession } from "../session-calls.js";
+import { replies, sessionParams } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
+import { inSession } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 const hosts = z.array(z.string().min(1).max(300)).max(1000);

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { roleFor } from "../authenticate.js";
-import { EVENTS } from "../event-stream.js";
-import { executeBody } from "../execution-request.js";
-import { plainJson, runExecution } from "../run-execution.js";
+import { executeBody } from "../executions/execution-request.js";
+import { plainJson, runExecution } from "../executions/run-execution.js";
+import { roleFor } from "../http/authenticate.js";
+import { EVENTS } from "../http/event-stream.js";
 import {
   execution,
   executionResult,
@@ -12,8 +12,8 @@ import {
   replies,
   sessionParams,
   toMoment,
-} from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+} from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import type { ExecutionRecord } from "../store/index.js";
 import type { App } from "./route-file.js";
 

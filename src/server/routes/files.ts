@@ -6,12 +6,12 @@ import { beneath } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
-import { sendStream } from "../downloads.js";
-import { logError } from "../error-reply.js";
-import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { inSession } from "../session-calls.js";
-import { acceptStreams, bodyStream } from "../uploads.js";
+import { sendStream } from "../http/downloads.js";
+import { logError } from "../http/error-reply.js";
+import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../http/schemas.js";
+import { acceptStreams, bodyStream } from "../http/uploads.js";
+import type { ServerCore } from "../services.js";
+import { inSession } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 const BYTES = "application/octet-stream";

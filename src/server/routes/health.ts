@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../error-reply.js";
-import { replies } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
+import { replies } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import type { App } from "./route-file.js";
 
 /** For whoever restarts it and whoever sends it requests. */

@@ -3,13 +3,13 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { packageVersion } from "../../kit/package-version.js";
-import { logError } from "../error-reply.js";
+import { logError } from "../http/error-reply.js";
+import { errorBody } from "../http/schemas.js";
 import { chosenQuery, chosenSession } from "../mcp/chosen-session.js";
 import type { McpClient } from "../mcp/mcp-client.js";
-import { McpDesk } from "../mcp/mcp-desk.js";
-import { errorBody } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { goneSignal } from "../session-calls.js";
+import { McpDesk } from "../mcp/mcp-service.js";
+import type { ServerCore } from "../services.js";
+import { goneSignal } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 const message = z.record(z.string(), z.unknown());

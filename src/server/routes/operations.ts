@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { poolStatus, replies, toPoolReply } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import type { App } from "./route-file.js";
 
 /** For whoever runs the server: over all orgs, in numbers only. */

@@ -6,7 +6,7 @@ import type {
   RawServerDefault,
 } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { ServerCore } from "../server-core.js";
+import type { ServerCore } from "../services.js";
 
 /** What routes are added to. Content types that one file accepts are its own. */
 export type App = FastifyInstance<

@@ -2,8 +2,8 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
-import { roleFor } from "../authenticate.js";
-import { recordEvent } from "../record-event.js";
+import { recordEvent } from "../audit/record-event.js";
+import { roleFor } from "../http/authenticate.js";
 import {
   pageOf,
   pageQuery,
@@ -14,10 +14,10 @@ import {
   sessionParams,
   toMoment,
   ttlMs,
-} from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { callerOf } from "../session-calls.js";
-import type { SessionSettings } from "../session-desk.js";
+} from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
+import { callerOf } from "../sessions/session-calls.js";
+import type { SessionSettings } from "../sessions/session-service.js";
 import type { SessionRecord } from "../store/index.js";
 import type { App } from "./route-file.js";
 

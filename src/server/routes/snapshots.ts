@@ -3,9 +3,8 @@ import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Sandbox } from "../../runtime/sandbox/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
-import { sendStream } from "../downloads.js";
-import { logError } from "../error-reply.js";
-import { indexSnapshots } from "../index-snapshots.js";
+import { sendStream } from "../http/downloads.js";
+import { logError } from "../http/error-reply.js";
 import {
   pageOf,
   pageQuery,
@@ -16,11 +15,12 @@ import {
   snapshot,
   toMoment,
   ttlMs,
-} from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { inSession } from "../session-calls.js";
+} from "../http/schemas.js";
+import { acceptStreams, bodyStream } from "../http/uploads.js";
+import type { ServerCore } from "../services.js";
+import { indexSnapshots } from "../sessions/index-snapshots.js";
+import { inSession } from "../sessions/session-calls.js";
 import type { SnapshotRecord } from "../store/index.js";
-import { acceptStreams, bodyStream } from "../uploads.js";
 import type { App } from "./route-file.js";
 import { toReply as toSessionReply } from "./sessions.js";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { moment, poolStatus, replies, toMoment, toPoolReply } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
+import { moment, poolStatus, replies, toMoment, toPoolReply } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
 import { checkServer } from "../status/checks.js";
 import { type Figures, measure } from "../status/figures.js";
 import type { RecentEvents } from "../status/recent-events.js";

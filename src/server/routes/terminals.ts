@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { assertRole } from "../authenticate.js";
-import { jsonOf, KeptSocket, onlySockets } from "../kept-socket.js";
-import { lastingBodyLimit } from "../live/live-desk.js";
+import { recordEvent } from "../audit/record-event.js";
+import { assertRole } from "../http/authenticate.js";
+import { jsonOf, KeptSocket, onlySockets } from "../http/managed-socket.js";
+import { WEB_SOCKET } from "../http/openapi-document.js";
+import { agentId, replies, roleName, serverTerminal, sessionParams } from "../http/schemas.js";
+import { lastingBodyLimit } from "../live/live-call-service.js";
 import { shownCommand, toLiveReply } from "../live/live-reply.js";
 import { ServerTerminal } from "../live/server-terminal.js";
-import { WEB_SOCKET } from "../openapi-document.js";
-import { recordEvent } from "../record-event.js";
-import { agentId, replies, roleName, serverTerminal, sessionParams } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { callerOf, goneSignal, inSession } from "../session-calls.js";
+import type { ServerCore } from "../services.js";
+import { callerOf, goneSignal, inSession } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 const lines = z.number().int().min(1).max(65_535);

@@ -2,12 +2,12 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FileWatch, WatchEvent } from "../../core/manager/index.js";
 import { toSandboxError } from "../../kit/errors.js";
-import { bodyOf, logError, tellable } from "../error-reply.js";
-import { EVENTS, EventStream } from "../event-stream.js";
-import { errorBody, sessionParams } from "../schemas.js";
-import type { ServerCore } from "../server-core.js";
-import { callerOf, goneSignal, lostSignal } from "../session-calls.js";
-import { watchKey } from "../watch-key.js";
+import { bodyOf, logError, tellable } from "../http/error-reply.js";
+import { EVENTS, EventStream } from "../http/event-stream.js";
+import { watchKey } from "../http/on-key-revoked.js";
+import { errorBody, sessionParams } from "../http/schemas.js";
+import type { ServerCore } from "../services.js";
+import { callerOf, goneSignal, lostSignal } from "../sessions/session-calls.js";
 import type { App } from "./route-file.js";
 
 /** What changes in a session's files, as it happens. */

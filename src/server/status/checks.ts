@@ -1,7 +1,7 @@
+import { ago, amount, bytes, count, percent, span } from "../../kit/format-quantity.js";
 import { isDiskLow } from "../../runtime/workspace/index.js";
 import type { Figures } from "./figures.js";
 import type { RecentEvents } from "./recent-events.js";
-import { ago, amount, bytes, count, percent, span } from "./words.js";
 
 /** One line of the run-time checklist: the design document's (section 8.2), and what else can go wrong in a server. */
 export interface Check {

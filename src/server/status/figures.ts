@@ -5,7 +5,7 @@ import { type ErrorCode, toSandboxError } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import type { PoolStatus } from "../../runtime/pool/index.js";
 import { type DiskSpace, diskSpace } from "../../runtime/workspace/index.js";
-import type { ServerCore } from "../server-core.js";
+import type { ServerCore } from "../services.js";
 import type { ServerRecord, StoreFigures } from "../store/index.js";
 import type { LoopDelays } from "./loop-delay.js";
 

@@ -1,10 +1,10 @@
 import type { Config } from "../../../core/config/index.js";
 import type { AuditTail } from "../../../guard/audit/index.js";
 import { toSandboxError } from "../../../kit/errors.js";
+import { ago, bytes, count } from "../../../kit/format-quantity.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import { diskSpace, isDiskLow } from "../../../runtime/workspace/index.js";
 import type { Check } from "../../../server/index.js";
-import { ago, bytes, count } from "../../../server/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { auditDirectory } from "../../open/open-audit.js";
 import { createManager, readConfig } from "../../open/open-sandbox.js";

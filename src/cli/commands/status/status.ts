@@ -1,8 +1,8 @@
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
+import { count } from "../../../kit/format-quantity.js";
 import type { Check } from "../../../server/index.js";
-import { count } from "../../../server/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { askServer } from "../../open/server-request.js";
 import { paintFor } from "../../output/colour.js";

@@ -1,0 +1,249 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { basename } from "node:path";
+import type {
+  ConfirmationAnswer,
+  ConfirmationRequest,
+  ConfirmationService,
+  ConfirmOptions,
+} from "../../guard/confirmation/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "../store/index.js";
+import { type ApprovalEvent, ApprovalWatchers } from "./approval-watchers.js";
+
+export type { ApprovalEvent } from "./approval-watchers.js";
+
+/** What became of a decision: the first one counts, and later ones are told what it was. */
+export interface Decided {
+  readonly accepted: boolean;
+  readonly approval: ApprovalRecord;
+}
+
+/**
+ * Asks a person besides those at the desk, who may decide as they may. Undefined: that one leaves it to the others. The
+ * signal aborts when there is nothing to decide any more.
+ */
+export type OtherPerson = (
+  request: ConfirmationRequest,
+  signal: AbortSignal,
+) => Promise<(ConfirmationAnswer & { readonly by: string }) | undefined>;
+
+interface Waiter {
+  readonly org: string;
+  readonly stopClock: (() => () => Date) | undefined;
+  readonly resolve: (answer: ConfirmationAnswer) => void;
+}
+
+/** Nobody is left who could answer. */
+const STOPPING: ConfirmationAnswer = { decision: "reject", reason: "The server stops" };
+/** Characters of one question: nobody reads more, and everybody who watches is sent all of it. */
+const MOST_ASKED = 256 * 1024;
+/** The same of all questions of an org that wait here. */
+const MOST_WAITING = 16 * 1024 * 1024;
+/** How often we look for what was decided at another server. */
+const LOOK_MS = 500;
+
+/**
+ * Asks whoever decides for an org, over HTTP, a socket or the command line. What is asked stands in the store, and so
+ * does the one decision: a watcher that comes back finds everything, and a restart knows what it has to reject.
+ */
+export class ApprovalDesk implements ConfirmationService {
+  readonly name = "approvals";
+  readonly #store: Store;
+  readonly #server: string;
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #watchers: ApprovalWatchers;
+  /** Characters that wait, by org. */
+  readonly #waiting = new Map<string, number>();
+  /** Goes with the call: two callers in one session each have their own. */
+  readonly #others = new AsyncLocalStorage<OtherPerson>();
+  #timer: NodeJS.Timeout | undefined;
+  #isStopping = false;
+
+  constructor(store: Store, server: string) {
+    this.#store = store;
+    this.#server = server;
+    this.#watchers = new ApprovalWatchers(store);
+  }
+
+  async confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
+    const { orgId: org, sessionId } = request;
+    if (this.#isStopping) return STOPPING;
+    const asked = toJson(request);
+    const size = JSON.stringify(asked).length;
+    if (size > MOST_ASKED) return refused("It is too long for anybody to read");
+    if ((this.#waiting.get(org) ?? 0) + size > MOST_WAITING)
+      return refused("Too much waits for a decision already");
+    this.#count(org, size);
+    try {
+      return await this.#ask(request, options, asked, sessionId);
+    } finally {
+      this.#count(org, -size);
+    }
+  }
+
+  async #ask(
+    request: ConfirmationRequest,
+    options: ConfirmOptions,
+    asked: Json,
+    sessionId: string,
+  ): Promise<ConfirmationAnswer> {
+    const { id, orgId: org } = request;
+    const approval = await this.#store.approvals.add(org, {
+      id,
+      server: this.#server,
+      request: asked,
+      expiresAt: request.expiresAt.getTime(),
+      ...(sessionId !== "" && { session: sessionId }),
+    });
+    const settled = new AbortController();
+    try {
+      return await new Promise<ConfirmationAnswer>((resolve, reject) => {
+        const { signal, stopClock } = options;
+        const giveUp = () => reject(signal.reason);
+        if (signal.aborted) return giveUp();
+        signal.addEventListener("abort", giveUp, { once: true });
+        this.#waiters.set(id, { org, stopClock, resolve });
+        this.#watchers.requested(approval);
+        this.#lookElsewhere();
+        // One who is gone, or cannot be asked, leaves it to those at the desk.
+        this.#askOther(request, settled.signal).catch(() => undefined);
+      });
+    } catch (error) {
+      // The queue's clock, or the caller: a decision that came first stays what it is.
+      const decision = Date.now() >= approval.expiresAt ? "expired" : "cancelled";
+      const decided = await this.#store.approvals.decide(org, id, { decision });
+      if (decided?.accepted === true) this.#watchers.decided(decided.approval);
+      throw error;
+    } finally {
+      this.#waiters.delete(id);
+      settled.abort(new SandboxError("CANCELLED", "It has been decided"));
+    }
+  }
+
+  /** What this work needs confirmed is asked here and of another person at once; the first decision counts. */
+  alsoAsking<T>(other: OtherPerson, work: () => Promise<T>): Promise<T> {
+    return this.#others.run(other, work);
+  }
+
+  /** Undefined: the org has no such request. */
+  async decide(
+    org: string,
+    id: string,
+    answer: ConfirmationAnswer,
+    by: string,
+  ): Promise<Decided | undefined> {
+    const waiter = this.#waiters.get(id);
+    const own = waiter?.org === org ? waiter : undefined;
+    // A decision that is being written down is in time.
+    const goOn = own?.stopClock?.();
+    try {
+      const decided = await this.#store.approvals.decide(org, id, { ...decisionOf(answer), by });
+      if (decided?.accepted === true) {
+        own?.resolve({ ...answer, by });
+        this.#watchers.decided(decided.approval);
+      }
+      return decided;
+    } finally {
+      goOn?.();
+    }
+  }
+
+  listPending(org: string): Promise<readonly ApprovalRecord[]> {
+    return this.#store.approvals.listPending(org);
+  }
+
+  /** Tells of everything from now on, at whatever server; the function returned ends that. */
+  watch(org: string, listener: (event: ApprovalEvent) => void): () => void {
+    return this.#watchers.watch(org, listener);
+  }
+
+  /** Asks nobody any more: what was asked is rejected, and `note` writes it down. */
+  async stop(note: (approval: ApprovalRecord) => Promise<void>): Promise<void> {
+    this.#isStopping = true;
+    // Written down first: killed between the two, the next start says it again, rather than nobody ever.
+    await Promise.all((await this.#store.approvals.listUndecidedOf(this.#server)).map(note));
+    for (const approval of await this.#store.approvals.rejectAllOf(this.#server)) {
+      this.#waiters.get(approval.id)?.resolve(STOPPING);
+      this.#watchers.decided(approval);
+    }
+  }
+
+  close(): void {
+    this.#isStopping = true;
+    this.#watchers.close();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #count(org: string, size: number): void {
+    const waiting = (this.#waiting.get(org) ?? 0) + size;
+    if (waiting === 0) this.#waiting.delete(org);
+    else this.#waiting.set(org, waiting);
+  }
+
+  async #askOther(request: ConfirmationRequest, signal: AbortSignal): Promise<void> {
+    const answer = await this.#others.getStore()?.(request, signal);
+    if (answer === undefined || signal.aborted) return;
+    await this.decide(request.orgId, request.id, answer, answer.by);
+  }
+
+  /** A database that several servers share may have a decision that nobody told us. */
+  #lookElsewhere(): void {
+    if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isStopping) return;
+    this.#timer = setTimeout(async () => {
+      const decided = await this.#store.approvals
+        .listDecided(this.#server, [...this.#waiters.keys()])
+        // It is looked for again; the question has its own time.
+        .catch(() => []);
+      for (const approval of decided) {
+        const answer = approval.outcome && answerOf(approval.outcome);
+        if (answer !== undefined) this.#waiters.get(approval.id)?.resolve(answer);
+        this.#watchers.decided(approval);
+      }
+      this.#timer = undefined;
+      if (this.#waiters.size > 0) this.#lookElsewhere();
+    }, LOOK_MS);
+    this.#timer.unref();
+  }
+}
+
+/** Nobody is asked, which is a rejection like that of somebody who does not answer. */
+function refused(reason: string): ConfirmationAnswer {
+  return { decision: "reject", reason: `${reason}: nobody was asked` };
+}
+
+function decisionOf(answer: ConfirmationAnswer): Decision {
+  switch (answer.decision) {
+    case "approve":
+      return { decision: "approved", answer: { scope: answer.scope } };
+    case "edit":
+      return { decision: "edited", answer: { code: answer.code } };
+    case "reject":
+      return { decision: "rejected", answer: { reason: answer.reason } };
+  }
+}
+
+/** The answer that an outcome in the store stands for; undefined: nobody gave one. */
+function answerOf({ decision, answer, by }: ApprovalOutcome): ConfirmationAnswer | undefined {
+  const given = (answer ?? {}) as { scope?: unknown; code?: unknown; reason?: unknown };
+  const signed = by === undefined ? {} : { by };
+  if (decision === "approved") {
+    return { decision: "approve", scope: given.scope === "session" ? "session" : "once", ...signed };
+  }
+  if (decision === "edited" && typeof given.code === "string") {
+    return { decision: "edit", code: given.code, ...signed };
+  }
+  if (decision !== "rejected") return undefined;
+  return {
+    decision: "reject",
+    ...(typeof given.reason === "string" && { reason: given.reason }),
+    ...signed,
+  };
+}
+
+/** As it is kept: times are text, and what is undefined is left out. */
+function toJson({ id: _, createdAt: __, expiresAt: ___, rule, ...details }: ConfirmationRequest): Json {
+  // Where the policy lies is this host's business.
+  const named = rule && { ...rule, source: basename(rule.source) };
+  return JSON.parse(JSON.stringify({ ...details, rule: named })) as Json;
+}

@@ -1,0 +1,56 @@
+import { type AuditRecord, LogReader } from "../../guard/audit/index.js";
+import type { AuditEntry, Store } from "../store/index.js";
+
+const BATCH = 512;
+
+/**
+ * Puts into the store where this server's audit records are, so that those of all servers are found in one place, also
+ * when a host is gone. It reads what the log has by now: no call waits for it, and what a killed run left is read later.
+ */
+export class AuditIndexer {
+  readonly #store: Store;
+  readonly #directory: string;
+  readonly #log: string;
+  #reader: LogReader | undefined;
+
+  /** The log is named by its server. */
+  constructor(store: Store, directory: string, log: string) {
+    this.#store = store;
+    this.#directory = directory;
+    this.#log = log;
+  }
+
+  /** Takes in what has come. A failure leaves it for the next time. */
+  async run(): Promise<void> {
+    this.#reader ??= new LogReader(this.#directory, await this.#store.audit.lastSeq(this.#log));
+    let batch: AuditEntry[] = [];
+    try {
+      for await (const record of this.#reader.read()) {
+        const entry = entryOf(this.#log, record);
+        if (entry !== undefined) batch.push(entry);
+        if (batch.length < BATCH) continue;
+        await this.#store.audit.insert(batch);
+        batch = [];
+      }
+      await this.#store.audit.insert(batch);
+    } catch (error) {
+      this.#reader = undefined;
+      throw error;
+    }
+  }
+}
+
+/** The log's records about itself are nobody's. */
+function entryOf(log: string, record: AuditRecord): AuditEntry | undefined {
+  if (record.org_id === null) return undefined;
+  return {
+    log,
+    seq: record.seq,
+    org: record.org_id,
+    session: record.session_id ?? undefined,
+    eventType: record.event_type,
+    tool: record.tool ?? undefined,
+    result: record.result ?? undefined,
+    at: Date.parse(record.timestamp),
+  };
+}

@@ -1,0 +1,92 @@
+import type { AuditEvent, AuditLogger } from "../../guard/audit/index.js";
+import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "../store/index.js";
+import type { ServerPlace } from "./fenced-lease.js";
+
+export interface DeadServersOptions {
+  readonly store: Store;
+  readonly place: ServerPlace;
+  readonly audit?: AuditLogger | undefined;
+  /** Told how much ended, where anything did. */
+  readonly onEnded: (
+    counts: Readonly<Record<"servers" | "sessions" | "executions" | "approvals", number>>,
+  ) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * Ends what servers had that are dead, and writes down what that was. Their sessions are never taken over: the files are
+ * on a host that is gone, and an empty session of the same name would be another one.
+ */
+export class DeadServers {
+  readonly #options: DeadServersOptions;
+
+  constructor(options: DeadServersOptions) {
+    this.#options = options;
+  }
+
+  /** Looks once. Of several servers that do so at the same time, one ends each thing, and tells. */
+  async end(): Promise<void> {
+    const { store, place, onEnded } = this.#options;
+    if (!place.mayJudge) return;
+    const { servers, sessions, executions, approvals } = await store.servers.endAllOfDead(place.lease);
+    if (servers.length === 0) return;
+    onEnded({
+      servers: servers.length,
+      sessions: sessions.length,
+      executions: executions.length,
+      approvals: approvals.length,
+    });
+    const events = [
+      ...approvals.map((each) => interruptedApproval(each)),
+      ...executions.map(interruptedExecution),
+      ...sessions.map(lostSession),
+    ];
+    await Promise.all(events.map((event) => this.#write(event)));
+  }
+
+  /** What cannot be written must not keep the rest from it. */
+  async #write(event: AuditEvent): Promise<void> {
+    const { audit, onFailure } = this.#options;
+    await audit?.log(event).catch(onFailure);
+  }
+}
+
+/** A question that nobody waits for any more. */
+export function interruptedApproval({ id, org, session, server, request }: ApprovalRecord): AuditEvent {
+  const { tool, role, agentId } = (request ?? {}) as Record<string, unknown>;
+  const text = (value: unknown) => (typeof value === "string" ? value : null);
+  return {
+    eventType: "approval_interrupted",
+    sessionId: session ?? null,
+    orgId: org,
+    agentId: text(agentId),
+    role: text(role),
+    tool: text(tool),
+    result: "rejected",
+    confirmation: "interrupted",
+    decidedBy: "nobody",
+    details: { approval: id, server },
+  };
+}
+
+/** The attempt's own record is in the log of the server that ran it, or will be when that comes back. */
+function interruptedExecution({ id, org, session, server, tool }: ExecutionRecord): AuditEvent {
+  return {
+    eventType: "execution_interrupted",
+    sessionId: session ?? null,
+    orgId: org,
+    tool,
+    result: "interrupted",
+    details: { execution: id, server },
+  };
+}
+
+function lostSession({ id, org, role, server }: SessionRecord): AuditEvent {
+  return {
+    eventType: "session_lost",
+    sessionId: id,
+    orgId: org,
+    role: role ?? null,
+    details: { server: server ?? null },
+  };
+}

@@ -1,0 +1,208 @@
+import { once } from "node:events";
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
+import { FORWARDED_BY } from "./peers.js";
+
+/** Where a request goes, and from whom. */
+export interface Destination {
+  readonly url: string;
+  /** The id of the server that sends it on. */
+  readonly from: string;
+  readonly ca: Buffer | undefined;
+  /** What a caller that wants a socket has sent behind its request. */
+  readonly head: Buffer | undefined;
+}
+
+const CONNECT_MS = 5000;
+/** So long whoever sends what nobody wants may go on. */
+const LINGER_MS = 10_000;
+/** These are between two neighbours, and mean nothing to the next one. */
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+/** The page was looked at here, and has its answer from here; whoever had to be told to go on was; the body is framed anew. */
+const NOT_SENT_ON = ["host", "origin", "expect", "content-length", FORWARDED_BY];
+
+type Answer =
+  | { readonly response: IncomingMessage }
+  | { readonly response: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
+
+/**
+ * Sends a request on and its answer back, both as they come: nothing of either is kept. Rejects where there is no answer;
+ * one that breaks off breaks off for the caller as well. The signal ends it, on both sides.
+ */
+export async function forwardRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  to: Destination,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const upstream = open(request, to);
+  // The last word of a connection that had its answer.
+  upstream.on("error", () => undefined);
+  const cut = () => upstream.destroy(signal.reason);
+  signal.addEventListener("abort", cut, { once: true });
+  try {
+    sendBody(request.raw, upstream);
+    const answer = await answerOf(upstream, signal);
+    if ("socket" in answer) await join(request, reply, answer, to.head, signal);
+    else await passBack(answer.response, reply);
+  } finally {
+    signal.removeEventListener("abort", cut);
+    upstream.destroy();
+  }
+}
+
+/** It cannot be asked now, and nobody else has what it has. */
+export function ownerSilent(cause?: unknown): RetryLater {
+  return new RetryLater(
+    "SERVER_UNREACHABLE",
+    "The server that has this session does not answer",
+    RETRY_AFTER_SECONDS,
+    "Try again after the seconds that Retry-After says. A session whose server stays away ends.",
+    cause,
+  );
+}
+
+/** On a connection of its own: one that was kept may be closed at this very moment, and most requests cannot be sent twice. */
+function open({ raw, id }: FastifyRequest, { url, from, ca }: Destination): ClientRequest {
+  const { protocol, hostname, port, host } = new URL(url);
+  const upgrade = raw.headers.upgrade;
+  const headers = {
+    ...endToEnd(raw.headers, NOT_SENT_ON),
+    host,
+    "x-request-id": id,
+    [FORWARDED_BY]: from,
+    ...framingOf(raw.headers),
+    ...(upgrade === undefined ? { connection: "close" } : { connection: "upgrade", upgrade }),
+  };
+  const options = {
+    // A URL has brackets around an address of IPv6, and a socket has not.
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port),
+    method: raw.method,
+    path: raw.url,
+    headers: headers as OutgoingHttpHeaders,
+    agent: false as const,
+  };
+  const isSecure = protocol === "https:";
+  const upstream = isSecure
+    ? httpsRequest({ ...options, ...(ca !== undefined && { ca }) })
+    : httpRequest(options);
+  const timer = setTimeout(() => upstream.destroy(new Error("no connection in time")), CONNECT_MS);
+  upstream.once("close", () => clearTimeout(timer));
+  upstream.once("socket", (socket) =>
+    socket.once(isSecure ? "secureConnect" : "connect", () => clearTimeout(timer)),
+  );
+  return upstream;
+}
+
+/** Said in any case: of some methods Node expects no body, and would send one without a word about where it ends. */
+function framingOf({
+  "content-length": length,
+  "transfer-encoding": encoding,
+}: IncomingHttpHeaders): OutgoingHttpHeaders {
+  if (encoding !== undefined) return { "transfer-encoding": "chunked" };
+  return length === undefined ? {} : { "content-length": length };
+}
+
+function endToEnd(headers: IncomingHttpHeaders, others: readonly string[] = []): IncomingHttpHeaders {
+  const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const dropped = new Set([...HOP_BY_HOP, ...named, ...others]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
+}
+
+function sendBody(raw: IncomingMessage, upstream: ClientRequest): void {
+  const { "content-length": length, "transfer-encoding": encoding } = raw.headers;
+  if (encoding === undefined && (length === undefined || Number(length) === 0)) {
+    upstream.end();
+    return;
+  }
+  raw.pipe(upstream);
+  // What nobody takes any more is read and dropped: hung up on at once, the caller might not hear the answer.
+  upstream.once("close", () => {
+    raw.unpipe(upstream);
+    if (raw.complete || raw.destroyed) return;
+    raw.resume();
+    const timer = setTimeout(() => raw.socket.destroy(), LINGER_MS);
+    raw.once("close", () => clearTimeout(timer)).once("end", () => clearTimeout(timer));
+  });
+}
+
+function answerOf(upstream: ClientRequest, signal: AbortSignal): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause?: unknown) => reject(signal.aborted ? signal.reason : ownerSilent(cause));
+    upstream.once("response", (response) => resolve({ response }));
+    upstream.once("upgrade", (response, socket, head) => resolve({ response, socket, head }));
+    upstream.once("error", fail);
+    upstream.once("close", () => fail());
+  });
+}
+
+async function passBack(response: IncomingMessage, reply: FastifyReply): Promise<void> {
+  reply.hijack();
+  reply.raw.writeHead(response.statusCode ?? 502, {
+    ...reply.getHeaders(),
+    ...endToEnd(response.headers),
+  } as OutgoingHttpHeaders);
+  // Events may be long in coming.
+  reply.raw.flushHeaders();
+  // Cut on one side, it is cut on the other: no half of an answer may look like a whole one.
+  await pipeline(response, reply.raw).catch(() => undefined);
+}
+
+/** Makes two sockets one, until either ends. */
+async function join(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { response, socket: theirs, head }: Extract<Answer, { socket: Duplex }>,
+  early: Buffer | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  reply.hijack();
+  const { socket: ours } = request.raw;
+  const both: readonly [Duplex, Duplex][] = [
+    [ours, theirs],
+    [theirs, ours],
+  ];
+  const cut = () => {
+    ours.destroy();
+    theirs.destroy();
+  };
+  for (const [one] of both) one.on("error", cut).once("close", cut);
+  signal.addEventListener("abort", cut, { once: true });
+  if (signal.aborted || ours.destroyed) cut();
+  else {
+    ours.write(headOf(response));
+    ours.write(head);
+    if (early !== undefined) theirs.write(early);
+    for (const [one, other] of both) one.pipe(other);
+  }
+  if (!theirs.closed) await once(theirs, "close");
+}
+
+function headOf({ rawHeaders }: IncomingMessage): string {
+  const lines = ["HTTP/1.1 101 Switching Protocols"];
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    lines.push(`${rawHeaders[index]}: ${rawHeaders[index + 1]}`);
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}

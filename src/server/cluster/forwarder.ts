@@ -1,0 +1,124 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { serverOfClientId } from "../mcp/client-id.js";
+import { goneSignal } from "../sessions/session-calls.js";
+import type { SessionDesk } from "../sessions/session-service.js";
+import type { RunningWork } from "../sessions/task-registry.js";
+import type { ServerRecord, Store } from "../store/index.js";
+import { forwardRequest, ownerSilent } from "./forward-request.js";
+import { FORWARDED_BY } from "./peers.js";
+
+export interface ForwarderOptions {
+  readonly store: Store;
+  /** This server's id. */
+  readonly server: string;
+  readonly sessions: Pick<SessionDesk, "isName" | "isOwn">;
+  readonly work: RunningWork;
+  /** Who vouches for the other servers; undefined: the usual ones. */
+  readonly ca: Buffer | undefined;
+}
+
+/** Every route of one session. */
+const OF_A_SESSION = "/v1/sessions/:name";
+/** A client of MCP is known to the server that it has connected to. */
+const OF_A_CLIENT = "/mcp";
+/** A server's log is on its host. */
+const OF_A_LOG = "/v1/audit";
+
+interface Underway {
+  readonly owner: string;
+  readonly controller: AbortController;
+}
+
+/**
+ * Sends requests for a session on to the server that has it, where several servers share a PostgreSQL. That one asks for
+ * the key again, decides, and answers; nothing is believed because it came from here.
+ */
+export class Forwarder {
+  readonly #options: ForwarderOptions;
+  readonly #underway = new Set<Underway>();
+  /** What came behind a request for a socket, before anybody took the socket. */
+  readonly #heads = new WeakMap<IncomingMessage, Buffer>();
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
+  }
+
+  /** Comes after the hooks that say who asks and what they may. */
+  addTo(app: FastifyInstance): void {
+    if (this.#options.store.kind !== "postgres") return;
+    app.server.prependListener("upgrade", (raw: IncomingMessage, _: unknown, head: Buffer) =>
+      this.#heads.set(raw, head),
+    );
+    app.addHook("onRequest", async (request, reply) => {
+      // What came from another server is never sent on again: two who take each other for the owner would not end.
+      if (reply.sent || request.headers[FORWARDED_BY] !== undefined) return;
+      const owner = await this.#ownerOf(request);
+      if (owner !== undefined) await this.#forward(request, reply, owner);
+    });
+    app.addHook("preClose", async () => this.cutAll());
+  }
+
+  /** Ends what was sent on to servers that are dead: a host that is gone closes no connection. */
+  async look(): Promise<void> {
+    if (this.#underway.size === 0) return;
+    const living = new Set((await this.#options.store.servers.list()).map(({ id }) => id));
+    for (const { owner, controller } of this.#underway) {
+      if (!living.has(owner)) controller.abort(ownerSilent());
+    }
+  }
+
+  /** Ends everything that was sent on. */
+  cutAll(): void {
+    for (const { controller } of this.#underway) controller.abort(ownerSilent());
+  }
+
+  /** The other server that has what a request is about. Undefined: it is answered here. */
+  async #ownerOf(request: FastifyRequest): Promise<ServerRecord | undefined> {
+    const { store, server, sessions } = this.#options;
+    const { key, query, headers, routeOptions } = request;
+    if (routeOptions.url === OF_A_LOG) {
+      const { server: named = server } = query as { readonly server?: unknown };
+      return typeof named !== "string" || named === server ? undefined : store.servers.get(named);
+    }
+    const name = sessionIn(request);
+    if (routeOptions.url === OF_A_CLIENT && headers["mcp-session-id"] !== undefined) {
+      const knows = serverOfClientId(headers["mcp-session-id"]);
+      return knows === undefined || knows === server ? undefined : store.servers.get(knows);
+    }
+    if (name === undefined || !sessions.isName(name) || sessions.isOwn(key.org, name)) return undefined;
+    const owner = await store.servers.ownerOf(key.org, name);
+    return owner === undefined || owner.server === server ? undefined : owner.record;
+  }
+
+  async #forward(request: FastifyRequest, reply: FastifyReply, owner: ServerRecord): Promise<void> {
+    const { work, server, ca } = this.#options;
+    // It has started, and does not listen yet.
+    if (owner.url === "") throw ownerSilent();
+    const controller = new AbortController();
+    const underway = { owner: owner.id, controller };
+    const isUpgrade = request.headers.upgrade !== undefined;
+    // A socket may stay open for ever, and so is nothing that a stop waits for.
+    const isStanding = request.routeOptions.config.standing === true;
+    const used = isUpgrade ? undefined : work.begin(undefined, goneSignal(reply), { isStanding });
+    const caller = used?.signal ?? goneSignal(reply);
+    const head = this.#heads.get(request.raw);
+    this.#underway.add(underway);
+    request.log.debug({ owner: owner.id }, "forwarded");
+    try {
+      const signal = AbortSignal.any([caller, controller.signal]);
+      await forwardRequest(request, reply, { url: owner.url, from: server, ca, head }, signal);
+    } finally {
+      this.#underway.delete(underway);
+      used?.end();
+    }
+  }
+}
+
+/** The name of the session that a request is about. */
+function sessionIn({ params, query, headers, routeOptions: { url } }: FastifyRequest): string | undefined {
+  if (url?.startsWith(OF_A_SESSION) === true) return (params as { readonly name: string }).name;
+  if (url !== OF_A_CLIENT) return undefined;
+  const asked = headers["x-skerry-session"] ?? (query as { readonly session?: unknown }).session;
+  return typeof asked === "string" ? asked : undefined;
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import type { ServerPlace } from "../cluster/fenced-lease.js";
+import type { Json, NotedExecution, Store } from "../store/index.js";
+
+export interface ExecutionLogOptions {
+  readonly store: Store;
+  readonly place: Pick<ServerPlace, "lease" | "isLost">;
+  readonly onFailure: (error: unknown, what: string) => void;
+}
+
+/** Most are over by then, and are written once. */
+const SOON_MS = 10;
+const AT_ONCE = 500;
+
+/**
+ * The list of executions, written a moment after things happen: nobody waits for that, and many are written at once. A
+ * store that is away takes no result from its caller; what could not be written is owed.
+ */
+export class ExecutionLog {
+  readonly #options: ExecutionLogOptions;
+  readonly #running = new Map<string, NotedExecution>();
+  readonly #owed = new Map<string, NotedExecution>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: ExecutionLogOptions) {
+    this.#options = options;
+  }
+
+  /** Something runs from now on; its id. */
+  begin(
+    { org, id: session }: { readonly org: string; readonly id: string },
+    tool: string,
+    id: string = randomBytes(12).toString("hex"),
+  ): string {
+    const { server } = this.#options.place.lease;
+    const execution = { org, id, session, server, tool, startedAt: Date.now() };
+    this.#running.set(id, execution);
+    this.#owe(execution);
+    return id;
+  }
+
+  /** It has ended. The second end of the same is none. */
+  end(id: string, result: Json): void {
+    const execution = this.#running.get(id);
+    if (!this.#running.delete(id) || execution === undefined) return;
+    this.#owe({ ...execution, end: { at: Date.now(), result } });
+  }
+
+  /** Resolves when everything that has happened by now was written, or could not be. */
+  settle(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  #owe(execution: NotedExecution): void {
+    this.#owed.set(execution.id, execution);
+    this.#timer ??= setTimeout(() => void this.settle(), SOON_MS).unref();
+  }
+
+  async #write(): Promise<void> {
+    const { store, place, onFailure } = this.#options;
+    while (this.#owed.size > 0) {
+      // What a server that others may take for dead writes down would be nobody's to end.
+      if (place.isLost) return this.#owed.clear();
+      const some = [...this.#owed.values()].slice(0, AT_ONCE);
+      try {
+        await store.executions.record(some);
+      } catch (error) {
+        // It is tried again with the next, or with the next look at what is owed.
+        return onFailure(error, "executions could not be written down");
+      }
+      for (const each of some) if (this.#owed.get(each.id) === each) this.#owed.delete(each.id);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import type { KeyScopes } from "../store/index.js";
+
+/**
+ * What a caller needs for a route. `anyone`: not even a key. `read` and `write`: a key of the org, for `write` one that
+ * is not read-only. `approve` and `admin`: a key with that scope.
+ */
+export type Access = "anyone" | "read" | "write" | "approve" | "admin";
+
+/** Every route there is, and what it needs. A route that has no row here cannot be registered. */
+export const ROUTES = {
+  "GET /healthz": "anyone",
+  "GET /readyz": "anyone",
+  "GET /openapi.json": "anyone",
+  "GET /docs": "anyone",
+  "GET /docs/*": "anyone",
+  "GET /metrics": "admin",
+  "GET /v1/pool": "admin",
+  "GET /v1/status": "admin",
+
+  "POST /v1/sessions": "write",
+  "GET /v1/sessions": "read",
+  "GET /v1/sessions/:name": "read",
+  "DELETE /v1/sessions/:name": "write",
+  "POST /v1/sessions/:name/renew": "write",
+  "POST /v1/sessions/:name/execute": "write",
+
+  "POST /v1/sessions/:name/processes": "write",
+  "GET /v1/sessions/:name/processes": "read",
+  "GET /v1/sessions/:name/processes/:id": "read",
+  "GET /v1/sessions/:name/processes/:id/logs": "read",
+  "POST /v1/sessions/:name/processes/:id/signal": "write",
+  "DELETE /v1/sessions/:name/processes/:id": "write",
+
+  "POST /v1/sessions/:name/terminals": "write",
+  "GET /v1/sessions/:name/terminals": "read",
+  "GET /v1/sessions/:name/terminals/:id": "read",
+  "DELETE /v1/sessions/:name/terminals/:id": "write",
+  // Whoever watches may type.
+  "GET /v1/sessions/:name/terminals/:id/stream": "write",
+
+  "GET /v1/sessions/:name/files": "read",
+  "GET /v1/sessions/:name/files/*": "read",
+  "PUT /v1/sessions/:name/files/*": "write",
+  "DELETE /v1/sessions/:name/files/*": "write",
+  "POST /v1/sessions/:name/files/move": "write",
+  "POST /v1/sessions/:name/files/mkdir": "write",
+  // Not beneath `files`, where it could be a file's address.
+  "GET /v1/sessions/:name/watch": "read",
+
+  "POST /v1/sessions/:name/contexts": "write",
+  "GET /v1/sessions/:name/contexts": "read",
+  "DELETE /v1/sessions/:name/contexts/:id": "write",
+  "POST /v1/sessions/:name/contexts/:id/execute": "write",
+  "POST /v1/sessions/:name/contexts/:id/interrupt": "write",
+  "POST /v1/sessions/:name/contexts/:id/restart": "write",
+  "POST /v1/sessions/:name/contexts/:id/checkpoint": "write",
+  "POST /v1/sessions/:name/contexts/:id/rollback": "write",
+  "POST /v1/sessions/:name/contexts/:id/fork": "write",
+
+  "POST /v1/sessions/:name/snapshots": "write",
+  "GET /v1/sessions/:name/snapshots": "read",
+  "DELETE /v1/sessions/:name/snapshots/:id": "write",
+  "POST /v1/sessions/:name/snapshots/:id/restore": "write",
+  "GET /v1/sessions/:name/snapshots/:id/export": "read",
+  "POST /v1/sessions/:name/snapshots/import": "write",
+  "POST /v1/sessions/:name/fork": "write",
+
+  // Whoever may run code must not be able to open the network for it.
+  "POST /v1/sessions/:name/egress": "admin",
+
+  // Nobody knows what a request changes inside.
+  "GET /v1/sessions/:name/ports/:port/*": "write",
+  "HEAD /v1/sessions/:name/ports/:port/*": "write",
+  "POST /v1/sessions/:name/ports/:port/*": "write",
+  "PUT /v1/sessions/:name/ports/:port/*": "write",
+  "PATCH /v1/sessions/:name/ports/:port/*": "write",
+  "DELETE /v1/sessions/:name/ports/:port/*": "write",
+  "OPTIONS /v1/sessions/:name/ports/:port/*": "write",
+  "GET /v1/sessions/:name/tunnels/:port": "write",
+
+  "GET /v1/executions": "read",
+  "GET /v1/executions/:id": "read",
+  "GET /v1/audit": "read",
+  "GET /v1/audit/index": "read",
+  "GET /v1/snapshots": "read",
+
+  // Whoever asks must not be able to answer: a key of an agent has no such scope.
+  "GET /v1/approvals": "approve",
+  "POST /v1/approvals/:id/decide": "approve",
+  "GET /v1/approvals/stream": "approve",
+
+  // Most tools change something, and a client without a session gets one.
+  "POST /mcp": "write",
+  "GET /mcp": "write",
+  "DELETE /mcp": "write",
+} as const satisfies Record<string, Access>;
+
+/** The row of a route; undefined: there is none. */
+export function accessOf(method: string, url: string): Access | undefined {
+  const named = `${method} ${url}`;
+  if (Object.hasOwn(ROUTES, named)) return ROUTES[named as keyof typeof ROUTES];
+  // The reference's own pages, scripts and pictures.
+  return method === "GET" && url.startsWith("/docs/") ? ROUTES["GET /docs/*"] : undefined;
+}
+
+/** Whether a key's scopes are enough. */
+export function suffices({ readOnly, approve, admin }: KeyScopes, access: Access): boolean {
+  switch (access) {
+    case "anyone":
+    case "read":
+      return true;
+    case "write":
+      return !readOnly;
+    case "approve":
+      return approve;
+    case "admin":
+      return admin;
+  }
+}

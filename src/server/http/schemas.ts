@@ -1,0 +1,274 @@
+import { z } from "zod";
+import { ERROR_CODES, type ErrorCode } from "../../kit/errors.js";
+import type { PoolStatus } from "../../runtime/pool/index.js";
+import { REASONS } from "../../runtime/sandbox/index.js";
+
+const codes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
+/** Branch on these; messages may change. */
+const errorCode = z.enum(codes).meta({ id: "ErrorCode" });
+
+/** What every failure looks like. */
+export const errorBody = z
+  .object({
+    code: errorCode,
+    message: z.string(),
+    hint: z.string().optional().describe("What to do about it."),
+    requestId: z.string(),
+  })
+  .meta({ id: "Error" });
+
+/** A reply, and the errors that any route may answer with. */
+export function replies<T extends z.ZodType>(reply: T, status: 200 | 201 = 200) {
+  return { [status]: reply, "4xx": errorBody, "5xx": errorBody };
+}
+
+export const sessionName = z
+  .string()
+  .min(1)
+  .max(400)
+  .describe("1 to 200 characters without slashes and controls.");
+export const sessionParams = z.object({ name: sessionName });
+export const moment = z.iso.datetime();
+export const cursor = z.string().max(2000).describe("`next` of the page before.");
+export const pageQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  cursor: cursor.optional(),
+});
+
+/** One page of a list. */
+export function pageOf<T extends z.ZodType>(item: T) {
+  return z.object({ items: z.array(item), next: z.string().optional().describe("Left out: the last page.") });
+}
+
+export const session = z
+  .object({
+    id: z.string().describe("Never used again; what audit records call the session."),
+    name: z.string(),
+    role: z.string().optional(),
+    backend: z.string().optional(),
+    state: z.enum(["active", "ended"]),
+    createdAt: moment,
+    renewedAt: moment,
+    expiresAt: moment.optional().describe("Left out: until somebody deletes it."),
+    endedAt: moment.optional(),
+    endedWhy: z.enum(["deleted", "expired", "server-lost", "failed"]).optional(),
+  })
+  .meta({ id: "Session" });
+
+export const ttlMs = z
+  .number()
+  .int()
+  .min(1000)
+  .max(2 ** 43)
+  .nullable()
+  .describe("How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl.");
+export const roleName = z.string().min(1).max(200).describe("A role of the policy, if the key may have it.");
+export const agentId = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((name) => !name.startsWith("key:"), "a name that begins with key: is a key's own")
+  .describe("In whose name, for the audit record; not `key:…`. Left out: the key.");
+
+const finding = z.object({
+  rule: z.string(),
+  level: z.string(),
+  line: z.number(),
+  column: z.number(),
+  excerpt: z.string(),
+  why: z.string(),
+});
+const richResult = z.object({ data: z.record(z.string(), z.unknown()), isMain: z.boolean() });
+
+/** What came of an execution. */
+export const executionResult = z
+  .object({
+    executionId: z.string(),
+    session: z.string(),
+    success: z.boolean(),
+    reason: z.enum(REASONS),
+    exitCode: z.number().nullable(),
+    signal: z.string().nullable(),
+    stdout: z.string(),
+    stderr: z.string(),
+    truncated: z.boolean(),
+    error: z.string().optional(),
+    executionTimeMs: z.number(),
+    cpuTimeMs: z.number(),
+    memoryUsedMb: z.number(),
+    backend: z.string(),
+    warm: z.boolean(),
+    filesRead: z.array(z.string()).optional(),
+    filesWritten: z.array(z.string()),
+    filesDeleted: z.array(z.string()),
+    network: z.record(z.string(), z.unknown()).optional(),
+    rule: z.string().optional().describe("The policy's rule that decided."),
+    risk: z.object({ level: z.string(), findings: z.array(finding) }).optional(),
+    confirmation: z
+      .object({ approved: z.boolean(), edited: z.boolean(), by: z.string().optional() })
+      .optional(),
+    auditId: z.string().optional(),
+    contextId: z.string().optional(),
+    executionCount: z.number().optional(),
+    results: z
+      .array(richResult)
+      .optional()
+      .describe("What code in a context showed. Clean it before a page shows it."),
+    resultsTruncated: z.boolean().optional(),
+    exception: z.object({ name: z.string(), value: z.string(), traceback: z.string() }).optional(),
+  })
+  .meta({ id: "ExecutionResult" });
+
+export const execution = z
+  .object({
+    id: z.string(),
+    session: z.string().optional().describe("The session's id."),
+    tool: z.string(),
+    state: z.enum(["running", "done", "interrupted"]),
+    startedAt: moment,
+    endedAt: moment.optional(),
+    result: z.record(z.string(), z.unknown()).nullable().describe("A summary; null until it is done."),
+  })
+  .meta({ id: "Execution" });
+
+const liveCall = {
+  id: z.string().describe("Also of the execution."),
+  role: z.string().optional(),
+  state: z
+    .enum(["starting", "running", "ended"])
+    .describe("`starting` also while somebody is asked whether it may."),
+  startedAt: moment,
+  endedAt: moment.optional(),
+  reason: z.enum(REASONS).optional().describe("Why it ended."),
+  exitCode: z.number().nullable().optional(),
+  signal: z.string().nullable().optional(),
+  code: errorCode.optional().describe("Why it did not start, or was lost."),
+  error: z.string().optional(),
+  auditId: z.string().optional(),
+};
+
+export const serverProcess = z
+  .object({
+    ...liveCall,
+    command: z.string().describe("What runs, as it was given; the beginning of it."),
+    outputBytes: z.number().describe("What it has printed so far."),
+  })
+  .meta({ id: "Process" });
+
+export const processLogs = z
+  .object({
+    items: z.array(
+      z.object({
+        stream: z.enum(["stdout", "stderr"]),
+        text: z.string().describe("Written by a program inside: make it visible before you show it."),
+      }),
+    ),
+    next: z.string().describe("The cursor to go on with."),
+    dropped: z.number().describe("Bytes after the cursor that are no longer kept."),
+    ended: z.boolean().describe("The process has ended, and nothing comes after these."),
+  })
+  .meta({ id: "ProcessLogs" });
+
+export const serverTerminal = z
+  .object({
+    ...liveCall,
+    command: z.string().optional().describe("What runs on it, the beginning of it; left out: a shell."),
+    rows: z.number(),
+    columns: z.number(),
+    outputBytes: z.number().describe("What was on it so far: a cursor at its end."),
+    watchers: z.number().describe("Connections to it."),
+  })
+  .meta({ id: "Terminal" });
+
+export const fileEntry = z
+  .object({
+    path: z.string().describe("Written by programs inside: make it visible before you show it."),
+    type: z.enum(["file", "directory", "symlink", "other"]),
+    size: z.number(),
+    mode: z.number(),
+    modifiedAt: moment,
+  })
+  .meta({ id: "FileEntry" });
+
+export const context = z
+  .object({
+    id: z.string(),
+    language: z.string(),
+    state: z.enum(["idle", "busy", "ended"]),
+    ending: z.string().optional(),
+    createdAt: moment,
+    executionCount: z.number(),
+    checkpoints: z.array(z.object({ id: z.string(), createdAt: moment, snapshotId: z.string().optional() })),
+  })
+  .meta({ id: "Context" });
+
+export const snapshot = z
+  .object({
+    id: z.string(),
+    name: z.string().optional(),
+    createdAt: moment,
+    files: z.number(),
+    bytes: z.number(),
+  })
+  .meta({ id: "Snapshot" });
+
+export const approval = z
+  .object({
+    id: z.string(),
+    session: z.string().optional().describe("The session's id."),
+    createdAt: moment,
+    expiresAt: moment,
+    request: z.record(z.string(), z.unknown()).describe("What is asked: tool, code, risk, findings, rule, …"),
+    outcome: z
+      .object({
+        decision: z.enum(["approved", "edited", "rejected", "expired", "cancelled", "interrupted"]),
+        by: z.string().optional(),
+        at: moment,
+      })
+      .optional()
+      .describe("Left out: pending."),
+  })
+  .meta({ id: "Approval" });
+
+/** The sandboxes that are kept ready; whose the others are is not told. */
+export const poolStatus = z
+  .object({
+    idle: z.number(),
+    acquiring: z.number(),
+    busy: z.number(),
+    resetting: z.number(),
+    leaving: z.number(),
+    waiting: z.number(),
+    minInstances: z.number(),
+    maxInstances: z.number(),
+    hits: z.number(),
+    misses: z.number(),
+    created: z.number(),
+    destroyed: z.number(),
+    resets: z.number(),
+    failures: z.number(),
+    timeouts: z.number(),
+    lastFailure: z.object({ at: moment, code: errorCode }).optional(),
+    lastTimeoutAt: moment.optional().describe("When somebody last waited in vain."),
+    nextAttemptAt: moment.optional().describe("It cannot make sandboxes, and tries again then."),
+  })
+  .meta({ id: "Pool" });
+
+/** A pool's status as replies have it. */
+export function toPoolReply(status: PoolStatus | undefined): z.output<typeof poolStatus> | null {
+  if (status === undefined) return null;
+  const { instances: _, lastFailure, lastTimeoutAt, nextAttemptAt, ...counts } = status;
+  return {
+    ...counts,
+    ...(lastFailure !== undefined && {
+      lastFailure: { at: lastFailure.at.toISOString(), code: lastFailure.code },
+    }),
+    ...(lastTimeoutAt !== undefined && { lastTimeoutAt: lastTimeoutAt.toISOString() }),
+    ...(nextAttemptAt !== undefined && { nextAttemptAt: nextAttemptAt.toISOString() }),
+  };
+}
+
+/** A moment as replies have it. */
+export function toMoment(ms: number): string {
+  return new Date(ms).toISOString();
+}

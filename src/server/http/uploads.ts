@@ -1,0 +1,36 @@
+import { PassThrough, type Readable } from "node:stream";
+import { SandboxError } from "../../kit/errors.js";
+import type { App } from "../routes/all-routes.js";
+
+/** Has the routes of this scope take bodies of that type as streams, of any length. */
+export function acceptStreams(app: App, type: string): void {
+  app.addContentTypeParser(type, (_, payload, done) => done(null, payload));
+}
+
+/**
+ * The body of an upload. Whoever destroys it leaves the connection, on which the answer is still to come; what else
+ * is sent is read and dropped.
+ */
+export function bodyStream(body: unknown, type: string): Readable {
+  if (!isReadable(body)) {
+    throw new SandboxError("MEDIA_TYPE_UNSUPPORTED", "Expected bytes", {
+      hint: `Send them with content-type: ${type}.`,
+    });
+  }
+  const stream = new PassThrough();
+  // A caller may hang up before anybody reads: whoever does then is told.
+  stream.on("error", () => undefined);
+  body.once("error", (error) => stream.destroy(error));
+  body.once("close", () => {
+    if (!body.readableEnded) stream.destroy(new Error("The caller hung up before the end"));
+  });
+  stream.once("close", () => {
+    body.unpipe(stream);
+    body.resume();
+  });
+  return body.pipe(stream);
+}
+
+function isReadable(body: unknown): body is Readable {
+  return typeof body === "object" && body !== null && "pipe" in body;
+}

@@ -1,0 +1,45 @@
+import type { FastifyBaseLogger } from "fastify";
+import { logError } from "../http/error-reply.js";
+import type { Store } from "../store/index.js";
+
+/** What is done again and again while a server runs. */
+export class Upkeep {
+  readonly #log: FastifyBaseLogger;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(log: FastifyBaseLogger) {
+    this.#log = log;
+  }
+
+  /** Never twice at once; a failure is in the log, and it is tried again. */
+  every(ms: number, action: () => Promise<unknown>): void {
+    let isBusy = false;
+    const timer = setInterval(() => {
+      if (isBusy) return;
+      isBusy = true;
+      const done: Promise<void> = action()
+        .catch((error: unknown) => logError({ log: this.#log }, error))
+        .then(() => {
+          isBusy = false;
+          this.#running.delete(done);
+        });
+      this.#running.add(done);
+    }, ms);
+    this.#timers.push(timer.unref());
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all(this.#running);
+  }
+}
+
+/** Forgets what ended before a moment. */
+export async function forgetOld(store: Store, before: number): Promise<void> {
+  await store.sessions.prune(before);
+  await store.approvals.prune(before);
+  await store.executions.prune({ before });
+  await store.audit.prune(before);
+}

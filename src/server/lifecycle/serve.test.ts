@@ -1,0 +1,204 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request as httpsRequest } from "node:https";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, describe, expect, it } from "vitest";
+import { requires } from "../../../test/setup/requires.js";
+import { ServerWorld, type WorldOptions } from "../../../test/setup/server-world.js";
+import { parseConfig } from "../../core/config/index.js";
+import { Turns } from "../../kit/keyed-mutex.js";
+import { methodsFor } from "../http/allowed-methods.js";
+import { KeyLimits } from "../http/key-limits.js";
+import { serve } from "./serve.js";
+
+let world: ServerWorld | undefined;
+
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
+
+describe("a server does not start", () => {
+  const directory = mkdtempSync(join(tmpdir(), "skerry-tls-"));
+  writeFileSync(join(directory, "no.pem"), "no certificate");
+  const no = join(directory, "no.pem");
+
+  it.each<[string, WorldOptions, string]>([
+    ["where others would read along", { server: { host: "0.0.0.0" } }, "Without TLS the server listens on"],
+    ["where all callers would share files", { sandbox: { mode: "shared" } }, "In mode shared every caller"],
+    [
+      "with a certificate that is none",
+      { server: { tls: { cert: no, key: no } } },
+      "The server's certificate",
+    ],
+    ["with a store that is none", { server: { store: "mysql://x/y" } }, "The store cannot be found"],
+    [
+      "on an address of another machine",
+      { server: { host: "192.0.2.1", insecure: true } },
+      "cannot listen on",
+    ],
+  ])("%s", async (_, options, message) => {
+    await expect(ServerWorld.open(options)).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining(message),
+      hint: expect.any(String),
+    });
+  });
+
+  it("twice from one state directory, and again after the first has stopped", async () => {
+    world = await ServerWorld.open();
+    const { stateDir } = world;
+    const second = ServerWorld.open({ sandbox: { stateDir } });
+    await expect(second).rejects.toMatchObject({ code: "CONFLICT" });
+    await world.stop();
+    await world.start();
+    expect((await world.call(world.admin, "GET", "/v1/sessions")).status).toBe(200);
+    rmSync(directory, { recursive: true, force: true });
+  });
+});
+
+requires("openssl").describe("a server with a certificate", () => {
+  it("is reached over TLS only, also on every address", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "skerry-tls-"));
+    const [cert, key] = [join(directory, "cert.pem"), join(directory, "key.pem")];
+    const subject = ["-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", cert];
+    execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], {
+      stdio: "ignore",
+    });
+    world = await ServerWorld.open({ server: { host: "0.0.0.0", tls: { cert, key } } });
+    const { port } = new URL(world.url);
+    const answer = await new Promise<string>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port, path: "/healthz", rejectUnauthorized: false };
+      httpsRequest(options, (response) => resolve(text(response)))
+        .on("error", reject)
+        .end();
+    });
+    expect(answer).toBe('{"status":"ok"}');
+    await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
+    rmSync(directory, { recursive: true, force: true });
+  });
+});
+
+it("a server's first key is made when it listens: one that could not start has shown nobody a key", async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "skerry-first-key-"));
+  chmodSync(stateDir, 0o711);
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const configOf = (port: number) => parseConfig({ sandbox: { stateDir }, server: { port } });
+  try {
+    const { port } = taken.address() as AddressInfo;
+    await expect(serve({ config: await configOf(port) })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    const server = await serve({ config: await configOf(0) });
+    await server.stop();
+    expect(server.firstKey).toBeDefined();
+  } finally {
+    taken.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+});
+
+it("a server does not start with a backend or a role that there is not", async () => {
+  const refused = { message: expect.stringContaining("nobody-knows") };
+  await expect(ServerWorld.open({ backend: "nobody-knows" })).rejects.toMatchObject(refused);
+  const policy =
+    "policies: { tools: { code_run: { risk_level: low } }, agent_roles: { a: { tools: [code_run] } } }";
+  const sandbox = { policy: { role: "nobody-knows" } };
+  await expect(ServerWorld.open({ policy, sandbox })).rejects.toMatchObject(refused);
+  await expect(ServerWorld.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+});
+
+describe("what is no HTTP", () => {
+  it.each([
+    ["garbage", "\x16\x03\x01 hello\r\n\r\n", "HTTP/1.1 400 Bad Request"],
+    ["headers without an end", `GET / HTTP/1.1\r\nx: ${"a".repeat(20_000)}\r\n\r\n`, "HTTP/1.1 431"],
+    ["two lengths", "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "HTTP/1.1 400"],
+  ])("is answered in the one shape, and cut off: %s", async (_, bytes, status) => {
+    world = await ServerWorld.open();
+    const { hostname, port } = new URL(world.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(bytes);
+    const answer = await text(socket);
+    expect(answer.startsWith(status)).toBe(true);
+    const body = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4));
+    expect(body).toEqual({
+      code: "INVALID_ARGUMENT",
+      message: expect.any(String),
+      requestId: expect.any(String),
+    });
+  });
+});
+
+describe("a key's allowance", () => {
+  const limits = { concurrency: 2, requestsPerMinute: 60 };
+
+  it("is so many at once, each of which gives its place back once", () => {
+    const keys = new KeyLimits(limits, () => 0);
+    const leave = keys.enter("a");
+    keys.enter("a");
+    expect(() => keys.enter("a")).toThrow(expect.objectContaining({ code: "RATE_LIMITED", afterSeconds: 1 }));
+    keys.enter("b");
+    leave();
+    leave();
+    keys.enter("a");
+    expect(() => keys.enter("a")).toThrow(expect.objectContaining({ code: "RATE_LIMITED" }));
+  });
+
+  it("is so many in a minute, and grows back evenly", () => {
+    let now = 0;
+    const keys = new KeyLimits(limits, () => now);
+    const use = () => keys.enter("a")();
+    for (let count = 0; count < 60; count++) use();
+    expect(use).toThrow(expect.objectContaining({ code: "RATE_LIMITED", afterSeconds: 1 }));
+    now += 999;
+    expect(use).toThrow();
+    now += 1;
+    use();
+    expect(use).toThrow();
+    now += 600_000;
+    for (let count = 0; count < 60; count++) use();
+    expect(use).toThrow();
+  });
+});
+
+describe("methods of an address", () => {
+  const routes = [
+    { method: "GET", url: "/v1/a/:name" },
+    { method: "DELETE", url: "/v1/a/:name" },
+    { method: "PUT", url: "/v1/a/:name/files/*" },
+    { method: "GET", url: "/openapi.json" },
+  ];
+
+  it.each([
+    ["/v1/a/x", ["DELETE", "GET"]],
+    ["/v1/a/x?y=/z", ["DELETE", "GET"]],
+    ["/v1/a/x/files/b/c", ["PUT"]],
+    ["/v1/a/", []],
+    ["/v1/a/x/y", []],
+    ["/openapiXjson", []],
+  ])("%s", (url, methods) => {
+    expect(methodsFor(routes, url)).toEqual(methods);
+  });
+});
+
+it("turns of one key come one after the other, past failures, and others do not wait", async () => {
+  const turns = new Turns();
+  const order: string[] = [];
+  let goOn = () => {};
+  const first = turns.take("a", async () => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    order.push("first");
+    throw new Error("no");
+  });
+  const second = turns.take("a", async () => order.push("second"));
+  await turns.take("b", async () => order.push("other"));
+  goOn();
+  await expect(first).rejects.toThrow("no");
+  await second;
+  expect(order).toEqual(["other", "first", "second"]);
+});

@@ -1,0 +1,276 @@
+import type { AddressInfo } from "node:net";
+import { basename } from "node:path";
+import type { Config } from "../../core/config/index.js";
+import { chooseBackend, SandboxManager } from "../../core/manager/index.js";
+import { createMetrics, type Metrics, SandboxMonitor } from "../../core/metrics/index.js";
+import type { AuditLogger } from "../../guard/audit/index.js";
+import type { Policy } from "../../guard/policy/index.js";
+import { SandboxError, systemCode } from "../../kit/errors.js";
+import { stateDirectoryOf } from "../../kit/state-directory.js";
+import { checkBackendName } from "../../runtime/backends/index.js";
+import type { PoolManager } from "../../runtime/pool/index.js";
+import { ApprovalDesk } from "../approvals/approval-service.js";
+import { AuditIndexer } from "../audit/audit-indexer.js";
+import { type LeaseTimes, ServerPlace, timesOf } from "../cluster/fenced-lease.js";
+import { checkPeerAddress, urlFrom } from "../cluster/peers.js";
+import { createServer, type Server } from "../http/create-server.js";
+import { logError } from "../http/error-reply.js";
+import type { LogStream } from "../http/log.js";
+import { checkAddress } from "../http/origin-check.js";
+import { RecentEvents } from "../status/recent-events.js";
+import type { CreatedApiKey } from "../store/index.js";
+import { OpenThings } from "./async-disposable-stack.js";
+import { createConfiguredPool } from "./configured-pool.js";
+import { openConfiguredStore } from "./configured-store.js";
+import { forgetOld, Upkeep } from "./periodic-jobs.js";
+import { recover } from "./recover.js";
+import { enterServerHome } from "./server-directory.js";
+
+export interface ServeOptions {
+  readonly config: Config;
+  /** "auto", or a backend's name. Wins over the configuration's. */
+  readonly backend?: string | undefined;
+  /** What agents may do. Left out: everything. */
+  readonly policyFile?: string | undefined;
+  /** Remembers every call. The caller closes it. */
+  readonly audit?: AuditLogger | undefined;
+  readonly auditDirectory?: string | undefined;
+  /** Where the log goes; left out: nowhere. */
+  readonly log?: LogStream | undefined;
+  /**
+   * Called when what runs inside has not stopped by the time that others may take this server for dead, or long after a stop's
+   * deadline: end the process.
+   */
+  readonly onOverdue?: (() => void) | undefined;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  readonly url: string;
+  /** The first key of all, where this start made it: to be shown once. */
+  readonly firstKey: CreatedApiKey | undefined;
+  /** Resolves, to why, when the server could no longer be one: its place may be another's. It has stopped by itself. */
+  readonly lost: Promise<SandboxError>;
+  /** For what the process itself has to say. */
+  readonly log: ServerLog;
+  /** Takes no new work, lets what runs end until the deadline, and cleans up. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Lines of the server's log. */
+export interface ServerLog {
+  warn(fields: object, words: string): void;
+  fatal(fields: object, words: string): void;
+}
+
+/** Where keys are made by hand, too. */
+export const DEFAULT_ORG = "default";
+/** For a stop that comes when the lease is over already. */
+const LEAST_STOP_MS = 5000;
+/** For a stop, after its deadline. */
+const CLEAN_UP_MS = 60_000;
+const SWEEP_MS = 5000;
+const INDEX_MS = 2000;
+/** So long what has ended is remembered. */
+const KEEP_MS = 30 * 24 * 3_600_000;
+const PRUNE_MS = 3_600_000;
+/** So long after a decision anybody may look at what was decided about. */
+const FORGET_MS = 60_000;
+
+/** Opens everything in its order, and listens. What had been opened is closed when a later step fails. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  const { config } = options;
+  checkAddress(config.server);
+  checkMode(config);
+  // What cannot be used now may be there later; what is none never will.
+  checkBackendName(options.backend ?? config.sandbox.backend);
+  const opened = new OpenThings();
+  try {
+    return await open(options, opened);
+  } catch (error) {
+    await opened.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function open(options: ServeOptions, opened: OpenThings): Promise<RunningServer> {
+  const { config, audit } = options;
+  const stateDir = stateDirectoryOf(config.sandbox);
+  const home = enterServerHome(stateDir);
+  opened.defer(() => home.leave());
+  const store = await openConfiguredStore(config, stateDir);
+  opened.defer(() => store.close());
+  checkPeerAddress(config.server, store);
+  const { leaseMs } = config.server;
+  const place = await ServerPlace.take(store, home.id, { leaseMs });
+  opened.defer(() => place.leave().catch(() => undefined));
+  const { lease } = place;
+  const found = await recover(store, lease, audit);
+
+  const approvals = new ApprovalDesk(store, home.id);
+  opened.defer(() => approvals.close());
+  const recent = new RecentEvents();
+  const metrics = recent.alongside(await createMetrics({ processMetrics: true }));
+  const monitor = new SandboxMonitor({ metrics });
+  const policy = await loadNamedPolicy(options.policyFile);
+  checkRole(config, policy);
+  const pool = createConfiguredPool(config.server.pool);
+  const manager = createManager(options, { approvals, metrics, monitor, policy, pool, recent, place });
+  const closeManager = once(() => manager.close());
+  opened.defer(closeManager);
+  const server = await createServer({
+    ...options,
+    ...{ manager, store, lease, place, approvals, metrics, monitor, pool, recent },
+    hasPolicy: policy !== undefined,
+  });
+  opened.defer(() => server.app.close());
+  opened.defer(() => server.core.executions.settle());
+  const { app } = server;
+  place.onFailure((error) => logError(app, error));
+  app.log.info({ ...found }, "recovered");
+  const upkeep = keepUp(server, timesOf(leaseMs));
+  opened.defer(() => upkeep.stop());
+  await server.core.sessions.sweep();
+  await listen(server, config);
+  const url = listeningUrl(server, config);
+  await store.servers.announce(lease, config.server.url ?? url);
+  // When nothing can fail any more: it is shown once, and a start that fails shows nothing.
+  const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
+    name: "first",
+    scopes: { roles: "all", readOnly: false, approve: true, admin: true },
+  });
+
+  chooseBackend(options.backend ?? config.sandbox.backend, stateDir, config.sandbox).catch((error: unknown) =>
+    app.log.warn({ error }, "no sandbox can start now: `skerry doctor` says why"),
+  );
+
+  const stop = once(async () => {
+    app.log.info("stopping");
+    // Whatever does not heed its end goes with the process.
+    const timer = setTimeout(() => options.onOverdue?.(), config.server.stopDeadlineMs + CLEAN_UP_MS).unref();
+    await server.stopWork();
+    await opened.close();
+    clearTimeout(timer);
+  });
+  const lost = new Promise<SandboxError>((resolve) =>
+    place.onLost((why) => {
+      server.cutOff(why);
+      logError(app, why);
+      const leftMs = place.leftMs > 0 ? place.leftMs : LEAST_STOP_MS;
+      const timer = setTimeout(() => options.onOverdue?.(), leftMs);
+      // First what runs inside: its time is the lease's.
+      closeManager()
+        .catch((error: unknown) => logError(app, error))
+        .then(() => clearTimeout(timer))
+        .then(stop)
+        .catch((error: unknown) => logError(app, error))
+        .then(() => resolve(why));
+    }),
+  );
+  return { url, firstKey, lost, log: app.log, stop };
+}
+
+/** The same promise for everybody. */
+function once<T>(action: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined;
+  return () => {
+    done ??= action();
+    return done;
+  };
+}
+
+function createManager(
+  { config, backend, audit }: ServeOptions,
+  more: {
+    approvals: ApprovalDesk;
+    metrics: Metrics;
+    monitor: SandboxMonitor;
+    recent: RecentEvents;
+    policy: Policy | undefined;
+    pool: PoolManager | undefined;
+    place: ServerPlace;
+  },
+): SandboxManager {
+  const { approvals, metrics, monitor, recent, policy, pool, place } = more;
+  const isGuarded = policy !== undefined || config.sandbox.securityMode !== undefined;
+  return new SandboxManager({
+    config,
+    metrics,
+    monitor,
+    onConnection: (connection) => recent.noteConnection(connection),
+    handleSignals: false,
+    assertMayRun: () => place.check(),
+    ...(backend !== undefined && { backend }),
+    ...(policy !== undefined && { policy }),
+    ...(pool !== undefined && { pool }),
+    ...(audit !== undefined && { audit }),
+    // No org waits because another one has not answered.
+    ...(isGuarded && { confirmation: approvals, confirmationsAtOnce: Number.POSITIVE_INFINITY }),
+  });
+}
+
+/** Callers are told which rule decided, and in which file: where that lies is this host's business. */
+async function loadNamedPolicy(file: string | undefined): Promise<Policy | undefined> {
+  if (file === undefined) return undefined;
+  const { parsePolicy, readPolicyText } = await import("../../guard/policy/index.js");
+  return parsePolicy(await readPolicyText(file), basename(file));
+}
+
+/** A role that means nothing would be a rule that nobody follows. */
+function checkRole({ sandbox }: Config, policy: Policy | undefined): void {
+  const { role } = sandbox.policy;
+  if (role === undefined) return;
+  if (policy === undefined) {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+      hint: "Set sandbox.policy.file as well, or add --policy FILE.",
+    });
+  }
+  if (policy.roles.has(role)) return;
+  const known = [...policy.roles.keys()].slice(0, 20).join(", ");
+  throw new SandboxError("CONFIG_INVALID", `The policy has no role ${JSON.stringify(role)}`, {
+    hint: known === "" ? "It has none at all: leave sandbox.policy.role out." : `It has: ${known}.`,
+  });
+}
+
+/** In one shared session nobody could be kept apart. */
+function checkMode({ sandbox }: Config): void {
+  if (sandbox.mode !== "shared") return;
+  throw new SandboxError("CONFIG_INVALID", "In mode shared every caller would have the same files", {
+    hint: 'Set sandbox.mode to "per-session".',
+  });
+}
+
+/** What a server does by itself while it runs. */
+function keepUp({ app, core, lookForDead }: Server, { lookMs }: LeaseTimes): Upkeep {
+  const { store, lease, auditDirectory } = core;
+  const upkeep = new Upkeep(app.log);
+  if (auditDirectory !== undefined) {
+    const indexer = new AuditIndexer(store, auditDirectory, lease.server);
+    upkeep.every(INDEX_MS, () => indexer.run());
+  }
+  upkeep.every(SWEEP_MS, async () => {
+    await core.executions.settle();
+    await core.sessions.sweep();
+  });
+  upkeep.every(lookMs, lookForDead);
+  upkeep.every(FORGET_MS, () => store.approvals.forgetRequests(Date.now() - FORGET_MS));
+  upkeep.every(PRUNE_MS, () => forgetOld(store, Date.now() - KEEP_MS));
+  return upkeep;
+}
+
+async function listen({ app }: Server, { server: { host, port } }: Config): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const code = systemCode(error);
+    if (code !== "EADDRINUSE" && code !== "EACCES" && code !== "EADDRNOTAVAIL") throw error;
+    throw new SandboxError("CONFIG_INVALID", `The server cannot listen on ${host} port ${port} (${code})`, {
+      hint: "Give --port another number, or set server.host and server.port to an address of this machine that is free.",
+      cause: error,
+    });
+  }
+}
+
+function listeningUrl({ app }: Server, { server: { host, tls } }: Config): string {
+  return urlFrom(tls === undefined ? "http" : "https", host, (app.server.address() as AddressInfo).port);
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SandboxError, systemCode } from "../../kit/errors.js";
+import { AppendLock } from "../../kit/file-lock.js";
+import { makerLabel } from "../../kit/maker-label.js";
+import { serverDirectory } from "./configured-store.js";
+
+/** The place of one server in its state directory, as long as it runs. */
+export interface ServerHome {
+  /** The same at every start from this directory: what the store calls this server. */
+  readonly id: string;
+  leave(): void;
+}
+
+const ID = /^[0-9a-f]{24}$/;
+
+/** Takes the place. CONFLICT: another server runs from this directory. A killed one's is taken over. */
+export function enterServerHome(stateDir: string): ServerHome {
+  const directory = serverDirectory(stateDir);
+  const lock = new AppendLock(directory, makerLabel(randomBytes(6).toString("hex")));
+  if (!lock.tryAcquire()) {
+    throw new SandboxError("CONFLICT", "Another server runs from this state directory", {
+      hint: "Stop it first, or give this one a state directory of its own with SKERRY_STATE_DIR.",
+    });
+  }
+  try {
+    return {
+      id: readId(directory),
+      leave: () => lock.release(),
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+function readId(directory: string): string {
+  const path = join(directory, "id");
+  const id = readText(path);
+  if (id !== undefined && ID.test(id)) return id;
+  const made = randomBytes(12).toString("hex");
+  writeFileSync(`${path}.new`, made, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+  return made;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}

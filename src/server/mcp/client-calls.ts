@@ -1,0 +1,127 @@
+import { createTools, type ToolCaller, type ToolReply } from "../../core/tools/index.js";
+import { toSandboxError } from "../../kit/errors.js";
+import type { McpConnection } from "../../mcp/index.js";
+import {
+  type ClientCall,
+  type ClientTools,
+  canElicit,
+  createSessionFiles,
+  type SessionFiles,
+} from "../../mcp/index.js";
+import type { OtherPerson } from "../approvals/approval-service.js";
+import type { ServerCore } from "../services.js";
+import type { ApiKeyRecord, Json, SessionRecord } from "../store/index.js";
+import type { KeyCalls } from "./key-calls.js";
+
+/** Whose calls they are, and where. */
+export interface ClientWorkOptions {
+  readonly core: ServerCore;
+  readonly key: ApiKeyRecord;
+  readonly session: SessionRecord;
+  readonly caller: ToolCaller;
+  readonly calls: KeyCalls;
+  /** Of these tools: known once they are. */
+  readonly connection: () => McpConnection;
+}
+
+/** Tools that run a program, by what the list of executions calls that. */
+const EXECUTIONS: Readonly<Record<string, string>> = {
+  run_code: "code_run",
+  shell_exec: "shell_exec",
+  run_tests: "code_run",
+};
+
+/**
+ * The tools and files of a client's session. Each call is work of that session, so that its end and a stop of the server end
+ * it; it counts against its key, also when nobody is connected for its answer any more.
+ */
+export function createClientWork(options: ClientWorkOptions): {
+  readonly tools: ClientTools;
+  readonly files: SessionFiles;
+} {
+  const { core, session, caller } = options;
+  const tools = createTools(core.manager, caller);
+  const files = createSessionFiles(core.manager, caller);
+  return {
+    tools: {
+      tools: tools.tools,
+      list: () => tools.list(),
+      call: (name, args, call) =>
+        asWork(options, call, (signal) => {
+          const run = () => tools.call(name, args, { ...call, signal });
+          const execution = Object.hasOwn(EXECUTIONS, name) ? EXECUTIONS[name] : undefined;
+          return execution === undefined ? run() : recorded(core, session, execution, run);
+        }),
+    },
+    files: {
+      list: (call) => asWork(options, call, (signal) => files.list({ ...call, signal })),
+      read: (path, maxBytes, call) =>
+        asWork(options, call, (signal) => files.read(path, maxBytes, { ...call, signal })),
+    },
+  };
+}
+
+async function asWork<T>(
+  options: ClientWorkOptions,
+  call: ClientCall,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { core, key, session, calls, connection } = options;
+  const leave = calls.enter(key.id);
+  try {
+    const used = core.sessions.use(session, call.signal);
+    try {
+      // Whoever asks must not be able to answer: without the scope nobody at that end is asked.
+      const mayDecide = key.scopes.approve && canElicit(connection().server);
+      if (!mayDecide) return await work(used.signal);
+      return await core.approvals.alsoAsking(personAt(options, call), () => work(used.signal));
+    } finally {
+      used.end();
+    }
+  } finally {
+    leave();
+  }
+}
+
+/** The person at the client. What they say comes in a request, whose key is looked at as any other's. */
+function personAt({ key }: ClientWorkOptions, call: ClientCall): OtherPerson {
+  return async (request, signal) => {
+    const { answer } = await call.ask(request, { signal });
+    return answer && { ...answer, by: `key:${key.id} (${answer.by})` };
+  };
+}
+
+/** Runs something that the list of executions has, like any other. */
+async function recorded(
+  { executions }: ServerCore,
+  session: SessionRecord,
+  tool: string,
+  run: () => Promise<ToolReply>,
+): Promise<ToolReply> {
+  const id = executions.begin(session, tool);
+  let summary: Json = {};
+  try {
+    const reply = await run();
+    summary = summaryOf(reply);
+    return reply;
+  } catch (error) {
+    summary = { error: toSandboxError(error).code };
+    throw error;
+  } finally {
+    executions.end(id, summary);
+  }
+}
+
+/** What the list keeps: neither code nor output. */
+function summaryOf({ status, data }: ToolReply): Json {
+  const { reason, exitCode, executionTimeMs, outcome, error } = data;
+  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
+  return {
+    success: status === "success",
+    ...Object.fromEntries(
+      Object.entries({ reason, exitCode, executionTimeMs, outcome, error: code }).filter(
+        ([, value]) => value === null || typeof value === "string" || typeof value === "number",
+      ),
+    ),
+  } as Json;
+}

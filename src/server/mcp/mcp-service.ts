@@ -1,0 +1,229 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { visible } from "../../kit/escape-unsafe.js";
+import { isOver, roleFor } from "../http/authenticate.js";
+import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../http/error-reply.js";
+import type { ServerCore } from "../services.js";
+import { callerOf } from "../sessions/session-calls.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
+import type { ChosenSession } from "./chosen-session.js";
+import { EventMemory } from "./event-memory.js";
+import { KeyCalls } from "./key-calls.js";
+import { McpClient } from "./mcp-client.js";
+
+export interface McpDeskOptions {
+  readonly core: ServerCore;
+  readonly version: string;
+  /** For the log: mistakes of ours. */
+  readonly onError: (error: unknown) => void;
+}
+
+const LOOK_MS = 5000;
+/** A session of a client's own outlives a server that is killed by so long. While that lives, it is renewed so often. */
+const OWN_TTL_MS = 60_000;
+const RENEW_MS = 15_000;
+const MAX_NAME_CHARACTERS = 100;
+
+/** The clients that are connected: found by their ids and keys, bounded, and let go when nobody is there any more. */
+export class McpDesk {
+  readonly #options: McpDeskOptions;
+  readonly #clients = new Map<string, McpClient>();
+  /** How many each key has, those that are just being made included. */
+  readonly #counts = new Map<string, number>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #memory = new EventMemory();
+  readonly #calls: KeyCalls;
+  readonly #timer: NodeJS.Timeout;
+  #renewedAt = performance.now();
+  #looking: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(options: McpDeskOptions) {
+    this.#options = options;
+    this.#calls = new KeyCalls(options.core.config.server.limits.concurrency);
+    this.#timer = setInterval(() => {
+      this.#looking ??= this.#look()
+        .catch(options.onError)
+        .finally(() => {
+          this.#looking = undefined;
+        });
+    }, LOOK_MS).unref();
+  }
+
+  /** Makes a client of whoever initializes. RATE_LIMITED: its key has too many already, and all are there. */
+  async open(request: FastifyRequest, chosen: ChosenSession, clientName: string): Promise<McpClient> {
+    const { key } = request;
+    this.#makeRoom(key.id);
+    this.#counts.set(key.id, (this.#counts.get(key.id) ?? 0) + 1);
+    try {
+      return await this.#open(request, chosen, clientName);
+    } catch (error) {
+      this.#uncount(key.id);
+      throw error;
+    }
+  }
+
+  /** NOT_FOUND: there is none, it has ended with its session, or it is another key's. */
+  async find(key: ApiKeyRecord, id: string): Promise<McpClient> {
+    const client = this.#clients.get(id);
+    if (client === undefined || client.key.id !== key.id) throw notFound();
+    const session = await this.#options.core.sessions
+      .find(key.org, client.session.name)
+      .catch((error: unknown) => {
+        if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
+      });
+    if (session?.id === client.session.id) return client;
+    void this.end(client);
+    throw notFound();
+  }
+
+  /** Lets a client go; resolves when nothing of it is left. Never rejects. */
+  async end(client: McpClient): Promise<void> {
+    // Whoever comes second need not wait for the same.
+    if (!this.#clients.delete(client.id)) return;
+    this.#uncount(client.key.id);
+    const ended = this.#clean(client).catch(this.#options.onError);
+    this.#closing.add(ended);
+    await ended;
+    this.#closing.delete(ended);
+  }
+
+  /** Lets all of them go, and takes no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await this.#looking;
+    for (const client of this.#clients.values()) void this.end(client);
+    await Promise.all(this.#closing);
+  }
+
+  async #open(request: FastifyRequest, chosen: ChosenSession, clientName: string): Promise<McpClient> {
+    const { core, version, onError } = this.#options;
+    const { key } = request;
+    const isOwn = chosen.session === undefined;
+    const session = await this.#session(key, chosen);
+    try {
+      const agentId = `key:${key.id}${saidName(clientName)}`;
+      const { requestId: _, ...caller } = callerOf(core, request, session, { role: chosen.role, agentId });
+      const client = new McpClient({
+        core,
+        key,
+        session,
+        isOwn,
+        caller,
+        version,
+        // What is wrong with a client's messages is told to the client, and in its words.
+        onError: (error) => {
+          if (error instanceof SandboxError) onError(error);
+        },
+        memory: this.#memory,
+        calls: this.#calls,
+      });
+      await client.connect();
+      if (this.#isClosed) throw serverStopping();
+      this.#clients.set(client.id, client);
+      return client;
+    } catch (error) {
+      if (isOwn) await core.sessions.end(session.org, session.name, "failed");
+      throw error;
+    }
+  }
+
+  /** Many clients never say goodbye: the one that has been away for longest makes way. */
+  #makeRoom(key: string): void {
+    const { sessionsPerKey } = this.#options.core.config.server.mcp;
+    if ((this.#counts.get(key) ?? 0) < sessionsPerKey) return;
+    let longest: McpClient | undefined;
+    for (const client of this.#clients.values()) {
+      if (client.key.id === key && client.idleMs > (longest?.idleMs ?? 0)) longest = client;
+    }
+    if (longest === undefined) throw tooMany(sessionsPerKey);
+    void this.end(longest);
+  }
+
+  async #session(key: ApiKeyRecord, { session, role }: ChosenSession): Promise<SessionRecord> {
+    const { sessions, config } = this.#options.core;
+    const wanted = { role: roleFor(key, role, config.sandbox.policy.role), settings: {} };
+    if (session !== undefined) return sessions.obtain(key.org, { ...wanted, name: session });
+    const name = `mcp-${randomBytes(8).toString("hex")}`;
+    return (await sessions.create(key.org, { ...wanted, name, ttlMs: OWN_TTL_MS })).session;
+  }
+
+  async #clean(client: McpClient): Promise<void> {
+    await client.close();
+    if (!client.isOwn) return;
+    const { org, name } = client.session;
+    await this.#options.core.sessions.end(org, name).catch((error: unknown) => {
+      // Somebody was faster.
+      if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
+    });
+  }
+
+  /** Looks after those who do not say goodbye: idle ones, and those whose key or session has ended. */
+  async #look(): Promise<void> {
+    const { core } = this.#options;
+    const clients = [...this.#clients.values()];
+    const orgs = [...new Set(clients.map(({ key }) => key.org))];
+    const lists = await Promise.all(orgs.map((org) => core.store.apiKeys.list(org)));
+    const valid = new Set(lists.flat().flatMap((key) => (isOver(key) ? [] : [key.id])));
+    for (const client of clients) {
+      client.events.prune();
+      const isGone =
+        client.idleMs >= core.config.server.mcp.idleMs ||
+        !valid.has(client.key.id) ||
+        core.sessions.hasEnded(client.session.id);
+      if (isGone) void this.end(client);
+    }
+    await this.#renewAll();
+  }
+
+  async #renewAll(): Promise<void> {
+    const isTime = performance.now() - this.#renewedAt >= RENEW_MS;
+    if (isTime) this.#renewedAt = performance.now();
+    for (const { isOwn, session } of this.#clients.values()) {
+      const renewed = isOwn ? isTime && this.#renew(session, OWN_TTL_MS) : this.#prolong(session);
+      await Promise.resolve(renewed).catch(this.#options.onError);
+    }
+  }
+
+  /** A named one lives as long again as it was given, before half of that is over: whoever is connected uses it. */
+  async #prolong({ org, name, id }: SessionRecord): Promise<void> {
+    const session = await this.#options.core.store.sessions.get(org, name);
+    if (session?.id !== id || session.expiresAt === undefined) return;
+    const lifeMs = session.expiresAt - session.renewedAt;
+    if (session.expiresAt - Date.now() < lifeMs / 2) await this.#renew(session, lifeMs);
+  }
+
+  async #renew({ org, name }: SessionRecord, lifeMs: number): Promise<void> {
+    await this.#options.core.sessions.renew(org, name, lifeMs);
+  }
+
+  #uncount(key: string): void {
+    const left = (this.#counts.get(key) ?? 1) - 1;
+    if (left === 0) this.#counts.delete(key);
+    else this.#counts.set(key, left);
+  }
+}
+
+/** A client calls itself what it likes; the key stands before that. */
+function saidName(name: string): string {
+  const shown = visible(name.slice(0, MAX_NAME_CHARACTERS)).slice(0, MAX_NAME_CHARACTERS);
+  return shown === "" ? "" : ` (mcp: ${shown})`;
+}
+
+/** As the protocol has it: with this answer a client initializes again. */
+function notFound(): SandboxError {
+  return new SandboxError("NOT_FOUND", "There is no such MCP session", {
+    hint: "It has ended, or is another key's. Initialize again, without the header Mcp-Session-Id.",
+  });
+}
+
+function tooMany(most: number): SandboxError {
+  return new RetryLater(
+    "RATE_LIMITED",
+    `This key has ${most} MCP clients, and that is the most`,
+    RETRY_AFTER_SECONDS,
+    "End some of them (DELETE /mcp), or raise server.mcp.sessionsPerKey.",
+  );
+}

@@ -1,0 +1,143 @@
+import type { Duplex } from "node:stream";
+import type { Config } from "../../core/config/index.js";
+import type { SandboxManager } from "../../core/manager/index.js";
+import { workValue } from "../../core/manager/index.js";
+import type { AuditLogger } from "../../guard/audit/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { unlessAborted } from "../../kit/unless-aborted.js";
+import { assertPorts } from "../../runtime/sandbox/index.js";
+import { recordEvent } from "../audit/record-event.js";
+import { RetryLater } from "../http/error-reply.js";
+import type { Caller } from "../sessions/session-calls.js";
+import type { SessionDesk } from "../sessions/session-service.js";
+import type { SessionRecord } from "../store/index.js";
+
+export interface PortDeskOptions {
+  readonly config: Config;
+  readonly manager: SandboxManager;
+  readonly sessions: Pick<SessionDesk, "use">;
+  readonly audit?: AuditLogger | undefined;
+}
+
+/** A connection that somebody wants, and in whose name. */
+export interface WantedPort {
+  readonly session: SessionRecord;
+  readonly caller: Caller;
+  /** The id of the caller's key. */
+  readonly key: string;
+  readonly port: number;
+}
+
+/** Connections to one session at once. */
+const MOST_CONNECTIONS = 128;
+/** First uses of ports that are remembered of one session; what was forgotten is decided about again. */
+const MOST_REMEMBERED = 1024;
+
+/** Connections to ports inside. The first of a key to a port is a tool call of its own: decided about, and remembered. */
+export class PortDesk {
+  readonly #options: PortDeskOptions;
+  readonly #connections = new Map<string, number>();
+  /** What was allowed, or is being decided, by session. */
+  readonly #opened = new Map<string, Map<string, Promise<void>>>();
+  readonly #tunnels = new Set<() => void>();
+  #isStopping = false;
+
+  constructor(options: PortDeskOptions) {
+    this.#options = options;
+  }
+
+  /** PORT_FAILED: nobody listens there. It is destroyed with the signal. */
+  async connect(wanted: WantedPort, signal: AbortSignal): Promise<Duplex> {
+    const { config, manager } = this.#options;
+    const { session, port } = wanted;
+    assertPorts(config.sandbox.network.allowLocalBinding);
+    if (!manager.isRunning(session.id)) {
+      throw new SandboxError("SANDBOX_NOT_RUNNING", "Nothing runs in this session", {
+        hint: "Start what listens first: POST /v1/sessions/{name}/processes.",
+      });
+    }
+    await unlessAborted(this.#open(wanted), signal);
+    const leave = this.#enter(session.id);
+    const connecting = manager.connectPort(session.id, port);
+    // What is being connected counts also when nobody waits for it any more.
+    connecting.then((connection) => {
+      connection.once("close", leave).on("error", () => undefined);
+      // What listens may have ended it in the same moment, before anybody could hear of it.
+      if (connection.destroyed) leave();
+    }, leave);
+    const close = () => void connecting.then((connection) => connection.destroy()).catch(() => undefined);
+    if (signal.aborted) close();
+    signal.addEventListener("abort", close, { once: true });
+    const connection = await unlessAborted(connecting, signal);
+    if (!connection.destroyed) return connection;
+    throw new SandboxError("PORT_FAILED", "The connection inside ended as it began", {
+      hint: "Does what listens on this port take connections?",
+    });
+  }
+
+  /** A tunnel has no end of its own: it is hung up when the server stops. The function returned forgets it. */
+  addTunnel(hangUp: () => void): () => void {
+    if (this.#isStopping) hangUp();
+    this.#tunnels.add(hangUp);
+    return () => this.#tunnels.delete(hangUp);
+  }
+
+  stop(): void {
+    this.#isStopping = true;
+    for (const hangUp of this.#tunnels) hangUp();
+  }
+
+  forgetSession(session: string): void {
+    this.#opened.delete(session);
+  }
+
+  #enter(session: string): () => void {
+    const now = this.#connections.get(session) ?? 0;
+    if (now >= MOST_CONNECTIONS) {
+      throw new RetryLater(
+        "RATE_LIMITED",
+        `This session has ${now} connections to its ports, and that is the most`,
+        1,
+        "Wait for one of them to end.",
+      );
+    }
+    this.#connections.set(session, now + 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      const left = (this.#connections.get(session) ?? 1) - 1;
+      if (left > 0) this.#connections.set(session, left);
+      else this.#connections.delete(session);
+    };
+  }
+
+  #open(wanted: WantedPort): Promise<void> {
+    const { session, caller, key, port } = wanted;
+    const opened = this.#opened.get(session.id) ?? new Map<string, Promise<void>>();
+    const name = JSON.stringify([key, caller.role ?? null, port]);
+    const known = opened.get(name);
+    if (known !== undefined) return known;
+    const opening = this.#decide(wanted);
+    this.#opened.set(session.id, opened.set(name, opening));
+    const [oldest] = opened.keys();
+    if (opened.size > MOST_REMEMBERED) opened.delete(oldest!);
+    // What was not allowed is asked about again.
+    opening.catch(() => opened.delete(name));
+    return opening;
+  }
+
+  /** Goes on when its caller is gone: others may wait for the same. */
+  async #decide({ session, caller, port }: WantedPort): Promise<void> {
+    const { manager, sessions, audit } = this.#options;
+    const { signal, end } = sessions.use(session);
+    try {
+      const summary = `reach port ${port}`;
+      const call = { ...caller, signal, tool: "shell_exec", summary, paths: [], work: async () => undefined };
+      workValue(await manager.useSandbox(call));
+      await recordEvent(audit, caller, "port_opened", { port });
+    } finally {
+      end();
+    }
+  }
+}

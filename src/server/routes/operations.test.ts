@@ -1,0 +1,300 @@
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { requires } from "../../../test/setup/requires.js";
+import { ServerWorld } from "../../../test/setup/server-world.js";
+import { waitUntil } from "../../core/testing/wait-until.js";
+import { listPools } from "../../runtime/pool/list-pools.js";
+
+/** Roles whose limits differ from the configuration's, and one that may run nothing. */
+const POLICY = `
+policies:
+  tools:
+    code_run: { risk_level: medium }
+    shell_exec: { risk_level: high, denied_commands: [reboot] }
+    file_read: { risk_level: low }
+  agent_roles:
+    coder: { tools: [code_run, shell_exec], max_pids: 24 }
+    operator: { tools: [shell_exec], max_pids: 32 }
+    reader: { tools: [file_read] }
+`;
+const real = requires("root", "bubblewrap", "cgroups", "python3");
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came
+type Status = any;
+
+real.describe("sessions that are made", { timeout: 120_000 }, () => {
+  let world: ServerWorld;
+  beforeAll(async () => {
+    world = await ServerWorld.open({ policy: POLICY, server: { sessions: { startAhead: 3 } } });
+  });
+  afterAll(() => world.close());
+
+  const status = async (): Promise<Status> => (await world.call(world.admin, "GET", "/v1/status")).body;
+  const sandboxes = async () => (await status()).figures.sandboxes;
+  const make = (name: string, role: string) =>
+    world.call(world.admin, "POST", "/v1/sessions", { name, role });
+  const run = (name: string, role: string, command: string) =>
+    world.call(world.admin, "POST", `/v1/sessions/${name}/execute`, { command, role });
+  const end = (name: string) => world.call(world.admin, "DELETE", `/v1/sessions/${name}`);
+
+  it("have a sandbox before they are used, with the limits that the first call has", async () => {
+    const before = (await sandboxes()).started;
+    for (const [role, pids] of [
+      ["coder", "24\n"],
+      ["operator", "32\n"],
+    ] as const) {
+      expect((await make(role, role)).status).toBe(201);
+      await waitUntil(async () => (await sandboxes()).inUse === 1, 30_000);
+      await waitUntil(async () => (await status()).figures.running === 0, 30_000);
+      expect((await run(role, role, "ulimit -u")).body).toMatchObject({ success: true, stdout: pids });
+      await end(role);
+      expect((await sandboxes()).inUse).toBe(0);
+    }
+    // The calls started none.
+    expect((await sandboxes()).started).toBe(before + 2);
+  });
+
+  it("have none where nothing may run, or nobody says who will call", async () => {
+    const before = (await sandboxes()).started;
+    expect((await make("idle", "reader")).status).toBe(201);
+    expect((await world.call(world.admin, "POST", "/v1/sessions", { name: "nobody" })).status).toBe(201);
+    expect((await run("idle", "reader", "true")).body).toMatchObject({ reason: "denied" });
+    expect(await sandboxes()).toMatchObject({ inUse: 0, started: before, failed: 0 });
+    for (const name of ["idle", "nobody"]) await end(name);
+  });
+
+  it("have a sandbox only so many at a time, the next one when one is used", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `many-${index}`);
+    const before = (await sandboxes()).started;
+    await Promise.all(names.map((name) => make(name, "coder")));
+    let most = 0;
+    const look = async () => {
+      const { inUse } = await sandboxes();
+      most = Math.max(most, inUse);
+      return inUse;
+    };
+    await waitUntil(async () => (await look()) === 3, 30_000);
+    // Whichever: one of those that wait gets the place of one that is used.
+    expect((await run("many-0", "coder", "true")).body.success).toBe(true);
+    await waitUntil(async () => (await look()) === 4, 30_000);
+    expect(most).toBeLessThanOrEqual(4);
+    // Whoever deletes them does not have the others started first.
+    await waitUntil(async () => (await sandboxes()).started === before + 4, 30_000);
+    for (const name of names) await end(name);
+    expect(await sandboxes()).toMatchObject({ inUse: 0, started: before + 4 });
+  });
+
+  it("leave nothing when they are deleted at once", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `gone-${index}`);
+    const { started } = await sandboxes();
+    await Promise.all(
+      names.map(async (name, index) => {
+        await make(name, "coder");
+        // Some while they wait, some while they start, some when they run.
+        if (index % 3 === 0) await waitUntil(async () => (await sandboxes()).started > started, 30_000);
+        expect((await end(name)).status).toBe(200);
+      }),
+    );
+    expect((await sandboxes()).inUse).toBe(0);
+    for (const folder of ["sessions", "owners", "ephemeral"])
+      expect(readdirSync(join(world.stateDir, folder))).toEqual([]);
+  });
+
+  it("tell of a start that failed at the first use, and not before", async () => {
+    const wanted = { name: "lost", role: "coder", backend: "docker" };
+    expect((await world.call(world.admin, "POST", "/v1/sessions", wanted)).status).toBe(201);
+    expect((await run("lost", "coder", "true")).body).toMatchObject({ code: "BACKEND_UNAVAILABLE" });
+    await end("lost");
+    const unknown = { ...wanted, backend: "no-such-backend" };
+    expect(await world.call(world.admin, "POST", "/v1/sessions", unknown)).toMatchObject({
+      status: 400,
+      body: { code: "BACKEND_UNKNOWN" },
+    });
+  });
+});
+
+real.it(
+  "a sandbox that was started ahead and that nobody uses stops, and the session can still be used",
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const world = await ServerWorld.open({ sandbox: { runtime: { idleTimeout: "500ms" } } });
+    try {
+      const sandboxes = async () =>
+        (await world.call(world.admin, "GET", "/v1/status")).body.figures.sandboxes as Status;
+      expect((await world.call(world.admin, "POST", "/v1/sessions", { name: "s" })).status).toBe(201);
+      await waitUntil(async () => (await sandboxes()).started === 1, 30_000);
+      await waitUntil(async () => (await sandboxes()).inUse === 0, 30_000);
+      const used = await world.call(world.admin, "POST", "/v1/sessions/s/execute", { command: "echo 1" });
+      expect(used.body).toMatchObject({ success: true, stdout: "1\n" });
+    } finally {
+      await world.close();
+    }
+  },
+);
+
+real.describe("a server with a pool", { timeout: 120_000 }, () => {
+  let world: ServerWorld;
+  beforeAll(async () => {
+    world = await ServerWorld.open({
+      sandbox: { network: { allowedDomains: ["allowed.example"] } },
+      server: {
+        pool: { maxInstances: 3, minInstances: 1, preload: ["python"], acquireTimeout: "300ms" },
+        sessions: { startAhead: 0 },
+      },
+    });
+  });
+  afterAll(() => world.close());
+
+  const status = async (key = world.admin): Promise<Status> =>
+    (await world.call(key, "GET", "/v1/status")).body;
+  const pool = async () => (await world.call(world.admin, "GET", "/v1/pool")).body.pool;
+  const python = (session: string, code = "print(1)") =>
+    world.call(world.admin, "POST", `/v1/sessions/${session}/execute`, { language: "python", code });
+  const check = async (name: string) =>
+    (await status()).checks.find((each: { name: string }) => each.name === name);
+
+  it("gives new sessions a sandbox that was ready, which others see in its status", async () => {
+    await waitUntil(async () => (await pool()).idle >= 1, 60_000);
+    expect((await python("first")).body).toMatchObject({ success: true, stdout: "1\n", warm: true });
+    expect(await pool()).toMatchObject({ hits: 1, misses: 0, busy: 1, maxInstances: 3, minInstances: 1 });
+    expect(await listPools(world.stateDir)).toMatchObject([
+      { pid: process.pid, backend: "bubblewrap", status: { hits: 1, maxInstances: 3 } },
+    ]);
+    expect(await check("pool")).toMatchObject({ ok: true, found: expect.stringContaining("pool of 3: ") });
+  });
+
+  it("refuses who finds it full, says when to come back, and its status what to do", async () => {
+    await python("second");
+    await python("third");
+    await waitUntil(async () => (await pool()).busy === 3, 60_000);
+    const refused = await python("fourth");
+    expect([refused.status, refused.body.code, refused.headers.get("retry-after")]).toEqual([
+      503,
+      "POOL_EXHAUSTED",
+      "5",
+    ]);
+    expect(await check("pool")).toMatchObject({
+      ok: false,
+      todo: expect.stringContaining("raise server.pool.maxInstances"),
+    });
+    for (const name of ["second", "third", "fourth"])
+      await world.call(world.admin, "DELETE", `/v1/sessions/${name}`);
+    expect((await python("first")).body.success).toBe(true);
+  });
+
+  it("names the hosts that an org was kept from to that org only", async () => {
+    const other = (await world.key("other", { admin: true })).secret;
+    const curl = (key: string, host: string) =>
+      world.call(key, "POST", "/v1/sessions/net/execute", { command: `curl -s -m 20 http://${host}/; true` });
+    await curl(world.admin, "own.example");
+    await curl(other, "theirs.example");
+    await curl(world.admin, "own.example");
+    // What repeats is told together, a moment later.
+    await waitUntil(async () => (await status()).figures.recent.connections.denied === 3, 30_000);
+    const [mine, theirs] = [(await status()).figures.recent, (await status(other)).figures.recent];
+    expect(mine.deniedHosts).toEqual([{ host: "own.example", count: 2 }]);
+    expect(theirs.deniedHosts).toEqual([{ host: "theirs.example", count: 1 }]);
+    // In numbers, everybody's.
+    expect([mine.connections.denied, theirs.connections.denied]).toEqual([3, 3]);
+    for (const key of [world.admin, other]) await world.call(key, "DELETE", "/v1/sessions/net");
+  });
+
+  it("has every metric that the documents ask for, fed by what runs", async () => {
+    await python("first", "raise SystemExit(3)");
+    await python("first", "print('x' * 10)");
+    await world.call(world.admin, "GET", "/v1/nothing/at/all?key=secret");
+    const socket = new WebSocket(`${world.url.replace("http", "ws")}/v1/approvals/stream`, {
+      headers: { authorization: `Bearer ${world.admin}` },
+    });
+    await once(socket, "message");
+    const scrape = async () => (await world.fetch(world.admin, "GET", "/metrics")).text();
+    // The monitor looks every two seconds.
+    await waitUntil(async () => (await scrape()).includes("sandbox_memory_usage_bytes{"), 60_000);
+    const text = await scrape();
+    socket.close();
+    const value = (series: string) => {
+      const found = text.split("\n").find((line) => line.startsWith(`${series} `));
+      return found === undefined ? undefined : Number(found.slice(series.length + 1));
+    };
+    const sandbox = /sandbox_memory_usage_bytes\{sandbox_id="(sbx-[0-9a-f]+)"\}/.exec(text)![1];
+    for (const [series, least] of [
+      ['sandbox_executions_total{tool="code_run",language="python",status="success"}', 4],
+      ['sandbox_executions_total{tool="code_run",language="python",status="error"}', 1],
+      ['sandbox_execution_duration_seconds_count{tool="code_run"}', 5],
+      [`sandbox_memory_usage_bytes{sandbox_id="${sandbox}"}`, 1000],
+      [`sandbox_cpu_usage_seconds{sandbox_id="${sandbox}"}`, 0],
+      ['sandbox_pool_size{status="busy"}', 1],
+      ['sandbox_policy_violations_total{tool="network",reason="domain"}', 3],
+      ['sandbox_network_connections_total{verdict="denied"}', 3],
+      ['skerry_http_requests_total{method="POST",route="/v1/sessions/:name/execute",status="200"}', 5],
+      ['skerry_http_requests_total{method="other",route="none",status="404"}', 1],
+      ['skerry_http_request_duration_seconds_count{route="/v1/sessions/:name/execute"}', 5],
+      ["skerry_websocket_connections", 1],
+      ["skerry_sandboxes", 1],
+      ['skerry_sandbox_starts_total{status="succeeded"}', 3],
+      ["skerry_store_up", 1],
+      ["skerry_store_bytes", 10_000],
+      ["skerry_sessions_active", 1],
+      ["skerry_servers", 1],
+      ["skerry_audit_up", 1],
+      ["skerry_audit_last_record_timestamp_seconds", Date.now() / 1000 - 300],
+      ["skerry_pool_max", 3],
+      ['skerry_pool_leases_total{status="ready"}', 1],
+      ['skerry_pool_failures_total{kind="timeout"}', 1],
+      ['skerry_disk_free_bytes{place="state"}', 1],
+      ["process_resident_memory_bytes", 10_000_000],
+      ["nodejs_eventloop_lag_p99_seconds", 0],
+    ] as const)
+      expect({ series, value: value(series) }).toSatisfy(
+        (found: { value?: number }) => found.value !== undefined && found.value >= least,
+      );
+    expect(value("skerry_work_running")).toBe(0);
+    expect(text).not.toMatch(/secret|first|own\.example/);
+    expect(await check("violations")).toMatchObject({ found: expect.stringContaining("/metrics read ") });
+  });
+
+  it("measures its sandboxes, and finds the end of its log spoilt", async () => {
+    await waitUntil(async () => (await status()).figures.sandboxes.measured >= 1, 60_000);
+    expect(await check("resources")).toMatchObject({
+      ok: true,
+      found: expect.stringMatching(
+        /^\d+ of \d+ measured: cpu [\d.]+ % and memory [\d.]+ % of the limit at most/,
+      ),
+    });
+    expect(await check("audit")).toMatchObject({
+      ok: true,
+      found: expect.stringMatching(/^can be written; last record \d+, .* ago; .* are whole$/),
+    });
+    const [file] = readdirSync(world.auditDirectory).filter((name) => name.endsWith(".jsonl"));
+    const path = join(world.auditDirectory, file!);
+    const text = readFileSync(path, "latin1");
+    const lines = text.split("\n");
+    // The same length, as somebody would change it who wants to hide something.
+    lines[lines.length - 3] = lines.at(-3)!.replace(/"exit_code":\d/, '"exit_code":9');
+    writeFileSync(path, lines.join("\n"));
+    expect(await check("audit")).toMatchObject({
+      ok: false,
+      found: expect.stringContaining("is not as it was written"),
+      todo: expect.stringContaining("skerry audit verify"),
+    });
+    expect((await status()).ok).toBe(false);
+    writeFileSync(path, text);
+    expect(await check("audit")).toMatchObject({ ok: true });
+  });
+});
+
+describe("a server whose pool cannot be", () => {
+  it("does not start with a language that there is not", async () => {
+    await expect(
+      ServerWorld.open({ server: { pool: { maxInstances: 2, preload: ["cobol"] } } }),
+    ).rejects.toMatchObject({
+      code: "CONFIG_INVALID",
+      message: expect.stringContaining("server.pool.preload: "),
+    });
+  });
+});

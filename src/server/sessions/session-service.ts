@@ -1,0 +1,310 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ServerSessionsConfig } from "../../core/config/index.js";
+import type { SandboxManager } from "../../core/manager/index.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { Turns } from "../../kit/keyed-mutex.js";
+import type { PoolManager } from "../../runtime/pool/index.js";
+import { validateSessionKey } from "../../runtime/workspace/index.js";
+import type { ServerPlace } from "../cluster/fenced-lease.js";
+import { ownerSilent } from "../cluster/forward-request.js";
+import type { CreatedSession, EndedWhy, Json, Lease, SessionRecord, Store } from "../store/index.js";
+import { StartAhead } from "./prewarmer.js";
+import type { RunningWork, Work, WorkOptions } from "./task-registry.js";
+
+/** A session that somebody wants. */
+export interface WantedSession {
+  /** Left out: one of its own. */
+  readonly name?: string | undefined;
+  readonly role?: string | undefined;
+  readonly settings: SessionSettings;
+  /** Left out: the configuration's. Null: until somebody deletes it. */
+  readonly ttlMs?: number | null | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
+/** What holds for every call in a session. */
+export interface SessionSettings {
+  readonly backend?: string;
+}
+
+/** A session that is used until `end`. */
+export interface UsedSession extends Work {
+  readonly session: SessionRecord;
+}
+
+export interface SessionDeskOptions {
+  readonly config: ServerSessionsConfig;
+  readonly store: Store;
+  readonly manager: SandboxManager;
+  readonly work: RunningWork;
+  readonly lease: Lease;
+  readonly place: ServerPlace;
+  /** Ends the sessions of servers that are dead. */
+  readonly endDead: () => Promise<void>;
+  readonly pool?: PoolManager | undefined;
+  readonly onFailure: (error: unknown, what: string) => void;
+  /** Called when nothing runs in a session any more, and its files are gone. */
+  readonly onCleaned: (session: string) => void;
+}
+
+const PAGE = 1000;
+/** So long a sweep waits for what it cleans: one org's session must not keep the others' from ending. */
+const PATIENCE_MS = 5000;
+/** No request looks a session up and uses it only so much later. */
+const REMEMBER_ENDED_MS = 10 * 60_000;
+
+/**
+ * Sessions by their names. The manager knows each by the store's id, which is never used again: no name of one org is
+ * anything to another, and what comes after a deleted session has none of its files.
+ */
+export class SessionDesk {
+  readonly #options: SessionDeskOptions;
+  readonly #turns = new Turns();
+  /** Ids of sessions that have ended here, and when: whoever has looked one up before must not make it anew. */
+  readonly #ended = new Map<string, number>();
+  readonly #cleaning = new Map<string, Promise<void>>();
+  /** Names of the sessions that are known to be this server's, with their ids. Nobody else can end those. */
+  readonly #own = new Map<string, string>();
+  /** Sandboxes of sessions that nobody has used yet. */
+  readonly ahead: StartAhead;
+
+  constructor(options: SessionDeskOptions) {
+    this.#options = options;
+    const { manager, pool, work, config } = options;
+    this.ahead = new StartAhead({
+      most: config.startAhead,
+      manager,
+      pool,
+      begin: ({ id }) => (this.#ended.has(id) ? undefined : work.begin(id)),
+    });
+  }
+
+  /** Makes one. CONFLICT: the name is in use, or the idempotency key came with another request before. */
+  async create(org: string, wanted: WantedSession): Promise<CreatedSession> {
+    const { config, store, lease } = this.#options;
+    const name = validateSessionKey(wanted.name ?? `session-${randomBytes(8).toString("hex")}`);
+    const { role, settings, ttlMs = config.ttlMs, idempotencyKey } = wanted;
+    const request = { name: wanted.name, role, ttlMs, settings: { ...settings } } as unknown as Json;
+    const create = () =>
+      store.sessions.create(org, {
+        name,
+        role,
+        settings: { ...settings },
+        lease,
+        ...(ttlMs !== null && { expiresAt: Date.now() + ttlMs }),
+        ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, request } }),
+      });
+    // One after the other, so that the maximum is one.
+    return this.#turns.take(org, async () => {
+      const isFull = (await this.#count(org)) >= config.maxPerOrg;
+      // Another call with the same key has counted already. One that is refused must not use its key up.
+      const isKnown = async () =>
+        idempotencyKey !== undefined && (await store.sessions.isIdempotencyKey(org, idempotencyKey));
+      if (isFull && !(await isKnown())) throw tooMany(config.maxPerOrg);
+      const created = await create().catch(async (error: unknown) => {
+        // One whose time is over has the name until it is swept.
+        if (toSandboxError(error).code !== "CONFLICT" || !(await this.#expire())) throw error;
+        return create();
+      });
+      this.#remember(created.session);
+      return created;
+    });
+  }
+
+  /** The active session of that name. SESSION_NOT_FOUND: there is none, or it is another org's. */
+  async find(org: string, name: string): Promise<SessionRecord> {
+    const found = await this.#options.store.sessions.get(org, validateSessionKey(name));
+    if (found === undefined) throw await this.#missing(org, name);
+    if (isOver(found)) throw notFound(name);
+    return this.#claim(found);
+  }
+
+  /** True: something can be called that. */
+  isName(name: string): boolean {
+    try {
+      return validateSessionKey(name) === name;
+    } catch {
+      return false;
+    }
+  }
+
+  /** True: the session of that name is this server's, and nobody has to be asked. */
+  isOwn(org: string, name: string): boolean {
+    return this.#own.has(keyOf({ org, name }));
+  }
+
+  /** The same, made now where there is none; not in the place of one that was lost, with its files, and nobody knows. */
+  async obtain(org: string, wanted: WantedSession & { readonly name: string }): Promise<SessionRecord> {
+    const found = await this.#options.store.sessions.get(org, validateSessionKey(wanted.name));
+    if (found !== undefined && !isOver(found)) return this.#claim(found);
+    const last = found ?? (await this.#options.store.sessions.getLast(org, wanted.name));
+    if (last?.endedWhy === "server-lost") throw lostWithServer(wanted.name);
+    try {
+      return (await this.create(org, wanted)).session;
+    } catch (error) {
+      if (toSandboxError(error).code !== "CONFLICT") throw error;
+      const made = await this.#options.store.sessions.get(org, wanted.name);
+      if (made === undefined || isOver(made)) throw error;
+      // Somebody else made it meanwhile.
+      return this.#claim(made);
+    }
+  }
+
+  /** Uses a session until `end`; a session that ends waits for that, and aborts the signal. */
+  use(session: SessionRecord, signal?: AbortSignal, options?: WorkOptions): UsedSession {
+    this.#options.place.check();
+    if (this.#ended.has(session.id)) throw notFound(session.name);
+    this.ahead.used(session.id);
+    return { session, ...this.#options.work.begin(session.id, signal, options) };
+  }
+
+  /** True of one that has ended here a short while ago. */
+  hasEnded(id: string): boolean {
+    return this.#ended.has(id);
+  }
+
+  /** SESSION_NOT_FOUND as for `find`. */
+  async renew(org: string, name: string, ttlMs: number | null | undefined): Promise<SessionRecord> {
+    const { store, config } = this.#options;
+    const { id } = await this.find(org, name);
+    const lifeMs = ttlMs === undefined ? config.ttlMs : ttlMs;
+    const renewed = await store.sessions.renew(
+      org,
+      name,
+      lifeMs === null ? undefined : Date.now() + lifeMs,
+      id,
+    );
+    if (renewed === undefined) throw notFound(name);
+    return renewed;
+  }
+
+  /** Ends a session; resolves when its files are gone. SESSION_NOT_FOUND as for `find`. */
+  async end(org: string, name: string, why: EndedWhy = "deleted"): Promise<void> {
+    // By its id from here on: the name may be another's by then, on another server.
+    const { id } = await this.find(org, name);
+    const ended = await this.#options.store.sessions.end(org, name, why, id);
+    if (ended === undefined) throw notFound(name);
+    await this.#finish(ended);
+  }
+
+  /** Ends what has expired, and removes what is left of ended sessions. One that takes long goes on without anybody waiting. */
+  async sweep(): Promise<void> {
+    const { store, lease } = this.#options;
+    await this.#expire();
+    for (const [id, at] of this.#ended) if (Date.now() - at > REMEMBER_ENDED_MS) this.#ended.delete(id);
+    const left = await store.sessions.listUncleaned(lease.server);
+    const patience = new AbortController();
+    const all = Promise.all(left.map((session) => this.#finishLater(session)));
+    await Promise.race([all, delay(PATIENCE_MS, undefined, { signal: patience.signal, ref: false })]);
+    patience.abort();
+  }
+
+  /** Ends what has expired; true: something has. */
+  async #expire(): Promise<boolean> {
+    const { store, lease } = this.#options;
+    const expired = await store.sessions.takeExpired(Date.now(), lease.server);
+    for (const session of expired) void this.#finishLater(session);
+    return expired.length > 0;
+  }
+
+  /** Never rejects: the next sweep tries again. */
+  #finishLater(session: SessionRecord): Promise<void> {
+    return this.#finish(session).catch((error: unknown) =>
+      this.#options.onFailure(error, "a session's files could not be removed"),
+    );
+  }
+
+  /** Removes the sandbox and the files of a session that has ended. Whoever asks meanwhile waits for the same. */
+  async #finish(session: SessionRecord | undefined): Promise<void> {
+    if (session === undefined) return;
+    const { id } = session;
+    this.#ended.set(id, Date.now());
+    this.ahead.ended(id);
+    if (this.#own.get(keyOf(session)) === id) this.#own.delete(keyOf(session));
+    const cleaning = this.#cleaning.get(id) ?? this.#clean(session).finally(() => this.#cleaning.delete(id));
+    this.#cleaning.set(id, cleaning);
+    await cleaning;
+  }
+
+  async #clean({ org, id }: SessionRecord): Promise<void> {
+    const { manager, store, work, onCleaned } = this.#options;
+    await work.abortSession(id);
+    await manager.deleteSession(id);
+    onCleaned(id);
+    await store.snapshots.removeAllOf(org, id);
+    await store.sessions.markCleaned([id]);
+  }
+
+  /** Makes it this server's where no other ever had it. SESSION_ELSEWHERE: another one does. */
+  async #claim(session: SessionRecord): Promise<SessionRecord> {
+    const { store, lease, endDead } = this.#options;
+    const { org, name } = session;
+    if (session.server === lease.server) return this.#remember(session);
+    const claim = await store.servers.claim(lease, org, name);
+    if (claim === undefined) throw await this.#missing(org, name);
+    if (claim.claimed) return this.#remember(claim.session);
+    if (claim.owner !== undefined) {
+      throw new SandboxError("SESSION_ELSEWHERE", "Another server has this session", {
+        hint: `Ask ${claim.owner.url}.`,
+      });
+    }
+    await endDead();
+    const { state } = (await store.sessions.getById(org, session.id)) ?? {};
+    throw state === "active" ? ownerSilent() : await this.#missing(org, name);
+  }
+
+  #remember(session: SessionRecord): SessionRecord {
+    if (session.server === this.#options.lease.server && session.state === "active")
+      this.#own.set(keyOf(session), session.id);
+    return session;
+  }
+
+  /** What there is to say of a name that no session has. */
+  async #missing(org: string, name: string): Promise<SandboxError> {
+    const last = await this.#options.store.sessions.getLast(org, name);
+    return last?.endedWhy === "server-lost" ? lostWithServer(name) : notFound(name);
+  }
+
+  async #count(org: string): Promise<number> {
+    const { store, config } = this.#options;
+    let count = 0;
+    for (let cursor: string | undefined; count < config.maxPerOrg; ) {
+      const page = await store.sessions.list(org, { state: "active", limit: PAGE, cursor });
+      count += page.items.length;
+      if (page.next === undefined) break;
+      cursor = page.next;
+    }
+    return count;
+  }
+}
+
+/** Its time is over, and nobody has swept it yet. */
+function isOver({ expiresAt }: SessionRecord): boolean {
+  return expiresAt !== undefined && expiresAt <= Date.now();
+}
+
+function notFound(name: string): SandboxError {
+  return new SandboxError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(name)}`, {
+    hint: "GET /v1/sessions lists them; POST /v1/sessions makes one.",
+  });
+}
+
+/** Whoever comes back to it must not find an empty one under the same name. */
+function lostWithServer(name: string): SandboxError {
+  return new SandboxError(
+    "SESSION_NOT_FOUND",
+    `The session ${JSON.stringify(name)} was lost with its server, and its files with it`,
+    { hint: "POST /v1/sessions makes a new one of that name." },
+  );
+}
+
+function keyOf({ org, name }: { readonly org: string; readonly name: string }): string {
+  return JSON.stringify([org, name]);
+}
+
+function tooMany(most: number): SandboxError {
+  return new SandboxError("CONFLICT", `There are ${most} sessions already, and that is the most`, {
+    hint: "Delete some, or raise server.sessions.maxPerOrg.",
+  });
+}

@@ -1,0 +1,83 @@
+import { SandboxError } from "../../kit/errors.js";
+
+/** Something that runs for a caller, until it is let go. */
+export interface Work {
+  /** Aborts when the caller is gone, the session ends, or the server's deadline is over. */
+  readonly signal: AbortSignal;
+  end(): void;
+}
+
+export interface WorkOptions {
+  /** It only waits for something to happen: a stop ends it at once. */
+  readonly isStanding?: boolean;
+}
+
+interface Entry {
+  readonly session: string | undefined;
+  readonly isStanding: boolean;
+  readonly controller: AbortController;
+}
+
+/** What runs now, so that a stop can wait for it, and the end of a session can end it. */
+export class RunningWork {
+  readonly #entries = new Set<Entry>();
+  readonly #waiting = new Set<() => void>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Also aborts with `signal`. */
+  begin(session: string | undefined, signal?: AbortSignal, { isStanding = false }: WorkOptions = {}): Work {
+    const entry = { session, isStanding, controller: new AbortController() };
+    const abort = () => entry.controller.abort(signal?.reason);
+    if (signal?.aborted === true) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    this.#entries.add(entry);
+    return {
+      signal: entry.controller.signal,
+      end: () => {
+        signal?.removeEventListener("abort", abort);
+        if (!this.#entries.delete(entry)) return;
+        for (const look of this.#waiting) look();
+      },
+    };
+  }
+
+  /** Ends what runs in a session; resolves when nothing does. */
+  async abortSession(session: string): Promise<void> {
+    this.#abort((entry) => entry.session === session, "The session has ended");
+    await this.#until(() => [...this.#entries].every((entry) => entry.session !== session));
+  }
+
+  /** Ends everything at once, for that reason. */
+  abortAll(why: SandboxError): void {
+    for (const { controller } of this.#entries) controller.abort(why);
+  }
+
+  /** Resolves when nothing runs any more; after the deadline what still does is aborted first. */
+  async drain(deadlineMs: number): Promise<void> {
+    const timer = setTimeout(() => this.#abort(() => true, "The server stops"), deadlineMs);
+    this.#abort(({ isStanding }) => isStanding, "The server stops");
+    await this.#until(() => this.#entries.size === 0);
+    clearTimeout(timer);
+  }
+
+  #abort(isMeant: (entry: Entry) => boolean, why: string): void {
+    for (const entry of this.#entries) {
+      if (isMeant(entry)) entry.controller.abort(new SandboxError("CANCELLED", why));
+    }
+  }
+
+  #until(isOver: () => boolean): Promise<void> {
+    if (isOver()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!isOver()) return;
+        this.#waiting.delete(look);
+        resolve();
+      };
+      this.#waiting.add(look);
+    });
+  }
+}

@@ -1,0 +1,21 @@
+import { LoopDelay } from "./loop-delay.js";
+
+/** What is known of this run of the server itself. */
+export class ServerLife implements Disposable {
+  readonly startedAt = performance.now();
+  readonly version: string;
+  readonly loopDelay = new LoopDelay();
+  /** How many WebSockets are open. */
+  readonly sockets: () => number;
+  /** When /metrics was last read. */
+  lastScrapeAt: Date | undefined;
+
+  constructor(version: string, sockets: () => number) {
+    this.version = version;
+    this.sockets = sockets;
+  }
+
+  [Symbol.dispose](): void {
+    this.loopDelay[Symbol.dispose]();
+  }
+}
