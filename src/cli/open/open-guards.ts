@@ -38,7 +38,7 @@ export async function openGuardedManager(
     ...guards,
     ...network,
     limits: limitsOf(options),
-    doors: options.session !== undefined,
+    controlSocket: options.session !== undefined,
   });
   return {
     manager,
@@ -49,7 +49,7 @@ export async function openGuardedManager(
       const closeAudit = () => guards.audit?.close();
       const closed = await Promise.allSettled([
         closing,
-        manager.hasWayOut ? closing.then(closeAudit, closeAudit) : closeAudit(),
+        manager.hasEgress ? closing.then(closeAudit, closeAudit) : closeAudit(),
       ]);
       for (const each of closed) if (each.status === "rejected") throw each.reason;
     },

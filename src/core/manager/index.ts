@@ -9,7 +9,7 @@ export {
   workValue,
 } from "./call/file-call.js";
 export type { CallHarness } from "./call/harness-call.js";
-export type { LastingHandle } from "./call/long-running-call.js";
+export type { LongRunningHandle } from "./call/long-running-call.js";
 export type { OutputPiece } from "./call/long-running-output.js";
 export type { GuardedTerminal, TerminalCall } from "./call/open-terminal.js";
 export { getRequiredSandbox, SECURITY_MODES, type SecurityMode } from "./call/required-sandbox.js";

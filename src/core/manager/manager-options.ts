@@ -55,7 +55,7 @@ export interface SandboxManagerOptions {
   /** Throws when nothing may run here any more. Asked before everything that starts something. */
   readonly assertMayRun?: () => void;
   /** Other processes of this user may open ports of the sessions that run here, and change what they reach. */
-  readonly doors?: boolean;
+  readonly controlSocket?: boolean;
 }
 
 /** A connection, and whose it is. */

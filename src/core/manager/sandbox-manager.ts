@@ -28,7 +28,7 @@ import {
 } from "./call/file-call.js";
 import type { Guards } from "./call/guards.js";
 import type { CallHarness } from "./call/harness-call.js";
-import type { LastingCall } from "./call/long-running-call.js";
+import type { LongRunningCall } from "./call/long-running-call.js";
 import { type GuardedTerminal, openTerminal, type TerminalCall } from "./call/open-terminal.js";
 import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
@@ -42,7 +42,7 @@ import {
   checkPoolOption,
   secretsOf,
 } from "./check-options.js";
-import { WaysOut } from "./egress/egress-controller.js";
+import { EgressController } from "./egress/egress-controller.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
@@ -52,8 +52,8 @@ import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
 import { LiveSandboxes, type StartOptions } from "./sandboxes/live-sandboxes.js";
 import type { SandboxStarts } from "./sandboxes/start-counter.js";
-import { type ForkOrder, forkSession } from "./sessions/fork-session.js";
-import { SessionDoors } from "./sessions/session-control.js";
+import { type ForkRequest, forkSession } from "./sessions/fork-session.js";
+import { SessionControl } from "./sessions/session-control.js";
 import { SessionSnapshots } from "./sessions/session-snapshots.js";
 import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessions/session-store.js";
 
@@ -69,14 +69,14 @@ export class SandboxManager {
   readonly #store: SessionStore;
   readonly #sandboxes: LiveSandboxes;
   readonly #guards: Guards;
-  readonly #waysOut: WaysOut;
-  readonly #doors: SessionDoors;
+  readonly #egress: EgressController;
+  readonly #control: SessionControl;
   readonly #changes: ChangeRecorder | undefined;
   /** Started with the first sandbox of an audited manager. */
   #accessWatcher: AccessWatcher | undefined;
   readonly #forgetAlerts: (() => void) | undefined;
   /** Terminals and processes. */
-  readonly #lasting = new Set<LastingCall<unknown>>();
+  readonly #longRunning = new Set<LongRunningCall<unknown>>();
   readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
@@ -95,21 +95,21 @@ export class SandboxManager {
     this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
     const { audit, metrics, monitor, contextGraph } = options;
     this.#changes = contextGraph === undefined ? undefined : new ChangeRecorder(contextGraph);
-    this.#waysOut = new WaysOut({
+    this.#egress = new EgressController({
       config: this.#config,
       stateDir,
       rules: checkEgressOption(options.egress),
       secrets: secretsOf(options.secrets),
       isDecidedPerCall: options.policy !== undefined,
-      isOpenToChanges: options.doors === true,
+      isOpenToChanges: options.controlSocket === true,
       audit,
       metrics,
       ...(options.onConnection !== undefined && { onConnection: options.onConnection }),
     });
-    this.#doors = new SessionDoors({
+    this.#control = new SessionControl({
       stateDir,
-      waysOut: this.#waysOut,
-      areOpen: options.doors === true,
+      egress: this.#egress,
+      areOpen: options.controlSocket === true,
       ports: this.#config.network.allowLocalBinding,
       find: (session) => this.#sandboxes.find(session),
     });
@@ -125,9 +125,9 @@ export class SandboxManager {
       audit,
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
-      waysOut: this.#waysOut,
-      fork: (order) => this.#fork(order),
-      reapMore: () => this.#doors.reap(),
+      egress: this.#egress,
+      fork: (request) => this.#fork(request),
+      reapMore: () => this.#control.reap(),
       assertUsable: () => this.#assertUsable(),
       onStarted: (sandbox) => {
         const changes = this.#changes;
@@ -135,7 +135,7 @@ export class SandboxManager {
           sandbox.tellFileChanges((seen) => changes.record(sandbox.sessionId, seen));
         }
         const unwatch = monitor?.watch(sandbox);
-        const shut = this.#doors.open(sandbox);
+        const shut = this.#control.open(sandbox);
         return () => {
           unwatch?.();
           shut();
@@ -257,12 +257,12 @@ export class SandboxManager {
 
   /**
    * Opens a port inside a session on this host's loopback, until it is closed. The session may run in another process of
-   * this user that opens its doors.
+   * this user that opens its control socket.
    */
   async openPort(key: string, port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
     this.#assertUsable();
     validateSessionKey(key);
-    return this.#doors.openPort(this.#nameFor(key), port, options);
+    return this.#control.openPort(this.#nameFor(key), port, options);
   }
 
   /**
@@ -272,7 +272,7 @@ export class SandboxManager {
   async connectPort(key: string, port: number): Promise<Duplex> {
     this.#assertUsable();
     validateSessionKey(key);
-    return this.#doors.connectPort(this.#nameFor(key), port);
+    return this.#control.connectPort(this.#nameFor(key), port);
   }
 
   /**
@@ -282,18 +282,18 @@ export class SandboxManager {
   async changeEgress(key: string, change: EgressChange): Promise<number> {
     this.#assertUsable();
     validateSessionKey(key);
-    return this.#doors.changeEgress(this.#nameFor(key), change);
+    return this.#control.changeEgress(this.#nameFor(key), change);
   }
 
   /** True once some sandbox could reach other hosts: until it has stopped, there may be more to record about it. */
-  get hasWayOut(): boolean {
-    return this.#waysOut.wasOpened;
+  get hasEgress(): boolean {
+    return this.#egress.hasEgress;
   }
 
   /** Every session with files on this host, last used first. */
   async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
     const running = await this.#sandboxes.running();
-    const isRunning = (key: string) => running.has(key) || this.#doors.isRunning(key);
+    const isRunning = (key: string) => running.has(key) || this.#control.isRunning(key);
     return this.#store.list().map((session) => ({ ...session, running: isRunning(session.key) }));
   }
 
@@ -307,10 +307,10 @@ export class SandboxManager {
     return this.#sandboxes.starts;
   }
 
-  /** True when the session runs in this process, or in another of this user that opens its doors. */
+  /** True when the session runs in this process, or in another of this user that opens its control socket. */
   isRunning(key: string): boolean {
     validateSessionKey(key);
-    return this.#doors.isRunning(this.#nameFor(key));
+    return this.#control.isRunning(this.#nameFor(key));
   }
 
   /** True when a session of that name has files here. */
@@ -344,7 +344,7 @@ export class SandboxManager {
       // What could not be copied would be removed now.
       if (toSandboxError(error).code !== "FILE_FAILED") throw error;
     });
-    this.#waysOut.forget(key);
+    this.#egress.forget(key);
     this.#watches.end(this.#nameFor(key));
     return this.#store.delete(this.#nameFor(key));
   }
@@ -361,7 +361,7 @@ export class SandboxManager {
     this.#watches.close();
     this.#forgetAlerts?.();
     // Each ends with its record, before the sandbox below it goes.
-    await Promise.all([...this.#lasting].map((each) => each.close()));
+    await Promise.all([...this.#longRunning].map((each) => each.close()));
     try {
       do await this.cleanupAll();
       while (this.#sandboxes.size > 0);
@@ -369,7 +369,7 @@ export class SandboxManager {
     } finally {
       this.#accessWatcher?.close();
       await this.#changes?.close();
-      await this.#doors.close();
+      await this.#control.close();
     }
   }
 
@@ -391,12 +391,12 @@ export class SandboxManager {
     const expected = caller === undefined ? {} : await expectedStart(caller, this.#guards);
     // Whoever has ended the session meanwhile has looked for its sandbox already.
     if (expected === undefined || options.signal?.aborted) return;
-    await this.#getSandbox(key, { ...options, ...expected, isUnasked: true });
+    await this.#getSandbox(key, { ...options, ...expected, isBackground: true });
   }
 
   async #getSandbox(
     key: string,
-    options: GetSandboxOptions & Pick<StartOptions, "isUnasked" | "backend">,
+    options: GetSandboxOptions & Pick<StartOptions, "isBackground" | "backend">,
   ): Promise<Sandbox> {
     this.#assertUsable();
     validateSessionKey(key);
@@ -406,14 +406,14 @@ export class SandboxManager {
       : this.#sandboxes.get(this.#nameFor(key), options);
   }
 
-  async #fork(order: ForkOrder): Promise<Sandbox> {
+  async #fork(request: ForkRequest): Promise<Sandbox> {
     this.#assertUsable();
     if (this.#mode() === "shared") {
       throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
         hint: 'Set sandbox.mode to "per-session".',
       });
     }
-    return forkSession(order, this.#sandboxes, this.#store);
+    return forkSession(request, this.#sandboxes, this.#store);
   }
 
   async #useSession<Value>(
@@ -421,20 +421,20 @@ export class SandboxManager {
     work: (files: GuardedFiles, sandbox: Sandbox) => Promise<Value>,
   ): Promise<FileResult<Value>> {
     let done: { readonly value: Value } | undefined;
-    const { summary, paths, isPlaced, isWhole, refusal } = call;
+    const { summary, paths, isPlaced, touchesAllFiles, refusal } = call;
     const run = async (files: GuardedFiles, sandbox: Sandbox) => {
       done = { value: await work(files, sandbox) };
     };
-    const fileWork = { summary, paths, isPlaced, isWhole, refusal, run };
+    const fileWork = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
     const result = await new Execution<ToolResult>(false, (sink) =>
       runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { fileWork }),
     );
     return { ...result, ...done };
   }
 
-  #last<Handle>(call: LastingCall<Handle>): Promise<Handle> {
-    this.#lasting.add(call);
-    void call.over.then(() => this.#lasting.delete(call));
+  #last<Handle>(call: LongRunningCall<Handle>): Promise<Handle> {
+    this.#longRunning.add(call);
+    void call.over.then(() => this.#longRunning.delete(call));
     return call.opened;
   }
 
@@ -457,7 +457,7 @@ export class SandboxManager {
       audit,
       metrics,
       sandboxes: this.#sandboxes,
-      waysOut: this.#waysOut,
+      egress: this.#egress,
       assertUsable: () => this.#assertUsable(),
       nameOf: (sessionId) => this.#nameFor(sessionId),
       onEnded: (session) => this.#watches.nudge(session),

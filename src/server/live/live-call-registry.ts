@@ -1,4 +1,4 @@
-import type { LastingHandle } from "../../core/manager/index.js";
+import type { LongRunningHandle } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { ExecutionLog } from "../executions/execution-log.js";
 import { toSummary } from "../executions/execution-reply.js";
@@ -23,7 +23,7 @@ const MOST_ENDED = 32;
 const MOST_STARTING = 64;
 
 /** The calls of a kind that go on without a request, by their sessions. */
-export class LiveCalls<Handle extends LastingHandle, Call extends LiveCall<Handle>> {
+export class LiveCalls<Handle extends LongRunningHandle, Call extends LiveCall<Handle>> {
   readonly #options: LiveCallsOptions;
   /** Session's id, then the call's own. */
   readonly #sessions = new Map<string, Map<string, Call>>();

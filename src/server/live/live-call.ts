@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { LastingHandle, ToolResult } from "../../core/manager/index.js";
+import type { LongRunningHandle, ToolResult } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { SessionRecord } from "../store/index.js";
 
@@ -16,7 +16,7 @@ export interface LiveOwner {
 }
 
 /** A tool call that outlives the request that asked for it: a process, a terminal. */
-export abstract class LiveCall<Handle extends LastingHandle = LastingHandle> {
+export abstract class LiveCall<Handle extends LongRunningHandle = LongRunningHandle> {
   /** Also of its row among the executions. */
   readonly id = randomBytes(12).toString("hex");
   readonly startedAt = Date.now();

@@ -158,7 +158,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           signal,
           tool: "file_write",
           summary: `restore the snapshot ${id}`,
-          isWhole: true,
+          touchesAllFiles: true,
           paths: [ALL_CHANGES],
           work: (sandbox: Sandbox) => sandbox.restore(id, { signal }),
         });
@@ -186,7 +186,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             signal,
             tool: "file_read",
             summary: `export the snapshot ${id}`,
-            isWhole: true,
+            touchesAllFiles: true,
             paths: [EVERYTHING],
             work: async (sandbox: Sandbox) => {
               const stream = await sandbox.exportSnapshot(id);
@@ -225,7 +225,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             signal,
             tool: "file_write",
             summary: "import a snapshot",
-            isWhole: true,
+            touchesAllFiles: true,
             paths: [ALL_CHANGES],
             work: (sandbox: Sandbox) =>
               sandbox.importSnapshot(archive, { signal, ...(name !== undefined && { name }) }),
@@ -272,7 +272,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             signal,
             tool: "file_read",
             summary: "fork the session",
-            isWhole: true,
+            touchesAllFiles: true,
             paths: [EVERYTHING],
             work: async (sandbox: Sandbox) => {
               await sandbox.fork(made.id, { signal, ...(snapshotId !== undefined && { snapshotId }) });

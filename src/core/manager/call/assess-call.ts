@@ -15,7 +15,7 @@ import type { SecurityMode } from "./required-sandbox.js";
 import { type CheckedCall, streamsOf } from "./tool-call.js";
 
 /** What the call may use, and behind which walls. */
-export interface Plan {
+export interface CallPlan {
   readonly decision: Decision | undefined;
   readonly risk: RiskAssessment | undefined;
   readonly securityMode: SecurityMode | undefined;
@@ -23,14 +23,14 @@ export interface Plan {
 }
 
 /** What policy and risk say together; a person has not been asked yet. */
-export interface Judgement {
+export interface CallAssessment {
   readonly verdict: Verdict;
-  readonly plan: Plan;
+  readonly plan: CallPlan;
   /** Of a denial: one line for a person, and what the metrics call it. */
   readonly denial?: { readonly why: string; readonly violation: ViolationReason | "risk" };
 }
 
-export interface JudgeOptions {
+export interface AssessOptions {
   readonly onDecision?: (decision: Decision | undefined) => void;
   /** Ends the wait for an input that does not come. */
   readonly signal?: AbortSignal | undefined;
@@ -39,12 +39,12 @@ export interface JudgeOptions {
 }
 
 /** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
-export async function judgeCall(
+export async function assessCall(
   call: CheckedCall,
   { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
   /** `onDecision` is told as soon as the policy has spoken. */
-  { onDecision = () => undefined, signal = call.signal, paths = [] }: JudgeOptions = {},
-): Promise<Judgement> {
+  { onDecision = () => undefined, signal = call.signal, paths = [] }: AssessOptions = {},
+): Promise<CallAssessment> {
   const nameless = policy === undefined ? undefined : missingRole(policy.policy, call.role);
   if (nameless !== undefined) return deny(undefined, undefined, own, nameless, "role");
   let parts = partsOf(call);
@@ -89,7 +89,7 @@ function deny(
   securityMode: SecurityMode | undefined,
   why: string,
   violation: ViolationReason | "risk",
-): Judgement {
+): CallAssessment {
   return { verdict: "deny", plan: planOf(decision, risk, securityMode), denial: { why, violation } };
 }
 
@@ -97,7 +97,7 @@ function planOf(
   decision: Decision | undefined,
   risk: RiskAssessment | undefined,
   securityMode: SecurityMode | undefined,
-): Plan {
+): CallPlan {
   return { decision, risk, securityMode, limits: decision?.limits ?? {} };
 }
 

@@ -2,22 +2,22 @@ import type { Decision } from "../../../guard/policy/index.js";
 import type { RiskAssessment } from "../../../guard/risk/index.js";
 import { worse } from "../../../guard/risk/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
-import type { Judgement } from "./assess-call.js";
+import type { CallAssessment } from "./assess-call.js";
 
 /** What is said of everything that a terminal is for. */
 export const UNKNOWN_INPUT = "Nobody knows what will be typed into it.";
 
 /** What holds for a terminal besides: what is typed into it is seen by no rule and no assessment. */
-export function judgeTerminal(judged: Judgement): Judgement {
-  const { decision, risk } = judged.plan;
+export function assessTerminal(assessed: CallAssessment): CallAssessment {
+  const { decision, risk } = assessed.plan;
   const denial = decision === undefined ? undefined : denialOf(decision);
-  if (denial !== undefined) return { ...judged, verdict: "deny", denial };
-  if (risk === undefined) return judged;
-  return { ...judged, plan: { ...judged.plan, risk: withUnknownInput(risk) } };
+  if (denial !== undefined) return { ...assessed, verdict: "deny", denial };
+  if (risk === undefined) return assessed;
+  return { ...assessed, plan: { ...assessed.plan, risk: withUnknownInput(risk) } };
 }
 
 /** Rules that would have to hold for what is typed: nothing could hold it to them. */
-function denialOf(decision: Decision): Judgement["denial"] {
+function denialOf(decision: Decision): CallAssessment["denial"] {
   // A rule that has said no says it better.
   if (decision.verdict === "deny") return undefined;
   const { source } = decision.rule;
@@ -29,7 +29,7 @@ function denialOf(decision: Decision): Judgement["denial"] {
   return { why: visible(`denied by ${source}: ${why}`), violation: "risk" };
 }
 
-function unkeepable(source: string, violation: "command" | "path"): Judgement["denial"] {
+function unkeepable(source: string, violation: "command" | "path"): CallAssessment["denial"] {
   const why = `it has rules about ${violation}s, and nothing could hold a terminal to them`;
   return { why: visible(`denied by ${source}: ${why}`), violation };
 }

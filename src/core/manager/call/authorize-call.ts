@@ -1,17 +1,17 @@
 import type { ConfirmationOutcome } from "../../../guard/confirmation/index.js";
-import { judgeCall, type Plan } from "./assess-call.js";
-import { judgeTerminal, UNKNOWN_INPUT } from "./assess-terminal.js";
+import { assessCall, type CallPlan } from "./assess-call.js";
+import { assessTerminal, UNKNOWN_INPUT } from "./assess-terminal.js";
 import { describeSurroundings } from "./call-parts.js";
-import type { Attempt } from "./call-record.js";
+import type { CallRecord } from "./call-record.js";
 import type { Guards } from "./guards.js";
 import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
 
-export type Decided =
+export type Authorization =
   | {
       readonly goes: true;
       /** With the code that somebody agreed to. */
       readonly call: CheckedCall;
-      readonly plan: Plan;
+      readonly plan: CallPlan;
       readonly confirmation: ToolResult["confirmation"];
     }
   | { readonly goes: false; readonly result: ToolResult };
@@ -23,55 +23,55 @@ const MAX_EDITS = 5;
 const WITHOUT_END = "It goes on until it ends or is ended.";
 
 /** Policy, risk, confirmation, in this order. Edited code starts from the top. */
-export async function decideOnCall(
+export async function authorizeCall(
   given: CheckedCall,
   guards: Guards,
-  attempt: Attempt,
+  record: CallRecord,
   signal: AbortSignal,
-): Promise<Decided> {
+): Promise<Authorization> {
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const judged = await judgeCall(call, guards, {
-      onDecision: (decision) => attempt.note({ decision }, call),
+    const assessed = await assessCall(call, guards, {
+      onDecision: (decision) => record.note({ decision }, call),
       signal: eitherSignal(call.signal, signal),
     });
-    const { verdict, plan, denial } = call.terminal === undefined ? judged : judgeTerminal(judged);
-    attempt.note({ risk: plan.risk });
+    const { verdict, plan, denial } = call.terminal === undefined ? assessed : assessTerminal(assessed);
+    record.note({ risk: plan.risk });
     if (denial !== undefined) {
-      attempt.violated(denial.violation);
+      record.violated(denial.violation);
       return refuse(notRun(call, "denied", denial.why));
     }
     if (verdict === "allow") return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
 
     const askedAt = performance.now();
     const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
-    attempt.waited(performance.now() - askedAt);
+    record.waited(performance.now() - askedAt);
     if (!outcome.approved) {
-      attempt.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
-      if (outcome.cause !== "cancelled") attempt.violated("confirmation");
+      record.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
+      if (outcome.cause !== "cancelled") record.violated("confirmation");
       return refuse({
         ...notRun(call, outcome.cause === "cancelled" ? "cancelled" : "rejected", outcome.reason),
         confirmation: { approved: false, edited: false, ...(outcome.by !== undefined && { by: outcome.by }) },
       });
     }
     agreed = { ...outcome, edited: outcome.edited || agreed?.edited === true };
-    attempt.note({
+    record.note({
       confirmation: agreed.edited ? "edited" : "approved",
       decidedBy: outcome.by ?? "somebody",
     });
     if (!outcome.edited) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
     if (edits === MAX_EDITS - 1) {
       const confirmation = { approved: false, edited: true };
-      attempt.note({ confirmation: "rejected" });
-      attempt.violated("confirmation");
+      record.note({ confirmation: "rejected" });
+      record.violated("confirmation");
       return refuse({ ...notRun(call, "rejected", `It was edited ${MAX_EDITS} times`), confirmation });
     }
     call = withText(call, outcome.code);
   }
 }
 
-function refuse(result: ToolResult): Decided {
+function refuse(result: ToolResult): Authorization {
   return { goes: false, result };
 }
 
@@ -88,7 +88,7 @@ function withText(call: CheckedCall, text: string): CheckedCall {
   return { ...call, argv: undefined, command: text };
 }
 
-function ask(call: CheckedCall, plan: Plan, { confirmations }: Guards, signal: AbortSignal) {
+function ask(call: CheckedCall, plan: CallPlan, { confirmations }: Guards, signal: AbortSignal) {
   const { decision, risk } = plan;
   return confirmations.request(
     {

@@ -8,8 +8,8 @@ import type { Metrics } from "../../metrics/index.js";
 import { surroundingsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool-call.js";
 
-/** What is known of an attempt by now. */
-export interface Findings {
+/** What is known of a call so far. */
+export interface CallFindings {
   readonly decision?: Decision | undefined;
   readonly risk?: RiskAssessment | undefined;
   readonly confirmation?: string | undefined;
@@ -34,14 +34,14 @@ export function isRefusal(code: ErrorCode): boolean {
   return REFUSALS[code] !== undefined;
 }
 
-/** One attempt, owed one audit record and one set of metrics whatever comes of it. */
-export class Attempt {
+/** What is written down of one call: exactly one audit record and one set of metrics, whatever comes of it. */
+export class CallRecord {
   readonly #pending: PendingAttempt | undefined;
   readonly #metrics: Metrics | undefined;
   readonly #startedAt = performance.now();
   readonly #asked: CheckedCall;
   #call: CheckedCall;
-  #findings: Findings = {};
+  #findings: CallFindings = {};
   /** For somebody's decision; undefined: nobody was asked. */
   #waitedMs: number | undefined;
   #ended = false;
@@ -54,13 +54,13 @@ export class Attempt {
   }
 
   /** Written down before anything can happen. Throws AUDIT_FAILED: what cannot be remembered does not run. */
-  static begin(call: CheckedCall, audit: AuditLogger | undefined, metrics: Metrics | undefined): Attempt {
+  static begin(call: CheckedCall, audit: AuditLogger | undefined, metrics: Metrics | undefined): CallRecord {
     const { sessionId, agentId, orgId, role, tool, language } = call;
     const names = { sessionId, agentId, orgId, role, tool, language };
     try {
       const details = callDetails(call);
       const fields = { ...names, ...textFieldsOf(call), ...(details !== undefined && { details }) };
-      return new Attempt(call, audit?.begin(fields), metrics);
+      return new CallRecord(call, audit?.begin(fields), metrics);
     } catch (error) {
       // Without a record it is counted at least.
       count(metrics, (each) => each.recordExecution({ tool, language, status: "error", durationMs: 0 }));
@@ -69,7 +69,7 @@ export class Attempt {
   }
 
   /** What was found out so far; a person may have changed the code as well. */
-  note(findings: Findings, call = this.#call): void {
+  note(findings: CallFindings, call = this.#call): void {
     this.#findings = { ...this.#findings, ...findings };
     this.#call = call;
   }
@@ -129,7 +129,7 @@ export class Attempt {
     return {
       result,
       error: error ?? null,
-      // The code may have been edited since the attempt began.
+      // The code may have been edited since the call began.
       ...(hasSameText(this.#call, this.#asked) ? {} : textFieldsOf(this.#call)),
       riskLevel: risk?.level ?? null,
       findings: risk?.detectedPatterns ?? null,

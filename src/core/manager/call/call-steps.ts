@@ -15,30 +15,30 @@ import type { Collected } from "../../../runtime/workspace/index.js";
 import { StreamedInput } from "../files/streamed-input.js";
 import type { ChosenBackend } from "../sandboxes/choose-backend.js";
 import { checkLimits, effectiveLimits, strictestLimits } from "../sandboxes/limits.js";
-import type { Plan } from "./assess-call.js";
+import type { CallPlan } from "./assess-call.js";
 import { runFileWork } from "./file-call.js";
 import type { Guards } from "./guards.js";
 import { runInContext } from "./run-in-context.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** A sandbox that a call may use until it lets it go. */
-export interface Lease {
+export interface AcquiredSandbox {
   readonly sandbox: Sandbox;
   /** The workspace's limit, where it has one. */
   readonly workspaceMb: number | undefined;
   /** `hasNetwork`: the host's, which nobody counts. */
   readonly about: { readonly id: string; readonly backend: string; readonly hasNetwork: boolean };
   /** What did not even run is gone when this resolves; the rest may go in the background. */
-  release(isWhole: boolean): Promise<void>;
+  release(isReusable: boolean): Promise<void>;
 }
 
 /** The session's sandbox with the plan's limits, or one of its own for a call without a session, in a cell or with a harness. */
 export async function acquireSandbox(
   call: CheckedCall,
-  plan: Plan,
+  plan: CallPlan,
   chosen: ChosenBackend,
   guards: Pick<Guards, "sandboxes" | "nameOf" | "limits">,
-): Promise<Lease> {
+): Promise<AcquiredSandbox> {
   const { backend, probe } = chosen;
   const { sandboxes, nameOf } = guards;
   const { limits, enforced } = limitsFor(plan, chosen, guards);
@@ -51,7 +51,7 @@ export async function acquireSandbox(
   };
   try {
     const hasNetwork = probe.capabilities.network === "all-or-nothing";
-    const lease = (sandbox: Sandbox, release: Lease["release"]): Lease => ({
+    const lease = (sandbox: Sandbox, release: AcquiredSandbox["release"]): AcquiredSandbox => ({
       sandbox,
       workspaceMb: enforced.workspaceMb,
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
@@ -71,7 +71,7 @@ export async function acquireSandbox(
       hasInputs: Object.keys(call.files ?? {}).length > 0,
       leased: true,
     });
-    return lease(sandbox, (isWhole) => (isWhole ? sandboxes.discard(sandbox) : sandbox.stop()));
+    return lease(sandbox, (isReusable) => (isReusable ? sandboxes.discard(sandbox) : sandbox.stop()));
   } catch (error) {
     throw asPolicyError(error, plan);
   }
@@ -88,7 +88,7 @@ function ownerOf({ orgId, agentId, role, sessionId }: CheckedCall): string {
 
 /** The limits that a sandbox for the plan is asked to have, and all that it then has. Throws where it cannot. */
 export function limitsFor(
-  plan: Plan,
+  plan: CallPlan,
   { backend, probe }: ChosenBackend,
   { sandboxes, limits: own }: Pick<Guards, "sandboxes" | "limits">,
 ): { readonly limits: Limits; readonly enforced: Limits } {
@@ -119,7 +119,7 @@ export async function placeFiles(
 export async function runInSandbox(
   sandbox: Sandbox,
   call: CheckedCall,
-  { limits, decision }: Plan,
+  { limits, decision }: CallPlan,
   sink: ExecutionSink<ResultEvent>,
 ): Promise<ExecutionResult> {
   if (call.fileWork !== undefined) return runFileWork(sandbox, call.fileWork, decision, call.signal);
@@ -150,9 +150,9 @@ export async function runInSandbox(
 
 /** Brings the files back that the call asked for; undefined when it asked for none. */
 export async function collectFiles(
-  { sandbox, workspaceMb }: Lease,
+  { sandbox, workspaceMb }: AcquiredSandbox,
   { outputFiles, onOutputFile }: CheckedCall,
-  { decision }: Plan,
+  { decision }: CallPlan,
   signal: AbortSignal | undefined,
 ): Promise<Collected | undefined> {
   if (outputFiles === undefined) return undefined;
@@ -186,7 +186,7 @@ function smaller(one: number | undefined, other: number | undefined): number | u
 }
 
 /** A limit that comes from a policy is the policy's to blame. */
-function asPolicyError(error: unknown, plan: Plan): SandboxError {
+function asPolicyError(error: unknown, plan: CallPlan): SandboxError {
   const failure = toSandboxError(error);
   if (failure.code !== "LIMIT_UNENFORCEABLE" || plan.decision === undefined) return failure;
   return new SandboxError("POLICY_UNENFORCEABLE", `The policy cannot be enforced here: ${failure.message}`, {

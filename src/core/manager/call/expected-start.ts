@@ -1,6 +1,6 @@
 import type { Limits } from "../../../runtime/backends/index.js";
 import type { ExpectedCaller } from "../manager-options.js";
-import { missingRole, type Plan } from "./assess-call.js";
+import { type CallPlan, missingRole } from "./assess-call.js";
 import { limitsFor } from "./call-steps.js";
 import type { Guards } from "./guards.js";
 import { routeCall } from "./route-call.js";
@@ -26,7 +26,7 @@ export async function expectedStart(
 async function expectedPlan(
   role: string | undefined,
   { policy }: Pick<Guards, "policy">,
-): Promise<Plan | undefined> {
+): Promise<CallPlan | undefined> {
   const plan = { risk: undefined, securityMode: undefined };
   if (policy === undefined) return { ...plan, decision: undefined, limits: {} };
   if (missingRole(policy.policy, role) !== undefined) return undefined;

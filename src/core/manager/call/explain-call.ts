@@ -2,7 +2,7 @@ import type { Decision, PolicyRequest, Verdict } from "../../../guard/policy/ind
 import type { RiskAssessment } from "../../../guard/risk/index.js";
 import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
-import { judgeCall, type Plan } from "./assess-call.js";
+import { assessCall, type CallPlan } from "./assess-call.js";
 import { isRefusal } from "./call-record.js";
 import { limitsFor } from "./call-steps.js";
 import type { Guards } from "./guards.js";
@@ -42,7 +42,7 @@ export async function explainCall(
 ): Promise<Explanation> {
   const call = checkToolCall(given);
   using _inputs = closingStreams(call);
-  const { verdict, plan, denial } = await judgeCall(call, guards, { paths });
+  const { verdict, plan, denial } = await assessCall(call, guards, { paths });
   const { decision, risk, securityMode } = plan;
   const said = {
     ...(decision !== undefined && { decision }),
@@ -62,7 +62,7 @@ export async function explainCall(
 /** A backend that is strong enough and enforces every limit, or why there is none. */
 async function findPlace(
   call: CheckedCall,
-  plan: Plan,
+  plan: CallPlan,
   guards: Guards,
 ): Promise<{ readonly backend: string } | { readonly obstacle: SandboxError }> {
   try {
@@ -75,7 +75,7 @@ async function findPlace(
   }
 }
 
-async function describeVerdict(verdict: Verdict, { decision, risk }: Plan): Promise<string> {
+async function describeVerdict(verdict: Verdict, { decision, risk }: CallPlan): Promise<string> {
   if (decision !== undefined && decision.verdict === verdict) {
     const { describeDecision } = await import("../../../guard/policy/index.js");
     return describeDecision(decision);

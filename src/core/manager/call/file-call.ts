@@ -29,10 +29,10 @@ export interface SessionCall
   readonly summary: string;
   /** Every file that it touches, for the policy. */
   readonly paths: readonly TouchedPath[];
-  /** Why it cannot be done at all, known beforehand: it is remembered like any attempt, and thrown. */
+  /** Why it cannot be done at all, known beforehand: it is recorded like any call, and thrown. */
   readonly refusal?: SandboxError | undefined;
   /** True: it reaches every file there is. Where the policy keeps some of them back, it is denied. */
-  readonly isWhole?: boolean | undefined;
+  readonly touchesAllFiles?: boolean | undefined;
 }
 
 export interface TouchedPath {
@@ -70,7 +70,7 @@ export interface FileWork {
   /** The call's files are put in place first. */
   readonly isPlaced?: boolean | undefined;
   /** It reaches every file. */
-  readonly isWhole?: boolean | undefined;
+  readonly touchesAllFiles?: boolean | undefined;
   readonly run: (files: GuardedFiles, sandbox: Sandbox) => Promise<void>;
 }
 
@@ -82,18 +82,18 @@ const MAX_CHANGES = 10_000;
 /** Does it, and tells as of any execution what it touched. */
 export async function runFileWork(
   sandbox: Sandbox,
-  { paths, run, isWhole }: FileWork,
+  { paths, run, touchesAllFiles }: FileWork,
   decision: Decision | undefined,
   signal: AbortSignal | undefined,
 ): Promise<ExecutionResult> {
-  if (isWhole === true) refuseWhole(decision);
+  if (touchesAllFiles === true) refuseAllFiles(decision);
   const startedAt = performance.now();
   const changes: FileChange[] = [];
   const work = () =>
     run(
       {
         files: sandbox.files,
-        maySee: createSight(decision),
+        maySee: createVisibilityCheck(decision),
         changed: (path, change) => changes.push({ path, change }),
       },
       sandbox,
@@ -133,7 +133,7 @@ function writersOf(sandbox: Sandbox): Turns {
 }
 
 /** Nobody looks into an archive or a snapshot path by path. */
-function refuseWhole(decision: Decision | undefined): void {
+function refuseAllFiles(decision: Decision | undefined): void {
   if (decision === undefined) return;
   if (decision.deniedPaths.length === 0 && decision.allowedPaths === undefined) return;
   throw new SandboxError("POLICY_DENIED", "The policy keeps some files back, and this takes all of them", {
@@ -142,7 +142,7 @@ function refuseWhole(decision: Decision | undefined): void {
 }
 
 /** Which paths the policy lets a call see. */
-function createSight(decision: Decision | undefined): (path: string) => boolean {
+function createVisibilityCheck(decision: Decision | undefined): (path: string) => boolean {
   if (decision === undefined) return () => true;
   const denied = decision.deniedPaths.map(pathGlob);
   const lists = (decision.allowedPaths ?? []).map((list) => list.map(pathGlob));

@@ -3,7 +3,7 @@ import type { ConfirmationQueue } from "../../../guard/confirmation/index.js";
 import type { PolicyEngine } from "../../../guard/policy/index.js";
 import type { Limits } from "../../../runtime/backends/index.js";
 import type { Metrics } from "../../metrics/index.js";
-import type { WaysOut } from "../egress/egress-controller.js";
+import type { EgressController } from "../egress/egress-controller.js";
 import type { LiveSandboxes } from "../sandboxes/live-sandboxes.js";
 import type { SecurityMode } from "./required-sandbox.js";
 
@@ -16,7 +16,7 @@ export interface Guards {
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
   readonly sandboxes: LiveSandboxes;
-  readonly waysOut: WaysOut;
+  readonly egress: EgressController;
   /** Throws when sandboxes are switched off, or the manager is closed. */
   readonly assertUsable: () => void;
   /** The session that a key stands for, by the manager's mode. */

@@ -8,7 +8,7 @@ import type { CallPart } from "./call-parts.js";
 export interface CallHarness extends Harness {
   /** What the record calls it. */
   readonly name: string;
-  /** Code that the harness is told besides the call's own: judged and shown like it. */
+  /** Code that the harness is told besides the call's own: assessed and shown like it. */
   readonly scripts?: readonly CallPart[];
   /**
    * Awaited when the call was agreed to, before there is a sandbox. Reject to let it go: a call that belongs to another

@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 import type { CommandControls } from "../../../runtime/sandbox/index.js";
-import { LastingOutput } from "./long-running-output.js";
+import { LongRunningOutput } from "./long-running-output.js";
 import type { ToolResult } from "./tool-call.js";
 
 /** A tool call that was allowed to begin, in the hands of its caller while it runs. */
-export interface LastingHandle extends AsyncDisposable {
+export interface LongRunningHandle extends AsyncDisposable {
   /** What came of it, once it is remembered and its sandbox let go; rejects when the sandbox was lost. */
   readonly exit: Promise<ToolResult>;
   /** Ends it, as cancelled if it still runs; resolves when it is over. */
@@ -13,7 +13,7 @@ export interface LastingHandle extends AsyncDisposable {
 }
 
 /** One on its way, for the manager that may have to end it. */
-export interface LastingCall<Handle> {
+export interface LongRunningCall<Handle> {
   /** Rejects with POLICY_DENIED, CONFIRMATION_REJECTED or CANCELLED, or with why it could not start. */
   readonly opened: Promise<Handle>;
   /** Resolves when its record is written and nothing of it is left. */
@@ -22,7 +22,7 @@ export interface LastingCall<Handle> {
   close(): Promise<void>;
 }
 
-export interface LastingOrder<Handle> {
+export interface LongRunningRequest<Handle> {
   /** What it is called where it did not begin. */
   readonly what: string;
   /** What a caller whose policy forbids it can do instead. */
@@ -30,21 +30,21 @@ export interface LastingOrder<Handle> {
   /** The caller's. */
   readonly signal: AbortSignal | undefined;
   /** How its output is read. */
-  readonly output: LastingOutput["kind"];
+  readonly output: LongRunningOutput["kind"];
   /** All the steps of a tool call; it ends with the sink's signal. */
-  readonly run: (sink: LastingOutput) => Promise<ToolResult>;
-  readonly toHandle: (handle: LastingHandle, controls: CommandControls, output: Readable) => Handle;
+  readonly run: (sink: LongRunningOutput) => Promise<ToolResult>;
+  readonly toHandle: (handle: LongRunningHandle, controls: CommandControls, output: Readable) => Handle;
 }
 
 /** Takes something through the steps of every tool call, and hands it out while the fifth of them lasts. */
-export function beginLasting<Handle>(order: LastingOrder<Handle>): LastingCall<Handle> {
-  const { signal } = order;
+export function startLongRunning<Handle>(request: LongRunningRequest<Handle>): LongRunningCall<Handle> {
+  const { signal } = request;
   const ending = new AbortController();
   const end = () => ending.abort();
   if (signal?.aborted) end();
   else signal?.addEventListener("abort", end, { once: true });
-  const sink = new LastingOutput(order.output, ending);
-  const exit = order.run(sink).finally(() => {
+  const sink = new LongRunningOutput(request.output, ending);
+  const exit = request.run(sink).finally(() => {
     signal?.removeEventListener("abort", end);
     sink.end();
   });
@@ -58,9 +58,9 @@ export function beginLasting<Handle>(order: LastingOrder<Handle>): LastingCall<H
   };
   const opened = new Promise<Handle>((resolve, reject) => {
     const handle = { exit, close, [Symbol.asyncDispose]: close };
-    sink.onStarted = (controls) => resolve(order.toHandle(handle, controls, sink.reader));
+    sink.onStarted = (controls) => resolve(request.toHandle(handle, controls, sink.reader));
     // Of one that has begun, `exit` tells this.
-    exit.then(async (result) => reject(await refusalOf(result, order)), reject);
+    exit.then(async (result) => reject(await refusalOf(result, request)), reject);
   });
   return { opened, over, close };
 }
@@ -68,7 +68,7 @@ export function beginLasting<Handle>(order: LastingOrder<Handle>): LastingCall<H
 /** What did not begin is no result to look at: whoever wanted it hears why. */
 async function refusalOf(
   { reason, error = reason, confirmation, decision }: ToolResult,
-  { what, hint }: Pick<LastingOrder<unknown>, "what" | "hint">,
+  { what, hint }: Pick<LongRunningRequest<unknown>, "what" | "hint">,
 ): Promise<SandboxError> {
   if (reason === "cancelled") return new SandboxError("CANCELLED", error);
   if (reason === "denied")

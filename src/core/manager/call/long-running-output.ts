@@ -12,7 +12,7 @@ export interface OutputPiece {
 }
 
 /** The output of what lasts, on its way to a reader: one who goes away ends it. */
-export class LastingOutput implements ExecutionSink {
+export class LongRunningOutput implements ExecutionSink {
   onDrain: (() => void) | undefined;
   /** Called when the process exists. */
   onStarted: ((controls: CommandControls) => void) | undefined;
@@ -22,7 +22,7 @@ export class LastingOutput implements ExecutionSink {
   readonly signal: AbortSignal;
   #ended = false;
 
-  constructor(kind: LastingOutput["kind"], ending: AbortController) {
+  constructor(kind: LongRunningOutput["kind"], ending: AbortController) {
     this.kind = kind;
     this.signal = ending.signal;
     this.reader = new Readable({

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import { checkSize } from "../../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
-import { beginLasting, type LastingCall, type LastingHandle } from "./long-running-call.js";
+import { type LongRunningCall, type LongRunningHandle, startLongRunning } from "./long-running-call.js";
 import { runToolCall } from "./run-tool-call.js";
 import type { ToolCall } from "./tool-call.js";
 
@@ -29,7 +29,7 @@ export interface TerminalCall extends Pick<ToolCall, (typeof SHARED)[number] | "
 }
 
 /** A terminal that was allowed to open. It is one tool call, from its opening to its end. */
-export interface GuardedTerminal extends LastingHandle {
+export interface GuardedTerminal extends LongRunningHandle {
   /** What is to be seen. Unread it holds the program back; to destroy it is to close the terminal. */
   readonly output: Readable;
   /** What is typed, as a stream. */
@@ -42,12 +42,12 @@ export interface GuardedTerminal extends LastingHandle {
 const SHELL = ["bash", "-i"];
 
 /** Takes a terminal through the steps of every tool call, and hands it out while it is open. */
-export function openTerminal(call: TerminalCall, guards: Guards): LastingCall<GuardedTerminal> {
+export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCall<GuardedTerminal> {
   const { rows, columns, signal } = Object(call) as TerminalCall;
   const input = new PassThrough();
   // Whoever types while the program ends has nowhere to type to.
   input.on("error", () => undefined);
-  return beginLasting<GuardedTerminal>({
+  return startLongRunning<GuardedTerminal>({
     what: "terminal",
     hint: "Commands and programs can be looked at, one by one: skerry exec, manager.execute.",
     signal,

@@ -2,7 +2,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
 import { type Isolation, isAtLeast } from "../../../runtime/backends/index.js";
 import type { ChosenBackend } from "../sandboxes/choose-backend.js";
-import type { Plan } from "./assess-call.js";
+import type { CallPlan } from "./assess-call.js";
 import type { Guards } from "./guards.js";
 import { getRequiredSandbox } from "./required-sandbox.js";
 import type { CheckedCall } from "./tool-call.js";
@@ -10,7 +10,7 @@ import type { CheckedCall } from "./tool-call.js";
 /** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */
 export async function routeCall(
   call: Partial<Pick<CheckedCall, "backend" | "terminal">>,
-  plan: Plan,
+  plan: CallPlan,
   { sandboxes }: Pick<Guards, "sandboxes">,
 ): Promise<ChosenBackend> {
   const chosen = await sandboxes.backend(call.backend);
@@ -38,7 +38,7 @@ export async function routeCall(
 }
 
 /** What the code asks for; where nobody looked at it, whatever the manager has. */
-export function requiredIsolation({ risk, securityMode }: Plan): Isolation {
+export function requiredIsolation({ risk, securityMode }: CallPlan): Isolation {
   return risk === undefined || securityMode === undefined ? "none" : getRequiredSandbox(risk, securityMode);
 }
 
@@ -52,7 +52,7 @@ export function isolationOf({ isolates, isolation }: Capabilities): Isolation {
 }
 
 /** A policy that grants the network means the hosts it names: without a way to hold to that, nothing runs. */
-function assertNetwork({ decision }: Plan, { network }: Capabilities, backend: string): void {
+function assertNetwork({ decision }: CallPlan, { network }: Capabilities, backend: string): void {
   if (decision === undefined || !decision.network.access) {
     if (decision === undefined || network !== "all-or-nothing") return;
     throw unenforceable(`The policy allows no network, and the backend ${backend} has the host's`);

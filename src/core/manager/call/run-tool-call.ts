@@ -2,8 +2,8 @@ import { toSandboxError } from "../../../kit/errors.js";
 import type { ExecutionSink, ResultEvent } from "../../../runtime/sandbox/index.js";
 import { checkSize } from "../../../runtime/sandbox/index.js";
 import { auditViolations } from "./audit-violations.js";
-import { decideOnCall, eitherSignal } from "./authorize-call.js";
-import { Attempt } from "./call-record.js";
+import { authorizeCall, eitherSignal } from "./authorize-call.js";
+import { CallRecord } from "./call-record.js";
 import { acquireSandbox, collectFiles, placeFiles, runInSandbox } from "./call-steps.js";
 import type { Guards } from "./guards.js";
 import { routeCall } from "./route-call.js";
@@ -26,58 +26,58 @@ export async function runToolCall(
 ): Promise<ToolResult> {
   const { fileWork, harness, ...way } = kind;
   // 1. The request, written down before anything can happen.
-  const attempt = Attempt.begin({ ...nameCall(request, fileWork), ...way }, guards.audit, guards.metrics);
+  const record = CallRecord.begin({ ...nameCall(request, fileWork), ...way }, guards.audit, guards.metrics);
   try {
     guards.assertUsable();
     const given = { ...checkToolCall(request, fileWork), ...way, harness };
     if (way.terminal !== undefined) checkSize(way.terminal.rows, way.terminal.columns);
-    attempt.note({}, given);
+    record.note({}, given);
     using _inputs = closingStreams(given);
 
     // 2. May this role do this? What would the code reach for? Does a person agree?
-    const decided = await decideOnCall(given, guards, attempt, sink.signal);
-    if (!decided.goes) return await attempt.end(decided.result);
-    const { call, plan } = decided;
+    const authorization = await authorizeCall(given, guards, record, sink.signal);
+    if (!authorization.goes) return await record.end(authorization.result);
+    const { call, plan } = authorization;
 
     // 3. A sandbox that is strong enough and enforces every limit: an idle one of the session, or a new one.
     const chosen = await routeCall(call, plan, guards);
     await harness?.mayStart?.({ isolates: chosen.probe.capabilities.isolates });
     const lease = await acquireSandbox(call, plan, chosen, guards);
-    attempt.note({ sandbox: lease.about });
-    let isWhole = false;
+    record.note({ sandbox: lease.about });
+    let isReusable = false;
     let closeWayOut: (() => void) | undefined;
     try {
       // 4. The workspace, and the way out.
       if (fileWork === undefined || fileWork.isPlaced === true)
         await placeFiles(lease.sandbox, call, eitherSignal(call.signal, sink.signal));
-      closeWayOut = await guards.waysOut.enter(lease.sandbox, plan.decision);
+      closeWayOut = await guards.egress.enter(lease.sandbox, plan.decision);
       // An upload may have taken long.
       guards.assertUsable();
 
       // 5. Run; output streams to the caller as it happens.
       const ended = await runInSandbox(lease.sandbox, call, plan, sink);
-      attempt.note({ ended });
-      isWhole = true;
+      record.note({ ended });
+      isReusable = true;
       if (guards.audit !== undefined) await auditViolations(lease.sandbox, call, guards.audit);
 
       // 6. What it left.
       const outputFiles = await collectFiles(lease, call, plan, eitherSignal(call.signal, sink.signal));
 
       // 7. Remember it.
-      return await attempt.end({
+      return await record.end({
         ...ended,
         ...(outputFiles !== undefined && { outputFiles }),
-        ...(decided.confirmation !== undefined && { confirmation: decided.confirmation }),
+        ...(authorization.confirmation !== undefined && { confirmation: authorization.confirmation }),
       });
     } finally {
       // 8. Let the sandbox go; one that is thrown away takes everything with it.
       closeWayOut?.();
-      await lease.release(isWhole);
+      await lease.release(isReusable);
     }
     // 9. The result is the caller's.
   } catch (error) {
     const failure = toSandboxError(error);
-    if (failure.code !== "AUDIT_FAILED") await attempt.fail(failure);
+    if (failure.code !== "AUDIT_FAILED") await record.fail(failure);
     throw failure;
   } finally {
     if (typeof request?.sessionId === "string") guards.onEnded(guards.nameOf(request.sessionId));

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { type SendableSignal, sendableSignal } from "../../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
-import { beginLasting, type LastingCall, type LastingHandle } from "./long-running-call.js";
+import { type LongRunningCall, type LongRunningHandle, startLongRunning } from "./long-running-call.js";
 import { runToolCall } from "./run-tool-call.js";
 import type { ToolCall } from "./tool-call.js";
 
@@ -12,7 +12,7 @@ const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile", "
 export type ProcessCall = Omit<ToolCall, (typeof NOT_OF_PROCESSES)[number]>;
 
 /** A process that was allowed to start. It is one tool call, from its start to its end. */
-export interface GuardedProcess extends LastingHandle {
+export interface GuardedProcess extends LongRunningHandle {
   /** What it prints, each an `OutputPiece`. Unread it holds the program back; to destroy it is to close the process. */
   readonly output: Readable;
   /** To its whole process group. Of one that has ended nothing comes. INVALID_ARGUMENT: there is no such signal. */
@@ -20,8 +20,8 @@ export interface GuardedProcess extends LastingHandle {
 }
 
 /** Takes a program or a command through the steps of every tool call, and hands it out while it runs. */
-export function startProcess(call: ProcessCall, guards: Guards): LastingCall<GuardedProcess> {
-  return beginLasting<GuardedProcess>({
+export function startProcess(call: ProcessCall, guards: Guards): LongRunningCall<GuardedProcess> {
+  return startLongRunning<GuardedProcess>({
     what: "process",
     signal: (Object(call) as ProcessCall).signal,
     output: "pieces",

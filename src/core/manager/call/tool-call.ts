@@ -82,7 +82,7 @@ export interface ToolResult
   readonly risk?: RiskAssessment;
   /** Who agreed to it or did not, where somebody was asked. */
   readonly confirmation?: { readonly approved: boolean; readonly edited: boolean; readonly by?: string };
-  /** The attempt's record in the audit log. */
+  /** The call's record in the audit log. */
   readonly auditId?: string;
   /** What `outputFiles` of the call brought. */
   readonly outputFiles?: Collected;

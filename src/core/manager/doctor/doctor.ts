@@ -9,7 +9,7 @@ import { getBackend, listBackends } from "../../../runtime/backends/index.js";
 import { LANGUAGES } from "../../../runtime/sandbox/index.js";
 import { type Config, DEFAULT_CONFIG } from "../../config/index.js";
 import { backendOptions } from "../sandboxes/choose-backend.js";
-import { type ChecklistItem, runChecklist } from "./readiness.js";
+import { type ChecklistItem, checkReadiness } from "./readiness.js";
 
 const run = promisify(execFile);
 /** Nobody gets a daemon, or a second kernel, who did not ask for one. */
@@ -80,7 +80,7 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
     },
     backends,
     languages,
-    checklist: await runChecklist(
+    checklist: await checkReadiness(
       config,
       isolating.find((backend) => backend.available),
     ),

@@ -15,7 +15,7 @@ export interface ChecklistItem {
 }
 
 /** The design document's list of what to look at before deployment (section 8.1), looked at. */
-export async function runChecklist(
+export async function checkReadiness(
   config: Config,
   backend: { readonly name: string; readonly capabilities: Capabilities } | undefined,
 ): Promise<ChecklistItem[]> {
@@ -54,7 +54,7 @@ function checkLimits(can: Capabilities | undefined): ChecklistItem {
 }
 
 function checkAudit({ sandbox }: Config): ChecklistItem {
-  const what = "every attempt is remembered";
+  const what = "every call is recorded";
   if (!sandbox.audit.enabled) return { what, ok: false, detail: "sandbox.audit.enabled is false" };
   const stateDir = stateDirectoryOf(sandbox);
   let directory = expandHome(sandbox.audit.directory ?? join(stateDir, "audit"));

@@ -25,7 +25,7 @@ import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.
 /** Where programs inside find the certificates that they trust. */
 const CERTIFICATES = "/tmp/.skerry/certificates.pem";
 
-export interface WaysOutOptions {
+export interface EgressControllerOptions {
   readonly config: Config["sandbox"];
   readonly stateDir: string;
   /** Besides the configuration's. */
@@ -42,7 +42,7 @@ export interface WaysOutOptions {
 }
 
 /** Which sandbox asks. */
-export interface Traveller {
+export interface EgressOrigin {
   readonly sandboxId: string;
   /** Asked for anew each time: a sandbox that was started ahead is nobody's at first. */
   readonly sessionId: string;
@@ -53,16 +53,16 @@ export interface Traveller {
 const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
 /** Everything that sandboxes of one manager may reach, and what is remembered of it. */
-export class WaysOut {
-  readonly #options: WaysOutOptions;
+export class EgressController {
+  readonly #options: EgressControllerOptions;
   /** What holds for every sandbox. */
   readonly #rules: EgressRules;
   #secrets: readonly Secret[] | undefined;
-  #wasOpened = false;
+  #hasEgress = false;
   /** By session: a sandbox that starts anew is still the session's. */
   readonly #changes = new Map<string, CheckedChange>();
 
-  constructor(options: WaysOutOptions) {
+  constructor(options: EgressControllerOptions) {
     this.#options = options;
     const { config, rules } = options;
     this.#keepOutOfRecords(options.secrets);
@@ -77,8 +77,8 @@ export class WaysOut {
     return allowsSomething(this.#rules);
   }
 
-  get wasOpened(): boolean {
-    return this.#wasOpened;
+  get hasEgress(): boolean {
+    return this.#hasEgress;
   }
 
   /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
@@ -98,10 +98,10 @@ export class WaysOut {
   }
 
   /** The network of a sandbox that starts. */
-  networkFor(traveller: Traveller, { network }: Capabilities): NetworkInit {
+  networkFor(origin: EgressOrigin, { network }: Capabilities): NetworkInit {
     return {
       ports: this.#options.config.network.allowLocalBinding,
-      ...(network === "per-host" && { open: () => this.#open(traveller) }),
+      ...(network === "per-host" && { open: () => this.#open(origin) }),
     };
   }
 
@@ -151,10 +151,10 @@ export class WaysOut {
     return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
   }
 
-  async #open(traveller: Traveller): Promise<WayOut> {
+  async #open(origin: EgressOrigin): Promise<WayOut> {
     const { config, isDecidedPerCall } = this.#options;
-    const rules = this.#rulesOf(traveller.sessionId);
-    this.#wasOpened = true;
+    const rules = this.#rulesOf(origin.sessionId);
+    this.#hasEgress = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
     const [{ Egress }, edge] = await Promise.all([
       import("../../../runtime/egress/index.js"),
@@ -169,10 +169,10 @@ export class WaysOut {
         responseMs: idleMs,
         ...(bytes !== undefined && { maxBytes: bytes }),
       },
-      guestRuntime: traveller.guestRuntime,
+      guestRuntime: origin.guestRuntime,
       ...(edge !== undefined && { secrets: edge.secrets, caPath: edge.certificates.path }),
       ...(config.network.upstreamCa !== undefined && { upstreamCa: readCa(config.network.upstreamCa) }),
-      onEvent: (event) => this.#remember(traveller, event),
+      onEvent: (event) => this.#remember(origin, event),
     });
     return {
       egress,
@@ -234,7 +234,7 @@ export class WaysOut {
     }
   }
 
-  #remember({ sandboxId, sessionId, backend }: Traveller, event: EgressEvent): void {
+  #remember({ sandboxId, sessionId, backend }: EgressOrigin, event: EgressEvent): void {
     const { audit, metrics } = this.#options;
     const { verdict, rule, why, bytesSent, bytesReceived } = event;
     if (verdict === "denied")

@@ -10,10 +10,10 @@ export interface EntryChange {
 }
 
 /** What is there, by path. */
-export type Entries = ReadonlyMap<string, Entry>;
+export type EntriesByPath = ReadonlyMap<string, Entry>;
 
 /** What is no longer there, the deepest first; then what is new or another. Something of another type is both. */
-export function entryChanges(before: Entries, after: Entries): EntryChange[] {
+export function entryChanges(before: EntriesByPath, after: EntriesByPath): EntryChange[] {
   const gone: EntryChange[] = [];
   const come: EntryChange[] = [];
   for (const [path, { type }] of before) {

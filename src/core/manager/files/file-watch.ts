@@ -1,7 +1,7 @@
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { unlessAborted } from "../../../kit/unless-aborted.js";
 import type { Sandbox, SandboxFiles } from "../../../runtime/sandbox/index.js";
-import { type Entries, type EntryChange, entryChanges } from "./entry-changes.js";
+import { type EntriesByPath, type EntryChange, entryChanges } from "./entry-changes.js";
 
 /** What somebody who watches a directory is told. */
 export type WatchEvent =
@@ -22,12 +22,12 @@ export interface FileWatch extends AsyncIterable<WatchEvent>, Disposable {
 export interface WatchedDirectory {
   readonly path: string;
   readonly recursive: boolean;
-  readonly entries: Entries;
+  readonly entries: EntriesByPath;
   /** False: the policy keeps it back. */
   readonly maySee: (path: string) => boolean;
 }
 
-export interface LookingWatchOptions extends WatchedDirectory {
+export interface PollingWatchOptions extends WatchedDirectory {
   readonly signal: AbortSignal | undefined;
   /** The sandbox, if it runs: while it does not, nothing changes. */
   readonly find: () => Sandbox | undefined;
@@ -51,7 +51,7 @@ const UNDERWAY = /(?:^|\/)\.skerry-[0-9a-f]{18}\.tmp$|\.skerry-\d+$/;
 export async function lookAt(
   files: SandboxFiles,
   { path, recursive, maySee }: Omit<WatchedDirectory, "entries">,
-): Promise<Entries> {
+): Promise<EntriesByPath> {
   const { entries } = await files.look(path, { recursive, limit: MAX_ENTRIES + 1 });
   let characters = 0;
   const seen = new Map<string, (typeof entries)[number]>();
@@ -70,10 +70,10 @@ export async function lookAt(
 }
 
 /** Nothing tells us when a hostile tree changes, so we look: more often where that is quick and something happens. */
-export class LookingWatch implements FileWatch {
-  readonly #options: LookingWatchOptions;
+export class PollingWatch implements FileWatch {
+  readonly #options: PollingWatchOptions;
   readonly #events: AsyncGenerator<WatchEvent, void>;
-  #entries: Entries;
+  #entries: EntriesByPath;
   #lookedAt = performance.now();
   #tookMs = 0;
   #isNudged = false;
@@ -82,7 +82,7 @@ export class LookingWatch implements FileWatch {
   #allowance = MAX_EVENTS_PER_SECOND;
   #countedAt = performance.now();
 
-  constructor(options: LookingWatchOptions) {
+  constructor(options: PollingWatchOptions) {
     this.#options = options;
     this.#entries = options.entries;
     this.#events = this.#run();
@@ -164,7 +164,7 @@ export class LookingWatch implements FileWatch {
   }
 
   /** Undefined: nobody can look now. */
-  async #look(): Promise<Entries | undefined> {
+  async #look(): Promise<EntriesByPath | undefined> {
     const { find, signal } = this.#options;
     const sandbox = find();
     if (sandbox === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../../kit/errors.js";
 import type { Sandbox } from "../../../runtime/sandbox/index.js";
-import { type FileWatch, LookingWatch, type WatchedDirectory } from "./file-watch.js";
+import { type FileWatch, PollingWatch, type WatchedDirectory } from "./file-watch.js";
 
 /** So many look at one session at once. */
 const MAX_PER_SESSION = 16;
@@ -8,7 +8,7 @@ const MAX_PER_SESSION = 16;
 /** Who watches which session's files. */
 export class FileWatches {
   readonly #find: (session: string) => Sandbox | undefined;
-  readonly #watches = new Map<string, Set<LookingWatch>>();
+  readonly #watches = new Map<string, Set<PollingWatch>>();
   /** Of each session, those on their way included. */
   readonly #counts = new Map<string, number>();
   #size = 0;
@@ -28,7 +28,7 @@ export class FileWatches {
     this.#counts.set(session, count + 1);
     try {
       const directory = await open();
-      const watch: LookingWatch = new LookingWatch({
+      const watch: PollingWatch = new PollingWatch({
         ...directory,
         signal,
         find: () => this.#find(session),
@@ -59,7 +59,7 @@ export class FileWatches {
     for (const session of this.#watches.keys()) this.end(session, "The manager was closed");
   }
 
-  #forget(session: string, watch: LookingWatch): void {
+  #forget(session: string, watch: PollingWatch): void {
     const watches = this.#watches.get(session);
     if (watches?.delete(watch) !== true) return;
     this.#size--;

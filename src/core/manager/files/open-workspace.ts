@@ -57,17 +57,17 @@ export function assertFilesReachable({ path, key }: StoredSession, { capabilitie
 /** What keeps a session's directory on this host and the sandbox's files the same; undefined: they are the same. */
 export function openSessionSync(
   workspace: WorkspaceFiles,
-  place: { readonly session: StoredSession },
+  slot: { readonly session: StoredSession },
   { denyWrite, limits }: { readonly denyWrite: readonly string[]; readonly limits: Limits },
 ): SessionSync | undefined {
   if (!(workspace instanceof RunnerWorkspace)) return undefined;
-  const { path, owner } = place.session;
+  const { path, owner } = slot.session;
   const host = AgentWorkspace.open(join(path, "workspace"), { ...(owner !== undefined && { owner }) });
   const { workspaceMb = DEFAULT_LIMITS.workspaceMb, workspaceInodes = DEFAULT_LIMITS.workspaceInodes } =
     limits;
   return new SessionSync(host, workspace, {
     limits: { maxBytes: Math.ceil(workspaceMb * 1024 * 1024), maxEntries: workspaceInodes },
     denyWrite,
-    isKept: () => !place.session.ephemeral,
+    isKept: () => !slot.session.ephemeral,
   });
 }

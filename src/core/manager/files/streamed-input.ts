@@ -47,7 +47,7 @@ export class StreamedInput {
   #source: Source | undefined;
   #head: Buffer | undefined;
   /** The head is all there was; what is added to the file later was not decided about. */
-  #isWhole = false;
+  #isHeadAll = false;
   #isGiven = false;
   #hash: string | undefined;
 
@@ -80,7 +80,7 @@ export class StreamedInput {
     for (let length = 0; length < HEAD_BYTES; ) {
       const piece = await unlessAborted(this.#source.next(), signal);
       if (piece === undefined) {
-        this.#isWhole = true;
+        this.#isHeadAll = true;
         break;
       }
       length += piece.length;
@@ -100,7 +100,7 @@ export class StreamedInput {
     for (let piece: Buffer | undefined = this.#head; piece !== undefined; ) {
       hash.update(piece);
       yield piece;
-      piece = this.#isWhole ? undefined : await unlessAborted(source.next(), signal);
+      piece = this.#isHeadAll ? undefined : await unlessAborted(source.next(), signal);
     }
     this.#hash = `sha256:${hash.digest("hex")}`;
   }

@@ -8,7 +8,7 @@ import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
 import { SandboxManager } from "../index.js";
 import type { SandboxManagerOptions } from "../manager-options.js";
-import { type Entries, entryChanges } from "./entry-changes.js";
+import { type EntriesByPath, entryChanges } from "./entry-changes.js";
 import type { FileWatch, WatchEvent } from "./file-watch.js";
 
 const LONG_MS = 60_000;
@@ -196,7 +196,7 @@ requires("bubblewrap").describe("watchFiles", { timeout: 2 * LONG_MS }, () => {
 
 it("tells what differs: what is gone first, the deepest first, and a directory only when its mode does", async () => {
   await open();
-  const entries = (...listed: [string, "file" | "directory", number, number][]): Entries =>
+  const entries = (...listed: [string, "file" | "directory", number, number][]): EntriesByPath =>
     new Map(
       listed.map(([path, type, size, modifiedMs]) => [path, { path, type, size, mode: 0o644, modifiedMs }]),
     );

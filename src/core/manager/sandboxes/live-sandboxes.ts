@@ -8,20 +8,20 @@ import type { PoolManager } from "../../../runtime/pool/index.js";
 import type { Sandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import type { Config } from "../../config/index.js";
-import type { WaysOut } from "../egress/egress-controller.js";
+import type { EgressController } from "../egress/egress-controller.js";
 import { UnsavedChanges } from "../files/unsaved-changes.js";
 import type { CellOptions } from "../manager-options.js";
-import type { ForkOrder } from "../sessions/fork-session.js";
+import type { ForkRequest } from "../sessions/fork-session.js";
 import { reapSnapshots } from "../sessions/session-snapshots.js";
 import type { SessionStore, StoredSession } from "../sessions/session-store.js";
 import { backendOptions, type ChosenBackend } from "./choose-backend.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
-import { PooledSandboxes, type TakeOrder } from "./pooled-sandboxes.js";
+import { PooledSandboxes, type PoolRequest } from "./pooled-sandboxes.js";
 import { reapAll } from "./reap-all.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
 import { cleanUpOnSignals } from "./signals.js";
-import { type SandboxStarts, StartTally } from "./start-counter.js";
+import { type SandboxStarts, StartCounter } from "./start-counter.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { throwStopFailures } from "./stop-failures.js";
 
@@ -35,7 +35,7 @@ export interface LiveSandboxesOptions {
   readonly limits: Limits;
   readonly warm?: boolean | undefined;
   readonly accessWatcher?: (() => AccessWatcher) | undefined;
-  readonly waysOut: WaysOut;
+  readonly egress: EgressController;
   /** Left out: every sandbox starts when it is wanted. */
   readonly pool?: PoolManager | undefined;
   readonly handleSignals?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface LiveSandboxesOptions {
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
   /** Makes a new session out of the files of another. */
-  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
+  readonly fork: (request: ForkRequest) => Promise<Sandbox>;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
   /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
@@ -62,16 +62,16 @@ export interface StartOptions {
   /** A tool call's own: it is never idle, until it is discarded. */
   readonly leased?: boolean | undefined;
   /** Nobody hears what comes of it. */
-  readonly isUnasked?: boolean | undefined;
+  readonly isBackground?: boolean | undefined;
   /** Nothing will run in it: one that runs will do, whatever its limits are. */
   readonly forFiles?: boolean | undefined;
 }
 
-type Place = Pick<TakeOrder, "key" | "isEphemeral" | "openSession" | "fill">;
+type WorkspaceSource = Pick<PoolRequest, "key" | "isEphemeral" | "openSession" | "fill">;
 
 /** What a sandbox's workspace is filled with, and who is told where it is. */
-export interface FirstContent {
-  readonly fill: ForkOrder["fill"];
+export interface InitialContent {
+  readonly fill: ForkRequest["fill"];
   readonly opened: (session: StoredSession) => void;
 }
 
@@ -119,7 +119,7 @@ export class LiveSandboxes {
   readonly #leavesSpare = new WeakSet<Sandbox>();
   readonly #unsaved: UnsavedChanges;
   readonly #backends: KnownBackends;
-  readonly #tally = new StartTally();
+  readonly #startCounter = new StartCounter();
   #reaping: Promise<void> | undefined;
   #forgetSignals: (() => void) | undefined;
 
@@ -129,10 +129,10 @@ export class LiveSandboxes {
     this.#store = options.store;
     this.#unsaved = new UnsavedChanges(options.audit);
     this.#backends = new KnownBackends(options.stateDir, options.config);
-    const { config, store, warm, accessWatcher, waysOut } = options;
-    const fork = (order: ForkOrder) =>
-      options.fork({ ...order, backend: this.#backends.askedAs(order.backend) });
-    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, waysOut, fork });
+    const { config, store, warm, accessWatcher, egress } = options;
+    const fork = (request: ForkRequest) =>
+      options.fork({ ...request, backend: this.#backends.askedAs(request.backend) });
+    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, egress, fork });
     this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
     this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
   }
@@ -148,14 +148,14 @@ export class LiveSandboxes {
 
   /** How starts went so far. */
   get starts(): SandboxStarts {
-    return this.#tally.starts;
+    return this.#startCounter.starts;
   }
 
   /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
   async get(name: string, options: StartOptions): Promise<Sandbox> {
     for (;;) {
       this.#options.assertUsable();
-      if (options.isUnasked !== true) this.#unsaved.tell(name);
+      if (options.isBackground !== true) this.#unsaved.tell(name);
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
       if (entry.leaving !== undefined) {
         await entry.leaving;
@@ -237,11 +237,11 @@ export class LiveSandboxes {
   }
 
   /** A sandbox of its own whose files go with it; with `content` they are the caller's to see to, once it has opened. */
-  async start(key: string, options: StartOptions, content?: FirstContent): Promise<Sandbox> {
+  async start(key: string, options: StartOptions, content?: InitialContent): Promise<Sandbox> {
     const forget = () => {
       this.#ephemeral.delete(entry);
     };
-    const sandbox = this.#start(this.#ephemeralPlace(key, content), options, forget);
+    const sandbox = this.#start(this.#ephemeralSource(key, content), options, forget);
     const entry = this.#entry(key, options, sandbox, false);
     this.#ephemeral.add(entry);
     this.#expiry.watch();
@@ -371,15 +371,15 @@ export class LiveSandboxes {
   }
 
   #startEntry(key: string, options: StartOptions): Entry {
-    const place = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
-    return this.#addEntry(key, place, options);
+    const source = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
+    return this.#addEntry(key, source, options);
   }
 
   #startEphemeralEntry(name: string, options: StartOptions): Entry {
-    return this.#addEntry(name, this.#ephemeralPlace(`cells-${randomBytes(4).toString("hex")}`), options);
+    return this.#addEntry(name, this.#ephemeralSource(`cells-${randomBytes(4).toString("hex")}`), options);
   }
 
-  #ephemeralPlace(key: string, content?: FirstContent): Place {
+  #ephemeralSource(key: string, content?: InitialContent): WorkspaceSource {
     const openSession = async () => {
       const session = this.#store.openEphemeral(key);
       content?.opened(session);
@@ -388,27 +388,27 @@ export class LiveSandboxes {
     return { key, isEphemeral: true, openSession, fill: content?.fill };
   }
 
-  #addEntry(name: string, place: Place, options: StartOptions): Entry {
+  #addEntry(name: string, source: WorkspaceSource, options: StartOptions): Entry {
     const forget = () => this.#forget(entry);
     const { signal: _, ...shared } = options;
-    const sandbox = this.#start(place, shared, forget);
-    const entry = this.#entry(name, options, sandbox, !place.isEphemeral);
+    const sandbox = this.#start(source, shared, forget);
+    const entry = this.#entry(name, options, sandbox, !source.isEphemeral);
     this.#entries.set(name, entry);
     this.#expiry.watch();
     sandbox.catch(forget);
     return entry;
   }
 
-  #start(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
-    return this.#tally.count(() => this.#startOne(place, options, forget));
+  #start(source: WorkspaceSource, options: StartOptions, forget: () => void): Promise<Sandbox> {
+    return this.#startCounter.track(() => this.#startOne(source, options, forget));
   }
 
-  async #startOne(place: Place, options: StartOptions, forget: () => void): Promise<Sandbox> {
+  async #startOne(source: WorkspaceSource, options: StartOptions, forget: () => void): Promise<Sandbox> {
     const chosen = await this.backend(options.backend);
     this.#forgetSignals ??= this.#watchSignals();
     let ended: (() => void) | undefined;
-    const order: TakeOrder = {
-      ...place,
+    const request: PoolRequest = {
+      ...source,
       limits: { ...this.requestedLimits, ...options.limits },
       signal: options.signal,
       hasInputs: options.hasInputs === true,
@@ -417,13 +417,13 @@ export class LiveSandboxes {
       onStopped: (stopped) => {
         forget();
         ended?.();
-        if (!place.isEphemeral) this.#unsaved.note(place.key, stopped);
+        if (!source.isEphemeral) this.#unsaved.note(source.key, stopped);
         this.#started.delete(stopped.id);
-        if (place.fill !== undefined) return "kept";
+        if (source.fill !== undefined) return "kept";
         return this.#leavesSpare.has(stopped) ? "spare" : "removed";
       },
     };
-    const sandbox = await (this.#pooled?.take(chosen, order) ?? this.#starter.start(chosen, order));
+    const sandbox = await (this.#pooled?.take(chosen, request) ?? this.#starter.start(chosen, request));
     try {
       this.#options.assertUsable();
     } catch (error) {
@@ -437,12 +437,12 @@ export class LiveSandboxes {
   }
 
   #bind(manager: PoolManager): PooledSandboxes {
-    const { stateDir, store, waysOut } = this.#options;
+    const { stateDir, store, egress } = this.#options;
     return new PooledSandboxes({
       manager,
       stateDir,
       store,
-      waysOut,
+      egress,
       starter: this.#starter,
       limits: this.requestedLimits,
       backend: () => this.backend(),

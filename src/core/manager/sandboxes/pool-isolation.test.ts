@@ -15,7 +15,7 @@ const PORT = 18_234;
 const LEAVE = `
 import ctypes, os, socket, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)
-def attempt(act):
+def record(act):
     try: act()
     except Exception as error: print(act.__name__, error, file=sys.stderr)
 def files():
@@ -28,9 +28,9 @@ def files():
     os.chmod("/workspace/a", 0)
 def attributes():
     for root in ("/workspace", "/tmp", "/dev/shm"):
-        attempt(lambda: os.setxattr(root, "user.mark", b"${MARK}"))
-        attempt(lambda: os.chmod(root, 0o751))
-        attempt(lambda: os.utime(root, (1, 1)))
+        record(lambda: os.setxattr(root, "user.mark", b"${MARK}"))
+        record(lambda: os.chmod(root, 0o751))
+        record(lambda: os.utime(root, (1, 1)))
 def segments():
     segment = libc.shmget(0x5ca1ab1e, 4096, 0o1666)
     libc.shmat.restype = ctypes.c_void_p
@@ -51,7 +51,7 @@ time.sleep(600)
         subprocess.Popen(argv, start_new_session=True, env={**os.environ, "MARK": "${MARK}"},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 def environment(): os.environ["MARK"] = "${MARK}"
-for act in (files, attributes, segments, queues, keys, processes, environment): attempt(act)
+for act in (files, attributes, segments, queues, keys, processes, environment): record(act)
 print("left")
 `;
 

@@ -1,7 +1,7 @@
 import { createDeferred } from "../../../kit/deferred.js";
 import type { PoolItem, PoolLease } from "../../../runtime/pool/index.js";
 import type { Sandbox } from "../../../runtime/sandbox/index.js";
-import type { DirectoryFate, Place } from "./start-sandbox.js";
+import type { DirectoryFate, WorkspaceSlot } from "./start-sandbox.js";
 
 /** Who has a sandbox of the pool now. */
 export interface Tenant {
@@ -20,7 +20,7 @@ export class PooledSandbox implements PoolItem {
   readonly #ended = createDeferred<void>();
   readonly #abandoned = new AbortController();
   #sandbox: Sandbox | undefined;
-  #place: Place | undefined;
+  #slot: WorkspaceSlot | undefined;
   #resetting: Promise<unknown> | undefined;
   #isRetiring = false;
 
@@ -37,8 +37,8 @@ export class PooledSandbox implements PoolItem {
   }
 
   /** Left out: it was made to order, and is its tenant's from the start. */
-  get place(): Place | undefined {
-    return this.#place;
+  get slot(): WorkspaceSlot | undefined {
+    return this.#slot;
   }
 
   /** Aborted when the pool has no use for it any more. */
@@ -46,9 +46,9 @@ export class PooledSandbox implements PoolItem {
     return this.#abandoned.signal;
   }
 
-  holds(sandbox: Sandbox, place?: Place): void {
+  holds(sandbox: Sandbox, slot?: WorkspaceSlot): void {
     this.#sandbox = sandbox;
-    this.#place = place;
+    this.#slot = slot;
   }
 
   /** To be called when its sandbox has stopped. */
@@ -71,25 +71,25 @@ export class PooledSandbox implements PoolItem {
   offerReset(
     renew: (used: {
       readonly instance: NonNullable<Awaited<ReturnType<Sandbox["retire"]>>>;
-      readonly place: Place;
+      readonly slot: WorkspaceSlot;
     }) => Promise<void>,
-    discard: (place: Place) => Promise<void>,
+    discard: (slot: WorkspaceSlot) => Promise<void>,
   ): void {
     const reset = async () => {
-      const place = this.#place;
-      if (place === undefined || this.abandoned.aborted) return false;
+      const slot = this.#slot;
+      if (slot === undefined || this.abandoned.aborted) return false;
       this.#isRetiring = true;
       const instance = await this.#sandbox
         ?.retire()
         .catch(async (error: unknown) => {
-          await discard(place);
+          await discard(slot);
           throw error;
         })
         .finally(() => {
           this.#isRetiring = false;
         });
       if (instance === undefined) return false;
-      await renew({ instance, place });
+      await renew({ instance, slot });
       return true;
     };
     this.reset = () => {

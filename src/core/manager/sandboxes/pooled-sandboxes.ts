@@ -5,19 +5,19 @@ import type { Limits } from "../../../runtime/backends/index.js";
 import type { BoundPool, PoolLease, PoolManager } from "../../../runtime/pool/index.js";
 import type { Sandbox } from "../../../runtime/sandbox/index.js";
 import { findLanguage } from "../../../runtime/sandbox/index.js";
-import type { WaysOut } from "../egress/egress-controller.js";
+import type { EgressController } from "../egress/egress-controller.js";
 import { type SessionStore, sessionIdOf } from "../sessions/session-store.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits, sameLimits } from "./limits.js";
 import { PooledSandbox } from "./pooled-sandbox.js";
-import type { Place, SandboxStarter, StartOrder } from "./start-sandbox.js";
+import type { SandboxStarter, StartRequest, WorkspaceSlot } from "./start-sandbox.js";
 
 export interface PooledSandboxesOptions {
   readonly manager: PoolManager;
   readonly stateDir: string;
   readonly starter: SandboxStarter;
   readonly store: SessionStore;
-  readonly waysOut: WaysOut;
+  readonly egress: EgressController;
   /** Of those that are prepared. */
   readonly limits: Limits;
   /** The same. */
@@ -29,7 +29,7 @@ export interface PooledSandboxesOptions {
   readonly onPrepared: () => void;
 }
 
-export interface TakeOrder extends StartOrder {
+export interface PoolRequest extends StartRequest {
   readonly key: string;
   readonly isEphemeral: boolean;
   /** One call's own: nothing runs in it afterwards. */
@@ -68,21 +68,21 @@ export class PooledSandboxes {
   }
 
   /** Waits in line for a sandbox, and hands it out. */
-  async take(chosen: ChosenBackend, order: TakeOrder): Promise<Sandbox> {
-    const { signal, key, isEphemeral } = order;
+  async take(chosen: ChosenBackend, request: PoolRequest): Promise<Sandbox> {
+    const { signal, key, isEphemeral } = request;
     const whose = {
       ...(signal !== undefined && { signal }),
       // A key of throw-away sandboxes is nobody's: each has its own.
       ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
     };
     // Once: what could not be handed out would not be the next time either.
-    if (this.#mayTakePrepared(order) && (await this.#fits(chosen, order.limits))) {
+    if (this.#mayTakePrepared(request) && (await this.#fits(chosen, request.limits))) {
       const lease = await this.#waiting(this.#pool.acquire(whose));
       this.#handedOutAt = performance.now();
-      const sandbox = await this.#handOut(lease, order);
+      const sandbox = await this.#handOut(lease, request);
       if (sandbox !== undefined) return sandbox;
     }
-    const create = (abandoned: AbortSignal) => this.#make(chosen, order, abandoned);
+    const create = (abandoned: AbortSignal) => this.#make(chosen, request, abandoned);
     const lease = await this.#waiting(this.#pool.acquire({ ...whose, create }));
     const { item } = lease;
     // One that has ended meanwhile is nobody's any more.
@@ -109,7 +109,7 @@ export class PooledSandboxes {
     return this.#pool.stop();
   }
 
-  #mayTakePrepared({ key, isEphemeral, cells, fill }: TakeOrder): boolean {
+  #mayTakePrepared({ key, isEphemeral, cells, fill }: PoolRequest): boolean {
     if (fill !== undefined) return false;
     if (cells !== undefined && cells !== false) return false;
     return isEphemeral || (this.#canBeAdopted && !this.#options.store.exists(key));
@@ -122,27 +122,27 @@ export class PooledSandboxes {
     return sameLimits(effective(limits), effective(this.#options.limits));
   }
 
-  /** Undefined: it is no use for this order, and is back with the pool. */
-  async #handOut(lease: PoolLease<PooledSandbox>, order: TakeOrder): Promise<Sandbox | undefined> {
+  /** Undefined: it is no use for this request, and is back with the pool. */
+  async #handOut(lease: PoolLease<PooledSandbox>, request: PoolRequest): Promise<Sandbox | undefined> {
     const { item } = lease;
-    const { place } = item;
+    const { slot } = item;
     const sandbox = runningIn(item);
-    const { waysOut } = this.#options;
+    const { egress } = this.#options;
     try {
-      if (!sandbox.isRunning || place === undefined || !this.#settle(place, order)) {
+      if (!sandbox.isRunning || slot === undefined || !this.#settle(slot, request)) {
         await lease.release({ reusable: false });
         return undefined;
       }
       // No await since it was seen running: from here on its end is the tenant's to hear of.
-      item.tenant = { lease, onStopped: order.onStopped };
-      place.keepsWarm = !order.isLeased;
-      sandbox.assign(sessionIdOf(order.key));
+      item.tenant = { lease, onStopped: request.onStopped };
+      slot.keepsWarm = !request.isLeased;
+      sandbox.assign(sessionIdOf(request.key));
     } catch (error) {
       await lease.release({ reusable: false });
       throw error;
     }
     try {
-      if (waysOut.hasChanged(sandbox)) await waysOut.apply(sandbox);
+      if (egress.hasChanged(sandbox)) await egress.apply(sandbox);
     } catch (error) {
       await sandbox.stop();
       throw error;
@@ -151,19 +151,19 @@ export class PooledSandboxes {
   }
 
   /** Makes a new session's directory of it. False: somebody has made the session meanwhile, or it cannot be moved. */
-  #settle(place: Place, { key, isEphemeral }: TakeOrder): boolean {
+  #settle(slot: WorkspaceSlot, { key, isEphemeral }: PoolRequest): boolean {
     if (isEphemeral) return true;
     if (!this.#canBeAdopted) return false;
-    const adopted = this.#options.store.adopt(place.session, key);
-    if (adopted !== undefined) place.session = adopted;
+    const adopted = this.#options.store.adopt(slot.session, key);
+    if (adopted !== undefined) slot.session = adopted;
     return adopted !== undefined;
   }
 
-  async #make(chosen: ChosenBackend, order: TakeOrder, signal: AbortSignal): Promise<PooledSandbox> {
+  async #make(chosen: ChosenBackend, request: PoolRequest, signal: AbortSignal): Promise<PooledSandbox> {
     const item = new PooledSandbox(`made-${randomBytes(6).toString("hex")}`);
-    item.tenant = { onStopped: order.onStopped };
+    item.tenant = { onStopped: request.onStopped };
     const sandbox = await this.#options.starter.start(chosen, {
-      ...order,
+      ...request,
       signal,
       onStopped: (stopped) => item.stopped(stopped),
     });
@@ -215,7 +215,7 @@ export class PooledSandboxes {
     used?: Parameters<SandboxStarter["prepare"]>[2],
   ): Promise<void> {
     const { starter, limits } = this.#options;
-    const { sandbox, place } = await starter.prepare(
+    const { sandbox, slot } = await starter.prepare(
       chosen,
       {
         key: item.id,
@@ -226,12 +226,12 @@ export class PooledSandboxes {
       },
       used,
     );
-    this.#canBeAdopted = !sandbox.workspacePath.startsWith(place.session.path);
-    this.#hold(item, sandbox, place);
+    this.#canBeAdopted = !sandbox.workspacePath.startsWith(slot.session.path);
+    this.#hold(item, sandbox, slot);
   }
 
-  #hold(item: PooledSandbox, sandbox: Sandbox, place?: Place): void {
-    item.holds(sandbox, place);
+  #hold(item: PooledSandbox, sandbox: Sandbox, slot?: WorkspaceSlot): void {
+    item.holds(sandbox, slot);
     this.#items.set(sandbox, item);
   }
 }

@@ -2,7 +2,7 @@ import type { Sandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 
 /** What may have been idle for too long, or be too old. */
-export interface Expiring {
+export interface ExpiringSandbox {
   readonly startedAt: number;
   readonly sandbox: Promise<Sandbox>;
   /** Tool calls that use it now: then it is not idle. */
@@ -17,14 +17,14 @@ const LONGEST_RETRY_MS = 60_000;
  */
 export class SandboxExpiry {
   readonly #runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">;
-  readonly #running: () => readonly Expiring[];
+  readonly #running: () => readonly ExpiringSandbox[];
   /** Idle sandboxes that are being copied, or could not be: when to try again. */
   readonly #nextTry = new WeakMap<Sandbox, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
     runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">,
-    running: () => readonly Expiring[],
+    running: () => readonly ExpiringSandbox[],
   ) {
     this.#runtime = runtime;
     this.#running = running;
@@ -54,7 +54,7 @@ export class SandboxExpiry {
     }
   }
 
-  async #expireOne(entry: Expiring, sandbox: Sandbox): Promise<void> {
+  async #expireOne(entry: ExpiringSandbox, sandbox: Sandbox): Promise<void> {
     const { idleTimeoutMs, maxAgeMs } = this.#runtime;
     if (!sandbox.isRunning) return;
     if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopUnasked();
@@ -71,7 +71,7 @@ export class SandboxExpiry {
     );
   }
 
-  #isIdle({ leases }: Expiring, { lastUsedAt }: Sandbox): boolean {
+  #isIdle({ leases }: ExpiringSandbox, { lastUsedAt }: Sandbox): boolean {
     const { idleTimeoutMs } = this.#runtime;
     return leases === 0 && idleTimeoutMs !== null && Date.now() - lastUsedAt >= idleTimeoutMs;
   }

@@ -10,14 +10,14 @@ export interface SandboxStarts {
 }
 
 /** Counts starts. Whoever gives up a start has not made it fail. */
-export class StartTally {
+export class StartCounter {
   #starts: SandboxStarts = { succeeded: 0, failed: 0, lastFailed: false };
 
   get starts(): SandboxStarts {
     return this.#starts;
   }
 
-  async count<T>(start: () => Promise<T>): Promise<T> {
+  async track<T>(start: () => Promise<T>): Promise<T> {
     try {
       const started = await start();
       this.#starts = { ...this.#starts, succeeded: this.#starts.succeeded + 1, lastFailed: false };

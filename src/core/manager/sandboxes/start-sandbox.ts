@@ -7,10 +7,10 @@ import { Sandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/workspace/index.js";
 import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../../config/index.js";
-import type { WaysOut } from "../egress/egress-controller.js";
+import type { EgressController } from "../egress/egress-controller.js";
 import { assertFilesReachable, openSessionSync, openWorkspace } from "../files/open-workspace.js";
 import type { CellOptions } from "../manager-options.js";
-import type { ForkOrder } from "../sessions/fork-session.js";
+import type { ForkRequest } from "../sessions/fork-session.js";
 import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
@@ -23,11 +23,11 @@ export interface SandboxStarterOptions {
   readonly warm: boolean | undefined;
   /** Tells which files programs read; left out: nobody wants to know. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
-  readonly waysOut: WaysOut;
-  readonly fork: (order: ForkOrder) => Promise<Sandbox>;
+  readonly egress: EgressController;
+  readonly fork: (request: ForkRequest) => Promise<Sandbox>;
 }
 
-export interface StartOrder {
+export interface StartRequest {
   readonly openSession: () => Promise<StoredSession>;
   readonly limits: Limits;
   readonly signal: AbortSignal | undefined;
@@ -36,7 +36,7 @@ export interface StartOrder {
   /** Left out: programs in it have no cells of their own. */
   readonly cells?: boolean | CellOptions | undefined;
   /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
-  readonly fill?: ForkOrder["fill"] | undefined;
+  readonly fill?: ForkRequest["fill"] | undefined;
   /** Called once, when the sandbox has stopped. */
   readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
 }
@@ -48,7 +48,7 @@ export interface StartOrder {
 export type DirectoryFate = "removed" | "spare" | "kept";
 
 /** What a sandbox needs to be started before anybody wants it. */
-export interface PrepareOrder {
+export interface PrepareRequest {
   /** Until it is somebody's. */
   readonly key: string;
   readonly limits: Limits;
@@ -60,7 +60,7 @@ export interface PrepareOrder {
 }
 
 /** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
-export interface Place {
+export interface WorkspaceSlot {
   session: StoredSession;
   /** Languages whose interpreters were started ahead. */
   readonly languages: readonly string[];
@@ -70,7 +70,7 @@ export interface Place {
 
 export interface Prepared {
   readonly sandbox: Sandbox;
-  readonly place: Place;
+  readonly slot: WorkspaceSlot;
 }
 
 /** Starts sandboxes: limits that hold or an error, a session's directory, an instance, and its files in place. */
@@ -87,22 +87,22 @@ export class SandboxStarter {
   }
 
   /** Leaves nothing behind when it throws. */
-  async start(chosen: ChosenBackend, order: StartOrder): Promise<Sandbox> {
+  async start(chosen: ChosenBackend, request: StartRequest): Promise<Sandbox> {
     const { backend, probe } = chosen;
-    const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
-    const cells = cellSettings(order.cells, limits, probe.capabilities, backend.name);
+    const limits = effectiveLimits(request.limits, probe.capabilities, backend.name);
+    const cells = cellSettings(request.cells, limits, probe.capabilities, backend.name);
     this.#assertNetwork(probe.capabilities.network, backend.name);
-    const session = await order.openSession();
+    const session = await request.openSession();
     let instance: Instance | undefined;
     try {
       assertFilesReachable(session, probe);
       const spec = {
-        ...this.#spec(session, limits, order),
-        ephemeral: session.ephemeral && order.fill === undefined,
+        ...this.#spec(session, limits, request),
+        ephemeral: session.ephemeral && request.fill === undefined,
       };
       instance = await backend.create(cells === undefined ? spec : { ...spec, cells: true });
-      const place = { session, languages: [], keepsWarm: true };
-      const sandbox = await this.#furnish(instance, place, chosen, { ...order, cells });
+      const slot = { session, languages: [], keepsWarm: true };
+      const sandbox = await this.#assemble(instance, slot, chosen, { ...request, cells });
       this.#prewarm(sandbox);
       return sandbox;
     } catch (error) {
@@ -116,34 +116,34 @@ export class SandboxStarter {
 
   /**
    * Starts one that is nobody's yet, and that a session can keep as well as a call can throw away. With `used`, in what
-   * is left of another one that had this place. Leaves nothing behind when it throws.
+   * is left of another one that had this slot. Leaves nothing behind when it throws.
    */
   async prepare(
     chosen: ChosenBackend,
-    order: PrepareOrder,
-    used?: { readonly instance: Instance; readonly place: Place },
+    request: PrepareRequest,
+    used?: { readonly instance: Instance; readonly slot: WorkspaceSlot },
   ): Promise<Prepared> {
     const { backend, probe } = chosen;
     let session: StoredSession | undefined;
     let instance = used?.instance;
     let sandbox: Sandbox | undefined;
     try {
-      const limits = effectiveLimits(order.limits, probe.capabilities, backend.name);
+      const limits = effectiveLimits(request.limits, probe.capabilities, backend.name);
       this.#assertNetwork(probe.capabilities.network, backend.name);
       session =
         used === undefined
-          ? this.#store.openEphemeral(order.key)
-          : this.#store.renew(used.place.session, order.key);
+          ? this.#store.openEphemeral(request.key)
+          : this.#store.renew(used.slot.session, request.key);
       // A workspace that lasts: whoever gets it may want to keep it.
-      const spec = { ...this.#spec(session, limits, order), ephemeral: false };
+      const spec = { ...this.#spec(session, limits, request), ephemeral: false };
       instance = await (used === undefined ? backend.create(spec) : recycled(backend, used.instance, spec));
-      const place: Place = { session, languages: order.languages, keepsWarm: false };
-      sandbox = await this.#furnish(instance, place, chosen, { ...order, hasInputs: true });
-      await this.#prewarmAll(sandbox, order.languages);
+      const slot: WorkspaceSlot = { session, languages: request.languages, keepsWarm: false };
+      sandbox = await this.#assemble(instance, slot, chosen, { ...request, hasInputs: true });
+      await this.#prewarmAll(sandbox, request.languages);
       // What died while its interpreters started is of no use to anybody.
       if (!sandbox.isRunning)
         throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
-      return { sandbox, place };
+      return { sandbox, slot };
     } catch (error) {
       await Promise.allSettled([sandbox?.stop()]);
       await Promise.allSettled([instance?.destroy()]);
@@ -151,27 +151,31 @@ export class SandboxStarter {
       throw toSandboxError(error, "SANDBOX_START_FAILED");
     } finally {
       // Only now has everything ended that could write there.
-      if (used !== undefined) await this.#store.discardOutgrown(used.place.session);
+      if (used !== undefined) await this.#store.discardOutgrown(used.slot.session);
     }
   }
 
-  #spec(session: StoredSession, limits: Limits, order: Pick<StartOrder, "limits" | "signal">): CreateSpec {
+  #spec(
+    session: StoredSession,
+    limits: Limits,
+    request: Pick<StartRequest, "limits" | "signal">,
+  ): CreateSpec {
     return {
       id: `sbx-${randomBytes(6).toString("hex")}`,
       sessionKey: session.key,
       ephemeral: session.ephemeral,
       directory: { path: session.path, ...(session.owner !== undefined && { owner: session.owner }) },
       limits,
-      requestedLimits: order.limits,
+      requestedLimits: request.limits,
       filesystem: this.#filesystem(),
-      ...(order.signal !== undefined && { signal: order.signal }),
+      ...(request.signal !== undefined && { signal: request.signal }),
     };
   }
 
   /** Puts a sandbox around a running instance, with its workspace filled. */
-  async #furnish(
+  async #assemble(
     instance: Instance,
-    place: Place,
+    slot: WorkspaceSlot,
     chosen: ChosenBackend,
     {
       onStopped,
@@ -179,26 +183,26 @@ export class SandboxStarter {
       limits,
       cells,
       fill,
-    }: Pick<StartOrder, "onStopped" | "hasInputs" | "limits" | "fill"> & {
+    }: Pick<StartRequest, "onStopped" | "hasInputs" | "limits" | "fill"> & {
       readonly cells?: CellSettings | undefined;
     },
   ): Promise<Sandbox> {
-    const { session } = place;
+    const { session } = slot;
     const { denyWrite } = this.#config.filesystem;
     const workspace = openWorkspace(instance, chosen, {
       denyWrite,
       ...(session.owner !== undefined && { owner: session.owner }),
     });
-    const sync = openSessionSync(workspace, place, { denyWrite, limits });
+    const sync = openSessionSync(workspace, slot, { denyWrite, limits });
     const { hostWorkspace } = instance;
     const isWorthWatching = hasInputs || !session.ephemeral || this.#config.workspace.source !== undefined;
     const reads =
       hostWorkspace === undefined || !isWorthWatching
         ? undefined
         : this.#options.accessWatcher?.().watch(hostWorkspace);
-    const { waysOut } = this.#options;
+    const { egress } = this.#options;
     const type = chosen.backend.name;
-    const traveller = {
+    const origin = {
       sandboxId: instance.id,
       get sessionId() {
         return sandbox.sessionId;
@@ -213,23 +217,23 @@ export class SandboxStarter {
       workspace,
       ...(sync !== undefined && { sync }),
       ...(reads !== undefined && { reads }),
-      snapshots: openSnapshotStore(() => place.session.path, this.#config.snapshots),
+      snapshots: openSnapshotStore(() => slot.session.path, this.#config.snapshots),
       fork: (key, filling, signal) =>
         this.#options.fork({ key, fill: filling, limits, backend: type, signal }),
-      network: waysOut.networkFor(traveller, chosen.probe.capabilities),
+      network: egress.networkFor(origin, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
-        warm: ({ name }) => this.#warmSettings(name, place),
+        warm: ({ name }) => this.#warmSettings(name, slot),
         ...(cells !== undefined && { cells }),
       },
       onStopped: async () => {
         const fate = onStopped(sandbox);
         const isSpare = fate === "spare" && instance.directoryUntouched === true;
-        if (fate !== "kept") await this.#store.discardEphemeral(place.session, isSpare);
+        if (fate !== "kept") await this.#store.discardEphemeral(slot.session, isSpare);
       },
     });
-    if (waysOut.opensAtStart) await sandbox.network.open();
+    if (egress.opensAtStart) await sandbox.network.open();
     const files = sync?.hostFiles ?? workspace;
     if (!session.ready) await (fill === undefined ? this.#bootstrap(files) : fill(files));
     const hasContent = session.ready || fill !== undefined || this.#config.workspace.source !== undefined;
@@ -265,7 +269,7 @@ export class SandboxStarter {
     );
   }
 
-  #warmSettings(language: string, { session, languages, keepsWarm }: Place): WarmSettings {
+  #warmSettings(language: string, { session, languages, keepsWarm }: WorkspaceSlot): WarmSettings {
     const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
     const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
     return { enabled: warm && (this.#options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
@@ -283,7 +287,7 @@ export class SandboxStarter {
   }
 
   #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
-    const { isOpen, denies, hasSecrets } = this.#options.waysOut;
+    const { isOpen, denies, hasSecrets } = this.#options.egress;
     // Without any network there is nothing left to deny.
     const isAsked = isOpen || hasSecrets || (denies && network !== "none");
     if (!isAsked || network === "per-host") return;

@@ -5,7 +5,7 @@ import type { LiveSandboxes, StartOptions } from "../sandboxes/live-sandboxes.js
 import type { SessionStore, StoredSession } from "./session-store.js";
 
 /** A new session, and what its workspace is filled with. */
-export interface ForkOrder extends Pick<StartOptions, "limits" | "signal"> {
+export interface ForkRequest extends Pick<StartOptions, "limits" | "signal"> {
   readonly key: string;
   readonly backend: string;
   readonly fill: (files: WorkspaceFiles) => Promise<void>;
@@ -17,7 +17,7 @@ export interface ForkOrder extends Pick<StartOptions, "limits" | "signal"> {
  * the name.
  */
 export async function forkSession(
-  { key, fill, ...options }: ForkOrder,
+  { key, fill, ...options }: ForkRequest,
   sandboxes: Pick<LiveSandboxes, "get" | "start">,
   store: SessionStore,
 ): Promise<Sandbox> {

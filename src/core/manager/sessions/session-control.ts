@@ -15,11 +15,11 @@ import {
   openPort,
   reapDoors,
 } from "../../../runtime/sandbox/index.js";
-import type { WaysOut } from "../egress/egress-controller.js";
+import type { EgressController } from "../egress/egress-controller.js";
 
-export interface SessionDoorsOptions {
+export interface SessionControlOptions {
   readonly stateDir: string;
-  readonly waysOut: WaysOut;
+  readonly egress: EgressController;
   /** Sessions of this process can be reached from others of this user. */
   readonly areOpen: boolean;
   /** Ports inside may be opened on this host. */
@@ -29,30 +29,30 @@ export interface SessionDoorsOptions {
 }
 
 /** The ways into sessions that run, here or in another process of this user: ports, and changes of their rules. */
-export class SessionDoors {
-  readonly #options: SessionDoorsOptions;
+export class SessionControl {
+  readonly #options: SessionControlOptions;
   readonly #ports = new Set<OpenPort>();
-  readonly #doors = new Set<Promise<Door | undefined>>();
+  readonly #control = new Set<Promise<Door | undefined>>();
 
-  constructor(options: SessionDoorsOptions) {
+  constructor(options: SessionControlOptions) {
     this.#options = options;
   }
 
   /** Opens a door to a sandbox that has started; the function returned closes it. */
   open(sandbox: Sandbox): () => void {
-    const { stateDir, waysOut, areOpen } = this.#options;
+    const { stateDir, egress, areOpen } = this.#options;
     if (!areOpen) return () => undefined;
-    const keeper = {
+    const handler = {
       connect: (port: number) => sandbox.network.connect(port),
-      changeEgress: (change: EgressChange) => waysOut.change(sandbox, change),
+      changeEgress: (change: EgressChange) => egress.change(sandbox, change),
     };
     // A session that nobody else can reach still does its work.
-    const door = openDoor(stateDir, sandbox.sessionId, keeper).catch(() => undefined);
-    this.#doors.add(door);
+    const door = openDoor(stateDir, sandbox.sessionId, handler).catch(() => undefined);
+    this.#control.add(door);
     return () => {
       void door.then(async (opened) => {
         await opened?.close();
-        this.#doors.delete(door);
+        this.#control.delete(door);
       });
     };
   }
@@ -83,13 +83,13 @@ export class SessionDoors {
   async changeEgress(session: string, change: EgressChange): Promise<number> {
     const checked = checkChange(change);
     const here = this.#options.find(session);
-    if (here !== undefined) await this.#options.waysOut.change(here, checked);
+    if (here !== undefined) await this.#options.egress.change(here, checked);
     const ask = { ask: "change-egress", ...checked } as const;
     const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask, { exceptOwn: true });
     return elsewhere + (here === undefined ? 0 : 1);
   }
 
-  /** True when the session runs here, or in another process that opens its doors. */
+  /** True when the session runs here, or in another process that opens its control socket. */
   isRunning(session: string): boolean {
     return this.#options.find(session) !== undefined || hasDoor(this.#options.stateDir, session);
   }
@@ -101,7 +101,7 @@ export class SessionDoors {
   async close(): Promise<void> {
     await Promise.all([
       ...[...this.#ports].map((port) => port.close()),
-      ...[...this.#doors].map(async (door) => (await door)?.close()),
+      ...[...this.#control].map(async (door) => (await door)?.close()),
     ]);
   }
 

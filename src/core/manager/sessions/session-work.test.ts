@@ -64,7 +64,13 @@ describe("work with a session's sandbox", () => {
 
 describe("work with all of a session's files", () => {
   it("is denied where the policy keeps some of them back, and done where it does not", async () => {
-    const call = { sessionId: "s", role: "writer", tool: "file_read", summary: "take all", isWhole: true };
+    const call = {
+      sessionId: "s",
+      role: "writer",
+      tool: "file_read",
+      summary: "take all",
+      touchesAllFiles: true,
+    };
     const paths = [{ path: ".", access: "read" }] as const;
     const work = async () => "done";
     const strict = stage.manager({ policy: POLICY });
