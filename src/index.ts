@@ -165,7 +165,7 @@ export {
   RISK_LEVELS,
   type RiskAssessment,
   type RiskLevel,
-} from "./guard/risk/index.js";
+} from "./guard/analysis/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./kit/errors.js";
 export type {
   BackendContext,

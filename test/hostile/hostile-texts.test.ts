@@ -6,7 +6,7 @@ import {
   MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
 } from "../../src/guard/analysis/index.js";
-import { assess, MAX_CODE_LENGTH as MAX_RISK_LENGTH } from "../../src/guard/risk/index.js";
+import { assess, MAX_CODE_LENGTH as MAX_RISK_LENGTH } from "../../src/guard/analysis/index.js";
 import { ARGV } from "./families/argv.js";
 import { JAVASCRIPT } from "./families/javascript.js";
 import { PYTHON } from "./families/python.js";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
-import { assess, RISK_LEVELS } from "../../src/guard/risk/index.js";
+import { assess, RISK_LEVELS } from "../../src/guard/analysis/index.js";
 import { humanEvalTasks } from "../setup/human-eval.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "./snippets.js";
 

@@ -13,3 +13,6 @@ export {
   type ShellProgram,
   type ShellRedirect,
 } from "./shell-commands.js";
+export { assess, type RiskAssessment } from "./risk/assess.js";
+export { type Finding, MAX_FINDINGS } from "./risk/findings.js";
+export { RISK_LEVELS, type RiskLevel, rankOf, worse } from "./risk/levels.js";

@@ -1,5 +1,5 @@
 import { TooMuchWork, Work } from "../../kit/parser/index.js";
-import { runInlineCode } from "./code/inline-code.js";
+import { runInlineCode } from "./inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";

@@ -1,4 +1,4 @@
-import { rankOf } from "../risk/index.js";
+import { rankOf } from "../analysis/index.js";
 import type { Paint } from "./paint.js";
 import type { ConfirmationRequest } from "./request.js";
 import { visibleRows } from "./visible-rows.js";

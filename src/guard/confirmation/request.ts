@@ -1,4 +1,4 @@
-import type { Finding, RiskLevel } from "../risk/index.js";
+import type { Finding, RiskLevel } from "../analysis/index.js";
 
 /** The rule of a policy that asks for a person. */
 export interface AskingRule {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { BoundedMap } from "../../kit/bounded-map.js";
-import { type RiskLevel, rankOf } from "../risk/index.js";
+import { type RiskLevel, rankOf } from "../analysis/index.js";
 import type { ConfirmationDetails } from "./request.js";
 
 interface Approval {

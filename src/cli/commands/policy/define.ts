@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { SECURITY_MODES } from "../../../core/manager/index.js";
-import { RISK_LEVELS } from "../../../guard/risk/index.js";
+import { RISK_LEVELS } from "../../../guard/analysis/index.js";
 import { parseAll } from "../../definition/arguments.js";
 import { examples, leaf } from "../../definition/define-command.js";
 

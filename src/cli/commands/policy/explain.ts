@@ -8,7 +8,7 @@ import {
   PolicyEngine,
   type PolicyRequest,
 } from "../../../guard/policy/index.js";
-import { rankOf } from "../../../guard/risk/index.js";
+import { rankOf } from "../../../guard/analysis/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { visible, visibleLines } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";

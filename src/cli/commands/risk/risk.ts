@@ -1,6 +1,6 @@
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
-import type { RiskAssessment } from "../../../guard/risk/index.js";
-import { type RiskLevel, rankOf } from "../../../guard/risk/index.js";
+import type { RiskAssessment } from "../../../guard/analysis/index.js";
+import { type RiskLevel, rankOf } from "../../../guard/analysis/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readOnlyProgram } from "../../input/program-source.js";
@@ -25,7 +25,7 @@ const STYLES: Readonly<Record<RiskLevel, Style>> = {
 
 /** `skerry risk assess`: what a program would reach for. The status is 0 unless --fail-on says otherwise. */
 export async function assessProgram(words: readonly string[], options: AssessOptions): Promise<number> {
-  const { assess } = await import("../../../guard/risk/index.js");
+  const { assess } = await import("../../../guard/analysis/index.js");
   const { code, language } = await readOnlyProgram(words, options);
   const assessment = await assess(code, language.name);
   await stdout.write(

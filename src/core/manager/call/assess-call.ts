@@ -6,8 +6,8 @@ import type {
   Verdict,
   ViolationReason,
 } from "../../../guard/policy/index.js";
-import type { RiskAssessment } from "../../../guard/risk/index.js";
-import { RISK_LEVELS, type RiskLevel } from "../../../guard/risk/index.js";
+import type { RiskAssessment } from "../../../guard/analysis/index.js";
+import { RISK_LEVELS, type RiskLevel } from "../../../guard/analysis/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import { type CallPart, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";
@@ -110,13 +110,13 @@ const NO_CODE: RiskAssessment = {
   detectedPatterns: [],
 };
 
-let loadedRisk: typeof import("../../../guard/risk/index.js") | undefined;
+let loadedRisk: typeof import("../../../guard/analysis/index.js") | undefined;
 
 /** The worst of all parts. The parsers are loaded when there is something to parse. */
 async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> {
   if (parts.length === 0) return NO_CODE;
   // Importing what is loaded already still takes a tenth of what the assessment does.
-  loadedRisk ??= await import("../../../guard/risk/index.js");
+  loadedRisk ??= await import("../../../guard/analysis/index.js");
   const { assess } = loadedRisk;
   const [main, ...others] = await Promise.all(
     parts.map(async (part) => ({ name: part.name, risk: await assess(part.text, part.language) })),

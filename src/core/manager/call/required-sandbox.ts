@@ -1,4 +1,4 @@
-import type { RiskAssessment, RiskLevel } from "../../../guard/risk/index.js";
+import type { RiskAssessment, RiskLevel } from "../../../guard/analysis/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
 

@@ -2,7 +2,7 @@ import type { Node } from "@vscode/tree-sitter-wasm";
 import type { Work } from "../../../kit/parser/index.js";
 import { type JavaScriptNames, readJavaScriptNames } from "./javascript-names.js";
 import { stringOf, wordsOf } from "./javascript-values.js";
-import type { ShellOut } from "./shell-out.js";
+import type { ShellOut } from "../shell-out.js";
 
 type Kind =
   | "text"

@@ -1,0 +1,384 @@
+import { type ReachRule, SELF, words } from "../known-functions.js";
+import { MARKS } from "../value.js";
+
+const FILES = words("fs fs.promises fs-extra graceful-fs memfs");
+/** A function of every file system module, in its synchronous form too. */
+const fs = (...names: string[]): string[] =>
+  names.flatMap((name) => FILES.flatMap((module) => [`${module}.${name}`, `${module}.${name}Sync`]));
+
+/** What a JavaScript program can reach for, judged by the arguments where they are known. */
+export const JAVASCRIPT_RULES: readonly ReachRule[] = [
+  {
+    rule: "dynamic-code",
+    level: "medium",
+    names: words(`
+      eval execScript vm.runInThisContext vm.runInNewContext vm.runInContext vm.compileFunction vm.Script
+      module._compile module.prototype._compile vm2.VM().run vm2.NodeVM().run
+    `),
+    code: 0,
+    language: "javascript",
+    why: "Runs code that is made while the program runs.",
+  },
+  {
+    rule: "dynamic-code",
+    level: "medium",
+    names: ["Function", "AsyncFunction", "GeneratorFunction"],
+    code: 0,
+    language: "javascript",
+    called: true,
+    why: "Makes a function out of text.",
+  },
+  {
+    rule: "timer-code",
+    level: "safe",
+    names: words("setTimeout setInterval setImmediate execScript"),
+    code: 0,
+    codeIfText: true,
+    language: "javascript",
+    why: "Runs text as code later.",
+  },
+  {
+    rule: "remote-code",
+    level: "high",
+    names: ["importScripts"],
+    called: true,
+    why: "Runs code from an address.",
+  },
+  {
+    rule: "dynamic-import",
+    level: "safe",
+    names: words(`
+      require import module.require module.createRequire() require.main.require process.getBuiltinModule
+    `),
+    why: "Loads a module.",
+  },
+  {
+    rule: "loader-internals",
+    level: "high",
+    names: words(`
+      module._load module.constructor._load process.mainModule.constructor._load
+      process.mainModule.require
+    `),
+    why: "Reaches the loader by a back door.",
+  },
+  {
+    rule: "loader-internals",
+    level: "medium",
+    names: words(`
+      module._extensions module._resolveFilename process.mainModule require.cache require.extensions
+    `),
+    why: "Reaches into the loader.",
+  },
+  {
+    rule: "native-code",
+    level: "high",
+    names: words(`
+      process.binding process._linkedBinding process.dlopen process._debugProcess Deno.dlopen bun.ffi.*
+      ffi-napi.* ffi.* koffi.* node-ffi.* ref-napi.* Bun.dlopen internalBinding
+    `),
+    why: "Calls native code: no rule of this language holds there.",
+  },
+  {
+    rule: "native-code",
+    level: "medium",
+    names: words(`
+      WebAssembly.instantiate WebAssembly.Module WebAssembly.compile WebAssembly.instantiateStreaming
+      wasi.WASI
+    `),
+    why: "Runs compiled code.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: [
+      "child_process.exec",
+      "child_process.execSync",
+      "shelljs.exec",
+      "zx.$",
+      "execa.execaCommand",
+      "execa.execaCommandSync",
+      "execa.$",
+      "Bun.$",
+      "Bun.spawn",
+      "Bun.spawnSync",
+      "$",
+      "shelljs.cmd",
+    ],
+    command: 0,
+    input: "input",
+    endless: "high",
+    called: true,
+    why: "Starts a shell.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words(`
+      child_process.spawn child_process.spawnSync child_process.execFile child_process.execFileSync execa
+      execa.execa execa.execaSync cross-spawn cross-spawn.spawn cross-spawn.sync node-pty.spawn
+      Deno.Command Deno.run
+    `),
+    command: 0,
+    endless: "high",
+    why: "Starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: ["child_process.fork", "cluster.fork"],
+    paths: [[0, "read"]],
+    endless: "high",
+    why: "Starts another copy of the interpreter.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: ["child_process.*"],
+    called: true,
+    why: "Starts another program.",
+  },
+  {
+    rule: "threads",
+    level: "low",
+    names: ["worker_threads.Worker", "Worker"],
+    code: 0,
+    codeIfText: true,
+    language: "javascript",
+    endless: "high",
+    called: true,
+    why: "Starts a thread.",
+  },
+  { rule: "kill", level: "medium", names: ["process.kill"], why: "Signals processes." },
+  {
+    rule: "privilege",
+    level: "high",
+    names: words(`
+      process.setuid process.setgid process.seteuid process.setegid process.setgroups process.initgroups
+    `),
+    why: "Changes who the program is.",
+  },
+  {
+    rule: "socket",
+    level: "medium",
+    names: words(`
+      net.Socket net.connect net.createConnection net.Socket().* net.connect().* net.createConnection().*
+      tls.connect dgram.createSocket Deno.connect Bun.connect tls.connect().* dgram.createSocket().*
+    `),
+    sends: true,
+    returns: MARKS.network,
+    called: true,
+    why: "Opens a connection of its own.",
+  },
+  {
+    rule: "listener",
+    level: "high",
+    names: words("net.createServer net.Server tls.createServer dgram.createSocket().bind Deno.listen"),
+    why: "Waits for raw connections from outside.",
+  },
+  {
+    rule: "socket",
+    level: "medium",
+    names: ["net.createServer().*"],
+    sends: true,
+    returns: MARKS.network,
+    called: true,
+    why: "Uses a connection of its own.",
+  },
+  {
+    rule: "network",
+    level: "medium",
+    names: words(`
+      fetch XMLHttpRequest XMLHttpRequest().* WebSocket WebSocket().* EventSource navigator.sendBeacon
+      http.* https.* http2.* axios axios.* node-fetch node-fetch.* got got.* undici.* superagent.*
+      superagent request request.* needle.* ws.* ws dns.* dns.promises.* nodemailer.* ssh2.* ftp.*
+      puppeteer.* playwright.* socket.io-client.* mongodb.* pg.* mysql.* redis.* express().listen
+      Deno.serve Bun.serve fetch().* inspector.open
+    `),
+    sends: true,
+    returns: MARKS.network,
+    called: true,
+    why: "Talks to the network.",
+  },
+  {
+    rule: "network",
+    level: "safe",
+    names: words("http.STATUS_CODES http.METHODS http.IncomingMessage http.Agent https.Agent"),
+    why: "Part of talking to the network.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: [
+      ...fs(
+        "readFile",
+        "readdir",
+        "opendir",
+        "readlink",
+        "access",
+        "stat",
+        "lstat",
+        "exists",
+        "createReadStream",
+        "watch",
+        "watchFile",
+        "readJson",
+        "glob",
+      ),
+      "Deno.readTextFile",
+      "Deno.readFile",
+      "Deno.readTextFileSync",
+      "Deno.readDir",
+      "Bun.file",
+    ],
+    paths: [[0, "read"]],
+    called: true,
+    why: "Reads files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: fs("open"),
+    paths: [[0, "read"]],
+    mode: 1,
+    called: true,
+    why: "Opens a file.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: [
+      ...fs(
+        "writeFile",
+        "appendFile",
+        "mkdir",
+        "mkdtemp",
+        "createWriteStream",
+        "truncate",
+        "utimes",
+        "outputFile",
+        "writeJson",
+        "outputJson",
+        "ensureDir",
+        "ensureFile",
+      ),
+      "Deno.writeTextFile",
+      "Deno.writeFile",
+      "Bun.write",
+    ],
+    paths: [[0, "write"]],
+    called: true,
+    why: "Writes files.",
+  },
+  {
+    rule: "file-delete",
+    level: "low",
+    names: [
+      ...fs("unlink", "rmdir", "rm", "remove", "emptyDir"),
+      "rimraf",
+      "rimraf.sync",
+      "rimraf.rimraf",
+      "rimraf.rimrafSync",
+      "del",
+      "Deno.remove",
+    ],
+    paths: [[0, "remove"]],
+    called: true,
+    why: "Deletes files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: fs("copyFile", "cp", "link", "symlink", "copy"),
+    paths: [
+      [0, "read"],
+      [1, "write"],
+    ],
+    called: true,
+    why: "Copies files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: fs("rename", "move"),
+    paths: [
+      [0, "remove"],
+      [1, "write"],
+    ],
+    called: true,
+    why: "Moves files.",
+  },
+  {
+    rule: "file-mode",
+    level: "low",
+    names: fs("chmod", "fchmod", "lchmod"),
+    paths: [[0, "write"]],
+    called: true,
+    why: "Changes who may use a file.",
+  },
+  {
+    rule: "privilege",
+    level: "high",
+    names: fs("chown", "lchown", "fchown"),
+    called: true,
+    why: "Changes who owns a file.",
+  },
+  {
+    rule: "huge-allocation",
+    level: "safe",
+    names: words(`
+      Buffer.alloc Buffer.allocUnsafe Array Uint8Array Float64Array ArrayBuffer SharedArrayBuffer
+    `),
+    amount: [0, 2 ** 30],
+    why: "Takes memory.",
+  },
+  { rule: "environment", level: "low", names: ["process.env"], why: "Reads or changes the environment." },
+  {
+    rule: "prototype",
+    level: "medium",
+    names: ["Object.setPrototypeOf", "Object.prototype.__defineGetter__"],
+    called: true,
+    why: "Changes what objects are made of.",
+  },
+  {
+    rule: "heap",
+    level: "medium",
+    names: ["v8.*", "inspector.*", "process.report.*"],
+    called: true,
+    why: "Reads the memory of the process.",
+  },
+  {
+    rule: "browser-data",
+    level: "medium",
+    names: ["document.cookie", "localStorage", "navigator.clipboard.readText"],
+    why: "Reads what a browser keeps for a person.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: ["Bun.file().text", "Bun.file().json"],
+    paths: [[SELF, "read"]],
+    why: "Reads files.",
+  },
+];
+
+/** Functions that give a module by its name. */
+export const LOADERS: ReadonlySet<string> = new Set([
+  ...["require", "import", "module.require", "module.createRequire()", "process.mainModule.require"],
+  ...["require.main.require", "process.getBuiltinModule", "module._load", "module.constructor._load"],
+  "process.mainModule.constructor._load",
+]);
+
+/** Names that are there without an import. Only those that a rule or a fold knows matter. */
+export const GLOBALS: ReadonlySet<string> = new Set(
+  `eval Function AsyncFunction require process module setTimeout setInterval setImmediate fetch XMLHttpRequest WebSocket
+  EventSource navigator document localStorage Buffer atob btoa String Number parseInt Reflect Array Object Promise
+  WebAssembly Deno Bun importScripts Worker decodeURIComponent decodeURI unescape Uint8Array Float64Array ArrayBuffer
+  SharedArrayBuffer JSON execScript fs child_process os path net http https vm $ axios internalBinding`.split(
+    /\s+/,
+  ),
+);
+
+/** Objects whose members must not be chosen by a name that is made while the program runs. */
+export const GUARDED: ReadonlySet<string> = new Set(
+  "globalThis process module require child_process vm fs process.mainModule Reflect".split(" "),
+);

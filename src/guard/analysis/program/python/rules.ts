@@ -1,0 +1,467 @@
+import { type ChainRule, type ReachRule, words } from "../known-functions.js";
+import { MARKS } from "../value.js";
+import { PYTHON_FILE_RULES } from "./file-rules.js";
+
+/** What a Python program can reach for, judged by the arguments where they are known. */
+export const PYTHON_RULES: readonly ReachRule[] = [
+  {
+    rule: "dynamic-code",
+    level: "medium",
+    names: words(`
+      builtins.exec builtins.eval builtins.execfile builtins.compile
+      code.InteractiveInterpreter().runsource
+    `),
+    code: [0, "source"],
+    why: "Runs code that is made while the program runs.",
+  },
+  {
+    rule: "dynamic-code",
+    level: "medium",
+    names: words(`
+      runpy.run_path runpy.run_module code.interact code.InteractiveConsole imp.load_source
+      imp.load_module
+    `),
+    why: "Runs code from elsewhere.",
+  },
+  {
+    rule: "timed-code",
+    level: "safe",
+    names: words(`
+      timeit.timeit timeit.repeat timeit.Timer cProfile.run cProfile.runctx pdb.run trace.Trace().run
+    `),
+    code: [0, "stmt"],
+    why: "Runs code that is given as text.",
+  },
+  {
+    rule: "dynamic-import",
+    level: "low",
+    names: ["builtins.__import__", "importlib.import_module", "importlib.__import__"],
+    why: "Imports a module by a name that is made while the program runs.",
+  },
+  {
+    rule: "dynamic-import",
+    level: "medium",
+    names: words(`
+      importlib.util.* importlib.machinery.* importlib.reload importlib._bootstrap.* zipimport.zipimporter
+      pkgutil.get_loader
+    `),
+    why: "Loads code past the import statement.",
+  },
+  {
+    rule: "code-object",
+    level: "high",
+    names: words("types.CodeType types.FunctionType sys._getframe().f_globals ctypes.pythonapi.*"),
+    called: true,
+    why: "Makes functions out of raw code.",
+  },
+  {
+    rule: "interpreter-internals",
+    level: "medium",
+    names: words(`
+      sys._getframe sys.settrace sys.setprofile sys.meta_path sys.path_hooks gc.get_objects
+      gc.get_referrers inspect.currentframe inspect.stack sys.modules sys.addaudithook
+    `),
+    why: "Reaches into the running interpreter.",
+  },
+  {
+    rule: "hidden-data",
+    level: "safe",
+    names: words("marshal.loads marshal.load zlib.decompress bz2.decompress lzma.decompress"),
+    returns: MARKS.decoded,
+    why: "Unpacks data.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words(`
+      os.system os.popen os.popen2 os.popen3 posix.system posix.popen subprocess.getoutput
+      subprocess.getstatusoutput commands.getoutput commands.getstatusoutput pexpect.run pexpect.spawn
+      asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell
+      builtins.get_ipython().system invoke.run
+    `),
+    command: [0, "command"],
+    endless: "high",
+    why: "Starts a shell.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words(`
+      subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+      _posixsubprocess.fork_exec multiprocessing.util.spawnv_passfds
+    `),
+    command: [0, "args"],
+    input: "input",
+    endless: "high",
+    why: "Starts another program.",
+  },
+  { rule: "process", level: "medium", names: ["subprocess.*"], called: true, why: "Starts another program." },
+  {
+    rule: "process",
+    level: "safe",
+    names: words(`
+      subprocess.PIPE subprocess.DEVNULL subprocess.STDOUT subprocess.CalledProcessError
+      subprocess.TimeoutExpired subprocess.CompletedProcess subprocess.SubprocessError
+      subprocess.list2cmdline
+    `),
+    why: "Part of starting a program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: ["asyncio.create_subprocess_exec", "asyncio.subprocess.create_subprocess_exec", "sh.Command"],
+    words: 0,
+    endless: "high",
+    why: "Starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words("os.execl os.execle os.execlp os.execlpe"),
+    words: 1,
+    why: "Becomes another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words("os.execv os.execve os.execvp os.execvpe os.posix_spawn os.posix_spawnp"),
+    command: 1,
+    paths: [[0, "read"]],
+    endless: "high",
+    why: "Becomes or starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words("os.spawnl os.spawnle os.spawnlp os.spawnlpe"),
+    words: 2,
+    endless: "high",
+    why: "Starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words("os.spawnv os.spawnve os.spawnvp os.spawnvpe"),
+    command: 2,
+    endless: "high",
+    why: "Starts another program.",
+  },
+  {
+    rule: "interactive-shell",
+    level: "high",
+    names: ["pty.spawn"],
+    command: 0,
+    why: "Gives somebody a shell with a terminal.",
+  },
+  {
+    rule: "fork",
+    level: "medium",
+    names: words("os.fork os.forkpty pty.fork posix.fork"),
+    endless: "critical",
+    why: "Copies the process.",
+  },
+  {
+    rule: "copies",
+    level: "low",
+    names: words(`
+      multiprocessing.Process multiprocessing.Pool multiprocessing.pool.Pool
+      concurrent.futures.ProcessPoolExecutor
+    `),
+    endless: "high",
+    why: "Starts copies of the interpreter.",
+  },
+  {
+    rule: "threads",
+    level: "safe",
+    names: ["threading.Thread", "_thread.start_new_thread", "threading.Timer"],
+    endless: "high",
+    why: "Starts threads.",
+  },
+  {
+    rule: "descriptor-copy",
+    level: "medium",
+    names: ["os.dup2", "os.dup"],
+    why: "Puts a descriptor in place of another, such as a socket for a shell's input.",
+  },
+  {
+    rule: "kill",
+    level: "medium",
+    names: words(`
+      os.kill os.killpg signal.pthread_kill psutil.Process().kill psutil.Process().terminate
+    `),
+    why: "Signals processes.",
+  },
+  {
+    rule: "privilege",
+    level: "high",
+    names: words(`
+      os.setuid os.setgid os.seteuid os.setegid os.setreuid os.setresuid os.setresgid os.setgroups
+      os.initgroups os.chroot os.unshare os.setns os.mknod os.lchown os.chown os.setxattr
+    `),
+    called: true,
+    why: "Changes who the program is, or who owns a file.",
+  },
+  {
+    rule: "file-mode",
+    level: "low",
+    names: words("os.chmod os.lchmod os.fchmod pathlib.Path().chmod"),
+    called: true,
+    why: "Changes who may use a file.",
+  },
+  {
+    rule: "limits",
+    level: "low",
+    names: ["resource.setrlimit", "os.nice", "os.sched_setscheduler"],
+    why: "Changes the limits of the process.",
+  },
+  {
+    rule: "native-code",
+    level: "high",
+    names: words("ctypes.* cffi.* _ctypes.* mmap.PROT_EXEC numpy.ctypeslib.*"),
+    why: "Calls native code: no rule of this language holds there.",
+  },
+  {
+    rule: "raw-socket",
+    level: "high",
+    names: words(`
+      socket.SOCK_RAW socket.AF_PACKET socket.AF_NETLINK socket.AF_VSOCK socket.AF_ALG socket.IPPROTO_RAW
+      socket.SO_BINDTODEVICE
+    `),
+    why: "Reads or forges packets below the usual protocols.",
+  },
+  {
+    rule: "socket",
+    level: "medium",
+    names: words(`
+      socket.socket socket.create_connection socket.socketpair socket.fromfd asyncio.open_connection
+      asyncio.open_unix_connection _socket.socket ssl.SSLSocket ssl.wrap_socket
+    `),
+    sends: true,
+    returns: MARKS.network,
+    why: "Opens a connection of its own.",
+  },
+  {
+    rule: "listener",
+    level: "high",
+    names: words(`
+      socket.socket().bind socket.socket().listen socket.create_server socketserver.TCPServer
+      socketserver.ThreadingTCPServer
+    `),
+    why: "Waits for connections from outside.",
+  },
+  {
+    rule: "socket",
+    level: "medium",
+    names: ["socket.socket().*", "socket.create_connection().*"],
+    sends: true,
+    returns: MARKS.network,
+    called: true,
+    why: "Uses a connection of its own.",
+  },
+  {
+    rule: "network",
+    level: "safe",
+    names: words(`
+      socket.gethostname socket.getfqdn socket.AF_INET socket.SOCK_STREAM socket.timeout socket.error
+      requests.exceptions.* requests.RequestException urllib.parse.* urllib.error.* http.HTTPStatus
+      http.HTTPStatus.* requests.codes.*
+    `),
+    why: "Part of talking to the network.",
+  },
+  {
+    rule: "network",
+    level: "medium",
+    names: words(`
+      requests.* httpx.* aiohttp.* urllib.request.* urllib2.* urllib3.* http.client.* httplib.* ftplib.*
+      smtplib.* poplib.* imaplib.* telnetlib.* nntplib.* xmlrpc.* websocket.* websockets.* paramiko.*
+      asyncssh.* pycurl.* boto3.* dns.* zmq.* redis.* pymongo.* six.moves.urllib.request.* urllib.urlopen
+      urllib.urlretrieve urllib.urlencode socket.gethostbyname socket.getaddrinfo socket.gethostbyname_ex
+      http.server.* pip._vendor.requests.* scapy.* slack_sdk.* discord.* telegram.* selenium.*
+      playwright.* kubernetes.* ldap3.*
+    `),
+    called: true,
+    sends: true,
+    returns: MARKS.network,
+    why: "Talks to the network.",
+  },
+  ...PYTHON_FILE_RULES,
+  {
+    rule: "deserialization",
+    level: "medium",
+    names: words(`
+      pickle.load pickle.loads pickle.Unpickler _pickle.loads _pickle.load cPickle.loads dill.load
+      dill.loads cloudpickle.load cloudpickle.loads jsonpickle.decode yaml.load yaml.unsafe_load
+      yaml.full_load yaml.load_all pandas.read_pickle shelve.Shelf
+    `),
+    why: "Data in this format can run code when it is read.",
+  },
+  {
+    rule: "huge-allocation",
+    level: "safe",
+    names: words(`
+      builtins.bytearray builtins.bytes numpy.zeros numpy.ones numpy.empty numpy.full os.urandom
+      random.randbytes mmap.mmap
+    `),
+    amount: [0, 2 ** 30],
+    why: "Takes memory.",
+  },
+  {
+    rule: "huge-allocation",
+    level: "safe",
+    names: ["os.posix_fallocate", "os.ftruncate"],
+    amount: [2, 2 ** 36],
+    why: "Takes space.",
+  },
+  {
+    rule: "environment",
+    level: "low",
+    names: words("os.environ os.environb os.putenv os.unsetenv"),
+    why: "Reads or changes the environment.",
+  },
+  {
+    rule: "environment",
+    level: "safe",
+    names: ["os.getenv", "os.environ.get", "os.environ.setdefault"],
+    why: "Reads one variable.",
+  },
+  {
+    rule: "system",
+    level: "safe",
+    names: words(`
+      os.path.* os.getcwd os.sep os.linesep os.name os.getpid os.cpu_count os.urandom os.fspath os.stat
+      os.environ.copy os.path os.PathLike os.devnull os.get_terminal_size
+    `),
+    why: "Asks the system.",
+  },
+  {
+    rule: "accounts",
+    level: "medium",
+    names: words("pwd.getpwall grp.getgrall spwd.* crypt.*"),
+    why: "Lists the accounts of this machine.",
+  },
+  {
+    rule: "key-log",
+    level: "high",
+    names: ["pynput.*", "keyboard.*", "evdev.*"],
+    why: "Watches a person's keyboard.",
+  },
+  {
+    rule: "screen",
+    level: "high",
+    names: ["PIL.ImageGrab.grab", "mss.mss", "pyautogui.screenshot"],
+    why: "Takes pictures of a person's screen.",
+  },
+  {
+    rule: "monkey-patch",
+    level: "medium",
+    names: ["builtins.setattr", "builtins.delattr"],
+    called: true,
+    why: "Changes an object by a name that is made while the program runs.",
+  },
+];
+
+/** Chains of attributes that lead from any object to everything. */
+export const PYTHON_CHAINS: readonly ChainRule[] = [
+  {
+    rule: "class-climbing",
+    level: "high",
+    all: ["__class__", "__subclasses__"],
+    why: "Climbs from an object to every class there is.",
+  },
+  {
+    rule: "class-climbing",
+    level: "medium",
+    all: ["__class__", "__base__"],
+    why: "Climbs from an object to every class there is.",
+  },
+  {
+    rule: "class-climbing",
+    level: "medium",
+    all: ["__class__", "__bases__"],
+    why: "Climbs from an object to every class there is.",
+  },
+  {
+    rule: "class-climbing",
+    level: "medium",
+    all: ["__class__", "__mro__"],
+    why: "Climbs from an object to every class there is.",
+  },
+  {
+    rule: "class-climbing",
+    level: "high",
+    all: ["object", "__subclasses__"],
+    why: "Climbs to every class there is.",
+  },
+  {
+    rule: "class-climbing",
+    level: "medium",
+    all: ["__subclasses__"],
+    why: "Looks for classes by what they derive from.",
+  },
+  {
+    rule: "function-internals",
+    level: "high",
+    all: ["__globals__"],
+    why: "Reaches every name of another function's module.",
+  },
+  {
+    rule: "function-internals",
+    level: "high",
+    all: ["__builtins__"],
+    why: "Reaches the builtin functions by a back door.",
+  },
+  {
+    rule: "function-internals",
+    level: "high",
+    all: ["f_globals"],
+    why: "Reaches every name of another function's module.",
+  },
+  {
+    rule: "function-internals",
+    level: "high",
+    all: ["f_builtins"],
+    why: "Reaches the builtin functions by a back door.",
+  },
+  {
+    rule: "function-internals",
+    level: "high",
+    all: ["gi_frame", "f_back"],
+    why: "Climbs out of a generator.",
+  },
+  {
+    rule: "function-internals",
+    level: "medium",
+    all: ["__code__"],
+    why: "Reads or replaces a function's code.",
+  },
+  {
+    rule: "function-internals",
+    level: "medium",
+    all: ["__loader__"],
+    why: "Loads modules past the import statement.",
+  },
+];
+
+/** Names that are there without an import. Only those that a rule or a fold knows matter. */
+export const BUILTINS: ReadonlySet<string> = new Set(
+  `exec eval compile execfile __import__ open file getattr setattr delattr globals locals vars type object chr ord str int
+  bytes bytearray memoryview list tuple dict iter repr sorted reversed map filter staticmethod classmethod print input
+  breakpoint get_ipython zip enumerate sum min max any all next range`.split(/\s+/),
+);
+
+/** Modules that a program without an import may mean: in a stateful context it stood in an earlier cell. */
+export const KNOWN_MODULES: ReadonlyMap<string, string> = new Map([
+  ...`os sys subprocess socket shutil ctypes importlib builtins requests urllib http pickle marshal base64 codecs pathlib
+  glob pty signal threading multiprocessing asyncio httpx`
+    .split(/\s+/)
+    .map((name) => [name, name] as const),
+  ["np", "numpy"],
+  ["pd", "pandas"],
+  ["plt", "matplotlib.pyplot"],
+  ["Path", "pathlib.Path"],
+]);
+
+/** Modules whose members must not be chosen by a name that is made while the program runs. */
+export const GUARDED_MODULES: ReadonlySet<string> = new Set(
+  "os posix subprocess builtins ctypes importlib pty socket marshal sys.modules ?module".split(" "),
+);

@@ -1,0 +1,402 @@
+import type { Work } from "../../../../kit/parser/index.js";
+import { findCommandsWithin, MAX_TEXT_LENGTH, type ShellCommand } from "../../index.js";
+import type { Match, Report } from "../findings.js";
+import { rankOf } from "../levels.js";
+import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
+import { assessText } from "../text-rules.js";
+import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
+import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";
+import { TEXT_PATTERNS } from "./text-patterns.js";
+
+const RULES = new Map<string, CommandRule[]>();
+for (const rule of COMMAND_RULES) {
+  for (const command of rule.commands) RULES.set(command, [...(RULES.get(command) ?? []), rule]);
+}
+
+/** Reports everything that a shell text would run; resolves to whether all of it could be read. */
+export async function readShell(text: string, report: Report, work: Work): Promise<boolean> {
+  const offsetOf = createOffsets(text);
+  for (const { test, ...match } of TEXT_PATTERNS) {
+    const at = text.slice(0, MAX_PATTERN_TEXT).search(test);
+    if (at !== -1) report.add(match, at);
+  }
+  work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
+  const { commands, problems } = await findCommandsWithin(work, KNOWN + text);
+  await work.pause();
+  const [problem] = problems;
+  if (problem !== undefined) {
+    // A long text may have been left before its end.
+    const level = text.length > LONG ? "high" : "medium";
+    report.add({ ...UNREADABLE, level }, offsetOf(problem.line, problem.column));
+  }
+  const downloaded = new Set<string>();
+  const lines = text.split("\n");
+  const substituted = substitutedIn(commands);
+  let directory = ".";
+  for (const command of commands) {
+    const offset = offsetOf(command.line, command.column);
+    const add = (match: Match) => report.add(match, offset);
+    work.spend(workFor(command));
+    readCommand(command, substituted, add);
+    readPaths(command, directory, add);
+    directory = directoryAfter(command, directory);
+    readInlineCode(command, offset, report);
+    readInput(command, lines, offset, report);
+    readDownload(command, downloaded, add);
+  }
+  return problem === undefined;
+}
+
+/** One unit per letter for each handful of expressions that it is held against. */
+const PATTERN_WORK = 4;
+const COMMAND_WORK = 500;
+const WORD_WORK = 100;
+
+function workFor({ args, reads }: ShellCommand): number {
+  const letters = args.reduce((sum, word) => sum + Math.min(word?.length ?? 0, MAX_PATTERN_TEXT), 0);
+  return COMMAND_WORK + WORD_WORK * (args.length + reads.length) + PATTERN_WORK * letters;
+}
+
+/** Variables whose value is known, in a line of their own. */
+const KNOWN = "HOME='~'\n";
+/** Where the script is after a command; unknown places count as the workspace. */
+function directoryAfter({ name, args }: ShellCommand, before: string): string {
+  if (name !== "cd" && name !== "pushd") return before;
+  const operands = args.filter((arg) => arg === undefined || !arg.startsWith("-"));
+  if (args.length === 0) return "~";
+  return operands[0] ?? ".";
+}
+
+const MAX_PATTERN_TEXT = 64 * 1024;
+/** Longer texts are not looked into. */
+const LONG = MAX_TEXT_LENGTH - KNOWN.length;
+const UNREADABLE: Match = {
+  rule: "unparsable",
+  level: "medium",
+  why: "Is not understood as this language, so something may be overlooked.",
+};
+const UNKNOWN_COMMAND: Match = {
+  rule: "unknown-command",
+  level: "medium",
+  why: "Runs a command whose name is made while the script runs.",
+};
+const OTHER_PROGRAM: Match = { rule: "program", level: "low", why: "Runs a program that is not known here." };
+
+function createOffsets(text: string): (line: number, column: number) => number {
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  // Lines are counted with the one that stands in front.
+  return (line, column) => Math.min((starts[line - 2] ?? 0) + column - 1, text.length);
+}
+
+function readCommand(command: ShellCommand, substituted: Substituted, add: (match: Match) => void): void {
+  const { name } = command;
+  if (name === undefined) {
+    add(UNKNOWN_COMMAND);
+    return;
+  }
+  const words = command.args.filter((word) => word !== undefined);
+  for (const match of [name, ...words].flatMap(assessText)) add(match);
+  for (const { name: variable } of command.assignments) if (LOADER.test(variable)) add(LOADER_VARIABLE);
+  for (const wrapper of command.via) if (/^(?:sudo|su|doas|pkexec)\b/.test(wrapper)) add(ROOT);
+  const rules = RULES.get(name) ?? (name.startsWith("mkfs") ? RULES.get("mkfs") : undefined) ?? [];
+  const matching = rules.filter((rule) => holds(rule, command, words, substituted));
+  // Of several rules with one name, the worst says it all.
+  for (const rule of matching) {
+    if (!matching.some((other) => other.rule === rule.rule && rankOf(other.level) > rankOf(rule.level)))
+      add(rule);
+  }
+  if (command.path !== undefined && HIDDEN_PROGRAM.test(command.path)) add(HIDDEN);
+  else if (command.path !== undefined && TEMPORARY_PROGRAM.test(command.path)) add(TEMPORARY);
+  if (matching.length === 0 && !HARMLESS_COMMANDS.has(name)) add(OTHER_PROGRAM);
+}
+
+const LOADER =
+  /^(?:LD_(?:PRELOAD|AUDIT|LIBRARY_PATH)|BASH_ENV|PROMPT_COMMAND|PYTHONSTARTUP|GIT_SSH_COMMAND)$/;
+const LOADER_VARIABLE: Match = {
+  rule: "loader-variable",
+  level: "high",
+  why: "Makes a program load other code.",
+};
+const ROOT: Match = { rule: "privilege", level: "high", why: "Asks to be root." };
+const HIDDEN_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\/(?:.*\/)?\.[^/]+$/;
+const TEMPORARY_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\//;
+const TEMPORARY: Match = {
+  rule: "temporary-program",
+  level: "low",
+  why: "Runs a program out of the temporary directory.",
+};
+const HIDDEN: Match = {
+  rule: "hidden-program",
+  level: "high",
+  why: "Runs a program that is hidden among temporary files.",
+};
+
+function holds(
+  rule: CommandRule,
+  command: ShellCommand,
+  words: readonly string[],
+  substituted: Substituted,
+): boolean {
+  if (rule.bare === true && (command.args.length > 0 || command.reads.length > 0)) return false;
+  if (rule.word !== undefined && !words.some((word) => rule.word!.test(word))) return false;
+  if (rule.and !== undefined && !words.some((word) => rule.and!.test(word))) return false;
+  if (rule.not !== undefined && words.some((word) => rule.not!.test(word))) return false;
+  return (
+    rule.after === undefined || sourcesOf(command, substituted).some((name) => rule.after!.includes(name))
+  );
+}
+
+/** What a command takes its input or its words from. */
+function sourcesOf(command: ShellCommand, substituted: Substituted): string[] {
+  const sources = command.reads.slice(0, MAX_SOURCES).flatMap(decoding);
+  // A word that only the run knows is what a substitution in the same line prints.
+  const { args, redirects } = command;
+  if (args.includes(undefined) || redirects.some(({ target }) => target === undefined)) {
+    for (const one of substituted.get(command.line) ?? []) {
+      if (one !== command && one.via.length > command.via.length) sources.push(...decoding(one));
+    }
+  }
+  return sources;
+}
+
+/** Commands inside of substitutions, by line. */
+type Substituted = ReadonlyMap<number, readonly ShellCommand[]>;
+const MAX_SOURCES = 32;
+
+function substitutedIn(commands: readonly ShellCommand[]): Substituted {
+  const lines = new Map<number, ShellCommand[]>();
+  for (const command of commands) {
+    if (!command.via.some((step) => /^[`$<]/.test(step))) continue;
+    const others = lines.get(command.line) ?? [];
+    if (others.length < MAX_SOURCES) lines.set(command.line, [...others, command]);
+  }
+  return lines;
+}
+
+/** base64 and its like only count when they decode. */
+function decoding({ name, args }: ShellCommand): string[] {
+  if (name === undefined) return [];
+  const decodes = args.some((word) => word !== undefined && /^-[a-zA-Z]*[dDr]|^--dec|^enc$/.test(word));
+  const plain = ["base64", "base32", "xxd", "openssl", "tr", "od", "gpg", "perl", "printf"].includes(name);
+  if (name === "printf")
+    return args.some((word) => word !== undefined && /\\x[0-9a-f]{2}|\\[0-7]{3}/i.test(word)) ? [name] : [];
+  if (name === "tr") return args.length === 2 ? [name] : [];
+  return plain && !decodes && name !== "openssl" ? [] : [name];
+}
+
+function readPaths(command: ShellCommand, directory: string, add: (match: Match) => void): void {
+  const { name, args, redirects } = command;
+  for (const { operator, target } of redirects) {
+    if (target === undefined) continue;
+    if (/^\/dev\/(?:tcp|udp)\//.test(target)) add(SHELL_SOCKET);
+    else if (operator.includes(">") && !operator.endsWith("&")) touch(target, "write", add);
+    else if (operator.startsWith("<") && !operator.startsWith("<<")) touch(target, "read", add);
+  }
+  if (name === undefined) return;
+  const operands = [...operandsOf(args), ...handedBy(command)];
+  for (const words of PATH_WORDS) {
+    if (!words.commands.includes(name)) continue;
+    if (words.when !== undefined && !args.some((arg) => arg !== undefined && words.when!.test(arg))) continue;
+    const paths = name === "find" ? beforeTests(args) : operands.slice(words.skip ?? 0);
+    if (words.access === "remove" && name !== "mv" && paths.includes(undefined)) add(unknownRemoval(args));
+    paths.forEach((path, index) => {
+      const last = words.lastWritten === true && paths.length > 1 && index === paths.length - 1;
+      if (path !== undefined) touch(placed(path, directory), last ? "write" : words.access, add, name);
+    });
+  }
+  if (name === "dd") {
+    for (const arg of args) {
+      if (arg?.startsWith("if=")) touch(arg.slice(3), "read", add, name);
+      if (arg?.startsWith("of=")) touch(arg.slice(3), "write", add, name);
+    }
+  }
+  readOptions(name, args, add);
+}
+
+const unknownRemoval = (args: readonly (string | undefined)[]): Match => ({
+  rule: "file-delete",
+  level: args.some((arg) => arg !== undefined && /^-[a-zA-Z]*[rR]|^--recursive$|^-delete$/.test(arg))
+    ? "medium"
+    : "low",
+  why: "Deletes what only the run knows.",
+});
+
+const SHELL_SOCKET: Match = {
+  rule: "reverse-shell",
+  level: "critical",
+  why: "Connects the shell itself to the network.",
+};
+
+function touch(path: string, access: Access, add: (match: Match) => void, command = ""): void {
+  // A remote place, an address or a program's text.
+  if (/^[\w+.-]+:\/\//.test(path) && !path.startsWith("file:")) return;
+  const match = assessPath(path, access);
+  if (match === undefined) return;
+  // Listing and reading what is the workspace's own is what every script does.
+  if (access === "read" && match.rule === "file") return;
+  if (/^(?:ls|find|du|stat|file)$/.test(command) && match.level === "low") return;
+  add(match);
+}
+
+function operandsOf(args: readonly (string | undefined)[]): (string | undefined)[] {
+  const end = args.indexOf("--");
+  const before = end === -1 ? args : args.slice(0, end);
+  const after = end === -1 ? [] : args.slice(end + 1);
+  return [...before.filter((arg) => arg === undefined || !/^[-+]./.test(arg)), ...after];
+}
+
+/** What xargs hands over, where it is constant. */
+function handedBy({ via, reads }: ShellCommand): (string | undefined)[] {
+  if (!via.some((step) => step.startsWith("xargs"))) return [];
+  return reads.slice(0, MAX_SOURCES).flatMap(({ name, args }) => {
+    if (name === "echo" || name === "printf") return args;
+    return name === "find" || name === "ls" ? beforeTests(args) : [];
+  });
+}
+
+/** A path as seen from where the script has gone to, when that makes it something else. */
+function placed(path: string, directory: string): string {
+  if (path.startsWith("/") || path.startsWith("~")) return path;
+  const everything = /^(?:\.\/)?\*?$|^\.\.?\/?$/.test(path);
+  return everything || isWholeTree(directory) ? `${directory}/${path}` : path;
+}
+
+/** find's places stand before its tests. */
+function beforeTests(args: readonly (string | undefined)[]): (string | undefined)[] {
+  const first = args.findIndex((arg) => arg !== undefined && /^[-(!]/.test(arg));
+  return args.slice(0, first === -1 ? args.length : first);
+}
+
+function readOptions(name: string, args: readonly (string | undefined)[], add: (match: Match) => void): void {
+  const options = PATH_OPTIONS.get(name);
+  args.forEach((arg, index) => {
+    if (arg === undefined) return;
+    const access = options?.[arg];
+    const value = args[index + 1];
+    if (access !== undefined && value !== undefined) touch(value, access, add, name);
+    const [, option, attached] = /^(--[\w-]+)=(.*)$/.exec(arg) ?? [];
+    if (option !== undefined && options?.[option] !== undefined) touch(attached!, options[option], add, name);
+    if (DOWNLOADERS.includes(name)) readUpload(arg, add);
+  });
+}
+
+/** -d @file and -F name=@file send a file. */
+function readUpload(arg: string, add: (match: Match) => void): void {
+  const file = /(?:^|=|^-[dFT])@(.+)$/.exec(arg)?.[1];
+  if (file === undefined) return;
+  touch(file, "read", add);
+  const sensitive =
+    isSecretPath(file) || rankOf(assessPath(file, "read")?.level ?? "low") >= rankOf("medium");
+  if (sensitive) add({ rule: "exfiltration", level: "high", why: "Hands secrets to the network." });
+}
+
+const CODE_FLAGS: Readonly<Record<string, { flag: RegExp; language?: "python" | "javascript" }>> = {
+  python: { flag: /^-[a-zA-Z]*c$/, language: "python" },
+  node: { flag: /^(?:-e|-p|-pe|--eval|--print)$/, language: "javascript" },
+  deno: { flag: /^eval$/, language: "javascript" },
+  bun: { flag: /^-e$/, language: "javascript" },
+  perl: { flag: /^-[a-zA-Z]*[eE]$/ },
+  ruby: { flag: /^-[a-z]*e$/ },
+  php: { flag: /^-r$/ },
+  lua: { flag: /^-e$/ },
+};
+
+/** python3.11 is python, nodejs is node. */
+function codeFlagsOf(name: string): { flag: RegExp; language?: "python" | "javascript" } | undefined {
+  const plain = name.replace(/[\d.]+$/, "").replace(/^nodejs$/, "node");
+  return Object.hasOwn(CODE_FLAGS, plain) ? CODE_FLAGS[plain] : undefined;
+}
+
+function readInlineCode({ name, args }: ShellCommand, offset: number, report: Report): void {
+  if (name === undefined) return;
+  if (/^(?:m|g|n)?awk$/.test(name)) {
+    const program = args.find((arg) => arg !== undefined && !arg.startsWith("-"));
+    if (program !== undefined && /\/inet\/(?:tcp|udp)/.test(program)) report.add(SHELL_SOCKET, offset);
+    if (program !== undefined && /\bsystem\s*\(|\|\s*getline|\|\s*"(?:ba)?sh"/.test(program))
+      report.add(FOREIGN_SHELL, offset);
+    return;
+  }
+  const known = codeFlagsOf(name);
+  if (known === undefined) return;
+  const at = args.findIndex((arg) => arg !== undefined && known.flag.test(arg));
+  const code = at === -1 ? undefined : args[at + 1];
+  if (code === undefined) return;
+  if (known.language !== undefined) report.nest({ language: known.language, text: code, offset });
+  else if (/\b(?:IO::)?Socket\b|TCPSocket|fsockopen|socket\s*\(|require\s*["']socket/i.test(code)) {
+    report.add(
+      { ...SHELL_SOCKET, level: /\bexec|\bsystem|\/bin\/|popen/.test(code) ? "critical" : "medium" },
+      offset,
+    );
+  } else if (/\b(?:exec|system|popen|passthru|shell_exec|eval|unlink|rmtree)\b|`/.test(code)) {
+    report.add(FOREIGN_SHELL, offset);
+  }
+}
+
+/** Code that an interpreter gets from a here-document or a here-string. */
+function readInput(
+  { name, args, redirects, line, via }: ShellCommand,
+  lines: readonly string[],
+  offset: number,
+  report: Report,
+): void {
+  const known = name === undefined ? undefined : codeFlagsOf(name);
+  if (known?.language === undefined || args.some((arg) => arg !== "-")) return;
+  for (const { operator, target } of redirects) {
+    if (target === undefined) continue;
+    if (operator === "<<<") report.nest({ language: known.language, text: target, offset });
+    else if (operator.startsWith("<<") && via.length === 0) {
+      report.nest({ language: known.language, text: bodyOf(lines, line - 1, target), offset });
+    }
+  }
+}
+
+/** The lines behind this one, up to the one that is the delimiter. */
+function bodyOf(lines: readonly string[], line: number, delimiter: string): string {
+  let end = line;
+  while (end < lines.length && end - line < MAX_BODY && lines[end]!.replace(/^\t+/, "") !== delimiter) end++;
+  return lines.slice(line, end).join("\n");
+}
+
+const MAX_BODY = 2000;
+
+const FOREIGN_SHELL: Match = {
+  rule: "process",
+  level: "medium",
+  why: "Starts commands from a language that is not looked into.",
+};
+
+/** A file that was fetched and is then run. */
+function readDownload(command: ShellCommand, downloaded: Set<string>, add: (match: Match) => void): void {
+  const { name, args } = command;
+  if (name === undefined) return;
+  if (downloaded.has(name)) add(DOWNLOADED);
+  if (/^(?:ba|z|da|k)?sh$|^(?:source|\.)$|^(?:python|perl|ruby|node|php)[\d.]*$/.test(name)) {
+    const script = args.find((arg) => arg !== undefined && !arg.startsWith("-"));
+    if (script !== undefined && downloaded.has(baseName(script))) add(DOWNLOADED);
+  }
+  if (name !== "curl" && name !== "wget" && name !== "aria2c" && name !== "scp") return;
+  args.forEach((arg, index) => {
+    const value = args[index + 1];
+    if (
+      arg !== undefined &&
+      /^(?:-[a-zA-Z]*[oO]|--output|--output-document)$/.test(arg) &&
+      value !== undefined
+    ) {
+      downloaded.add(baseName(value));
+    }
+    if (arg !== undefined && /^[a-z]+:\/\/|^[\w.-]+\.\w+\//.test(arg))
+      downloaded.add(baseName(arg.replace(/[?#].*$/, "")));
+  });
+  for (const { target } of command.redirects) if (target !== undefined) downloaded.add(baseName(target));
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+const DOWNLOADED: Match = {
+  rule: "remote-code",
+  level: "high",
+  why: "Runs a program that was fetched just before.",
+};
