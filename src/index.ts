@@ -112,6 +112,13 @@ export {
   WorldInterface,
 } from "./core/tools/index.js";
 export {
+  assess,
+  type Finding,
+  RISK_LEVELS,
+  type RiskAssessment,
+  type RiskLevel,
+} from "./guard/analysis/index.js";
+export {
   AUDIT_RESULTS,
   type AuditEvent,
   type AuditFields,
@@ -159,13 +166,6 @@ export {
   parsePolicy,
   type RuleReference,
 } from "./guard/policy/index.js";
-export {
-  assess,
-  type Finding,
-  RISK_LEVELS,
-  type RiskAssessment,
-  type RiskLevel,
-} from "./guard/analysis/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./kit/errors.js";
 export type {
   BackendContext,

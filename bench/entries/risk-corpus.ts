@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { assess } from "skerry";
 import { type Grammar, type Grammarian, loadGrammar } from "../../src/kit/parser/grammar.js";
-import { Work } from "../../src/kit/parser/work.js";
+import { WorkBudget } from "../../src/kit/parser/work-budget.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "../../test/risk-corpus/snippets.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, median, timeMs } from "../measure.js";
@@ -43,7 +43,7 @@ export const riskCorpus: Benchmark = {
         await assess(code, language);
       }),
       inTurn(async ({ code, language }) =>
-        parsers.get(language)!.parse(code, new Work(PARSER_WORK)).delete(),
+        parsers.get(language)!.parse(code, new WorkBudget(PARSER_WORK)).delete(),
       ),
     );
     const { recall, specificity, dangerous, benign } = await scoreAll(bench, snippets);

@@ -15,11 +15,11 @@ import {
   type SecurityMode,
 } from "../../src/core/manager/call/required-sandbox.js";
 import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
+import { RISK_LEVELS } from "../../src/guard/analysis/risk/levels.js";
 import { createBody } from "../../src/guard/audit/compose-record.js";
 import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { checkPolicy } from "../../src/guard/policy/index.js";
 import { SETTING_KINDS } from "../../src/guard/policy/setting-kinds.js";
-import { RISK_LEVELS } from "../../src/guard/analysis/risk/levels.js";
 import { ERROR_CODES } from "../../src/kit/errors.js";
 import { FromGuest, ToGuest } from "../../src/runtime/wire/frames.js";
 import { blocksOf, code, quote, read, tableRows } from "./documents.js";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import {
+  assess,
   findCommands,
   findCommandsOfArgv,
   findCommandsOfCode,
   MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
 } from "../../src/guard/analysis/index.js";
-import { assess, MAX_CODE_LENGTH as MAX_RISK_LENGTH } from "../../src/guard/analysis/index.js";
 import { ARGV } from "./families/argv.js";
 import { JAVASCRIPT } from "./families/javascript.js";
 import { PYTHON } from "./families/python.js";
@@ -78,7 +78,7 @@ it.each(['broken "."', 'broken "}{"', 'broken "\\\\\\n"', 'broken "def a("', 'br
   async (name) => {
     const program = await findCommandsOfCode(PYTHON[name]!(MAX_CODE_LENGTH), "python");
     expect(program).toEqual({ commands: [], problems: [{ line: 1, column: 1, what: TOO_MUCH }] });
-    const risk = await assess(PYTHON[name]!(MAX_RISK_LENGTH), "python");
+    const risk = await assess(PYTHON[name]!(MAX_CODE_LENGTH), "python");
     expect(risk).toMatchObject({ level: "high", parsed: false, detectedPatterns: ["too-complex"] });
   },
 );
@@ -88,7 +88,7 @@ it.each(['broken "a{"', 'broken "(a="', "arrow or parenthesis, deep"])(
   async (name) => {
     const program = await findCommandsOfCode(JAVASCRIPT[name]!(MAX_CODE_LENGTH), "javascript");
     expect(program.problems).toEqual([{ line: 1, column: 1, what: TOO_MUCH }]);
-    const risk = await assess(JAVASCRIPT[name]!(MAX_RISK_LENGTH), "typescript");
+    const risk = await assess(JAVASCRIPT[name]!(MAX_CODE_LENGTH), "typescript");
     expect(risk).toMatchObject({ level: "high", parsed: false, detectedPatterns: ["too-complex"] });
   },
 );
@@ -126,7 +126,7 @@ it.each(["python", "javascript"])(
 
 it("long lists of words that a program runs again and again count each time", async () => {
   const start = spentMs();
-  const risk = await assess(PYTHON["doubling words"]!(MAX_RISK_LENGTH), "python");
+  const risk = await assess(PYTHON["doubling words"]!(MAX_CODE_LENGTH), "python");
   expect(spentMs() - start).toBeLessThan(GENEROUS_MS);
   expect(risk).toMatchObject({ level: "high", parsed: false });
 });

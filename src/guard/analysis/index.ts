@@ -1,4 +1,3 @@
-export { LOADER_VARIABLES } from "./shell/command-variables.js";
 export {
   type CodeLanguage,
   findCommands,
@@ -7,12 +6,15 @@ export {
   findCommandsWithin,
   MAX_CODE_LENGTH,
   MAX_TEXT_LENGTH,
-  type ShellAssignment,
-  type ShellCommand,
-  type ShellProblem,
-  type ShellProgram,
-  type ShellRedirect,
-} from "./shell-commands.js";
+} from "./find-commands.js";
 export { assess, type RiskAssessment } from "./risk/assess.js";
 export { type Finding, MAX_FINDINGS } from "./risk/findings.js";
 export { RISK_LEVELS, type RiskLevel, rankOf, worse } from "./risk/levels.js";
+export { LOADER_VARIABLES } from "./shell/command-variables.js";
+export type {
+  ShellAssignment,
+  ShellCommand,
+  ShellProblem,
+  ShellProgram,
+  ShellRedirect,
+} from "./shell/shell-program.js";

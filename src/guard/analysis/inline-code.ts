@@ -1,14 +1,14 @@
-import type { Work } from "../../kit/parser/index.js";
+import type { WorkBudget } from "../../kit/parser/index.js";
 import { loadGrammar } from "../../kit/parser/index.js";
+import { findJavaScriptShellOuts } from "./code/javascript.js";
+import { findPythonShellOuts } from "./code/python.js";
+import { findAwkShellOuts } from "./scanned/awk.js";
+import { findScriptShellOuts } from "./scanned/scripts.js";
+import { findSedShellOuts } from "./scanned/sed.js";
 import { Environment } from "./shell/environment.js";
 import { isKnown, plain, UNKNOWN } from "./shell/fields.js";
 import type { ShellWalk } from "./shell/walk.js";
 import type { Call, InlineLanguage, Stdin } from "./shell/walker.js";
-import { findAwkShellOuts } from "./scanned/awk.js";
-import { findJavaScriptShellOuts } from "./code/javascript.js";
-import { findPythonShellOuts } from "./code/python.js";
-import { findScriptShellOuts } from "./scanned/scripts.js";
-import { findSedShellOuts } from "./scanned/sed.js";
 import type { ShellOut, ShellOuts } from "./shell-out.js";
 
 const MAX_DEPTH = 12;
@@ -56,7 +56,7 @@ function runShellOut(walk: ShellWalk, language: InlineLanguage, found: ShellOut,
   }
 }
 
-async function findShellOuts(language: InlineLanguage, code: string, work: Work): Promise<ShellOuts> {
+async function findShellOuts(language: InlineLanguage, code: string, work: WorkBudget): Promise<ShellOuts> {
   switch (language) {
     case "python":
       return withTree("python", code, findPythonShellOuts, work);
@@ -85,8 +85,8 @@ type Root = ReturnType<Awaited<ReturnType<typeof loadGrammar>>["parse"]>["rootNo
 async function withTree(
   language: "python" | "javascript" | "typescript",
   code: string,
-  find: (root: Root, work: Work) => readonly ShellOut[],
-  work: Work,
+  find: (root: Root, work: WorkBudget) => readonly ShellOut[],
+  work: WorkBudget,
 ): Promise<ShellOuts> {
   const grammar = await loadGrammar(language);
   const tree = grammar.parse(code, work);

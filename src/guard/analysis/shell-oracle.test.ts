@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { findCommands } from "./shell-commands.js";
+import { findCommands } from "./find-commands.js";
 
 /** Programs that only note that they ran. */
 const NAMES = ["qcurl", "qwget", "qnc", "qssh"];

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Parser, Tree } from "@vscode/tree-sitter-wasm";
 import { PACKAGE_ROOT } from "../package-root.js";
 import { METERING_VERSION, withMeter } from "./metering.js";
-import { TooMuchWork, type Work } from "./work.js";
+import { TooMuchWork, type WorkBudget } from "./work-budget.js";
 
 export const GRAMMARS = ["python", "javascript", "typescript", "tsx", "bash"] as const;
 export type Grammar = (typeof GRAMMARS)[number];
@@ -13,7 +13,7 @@ export type Grammar = (typeof GRAMMARS)[number];
 /** Parses one language. The caller deletes the tree: it lives outside of JavaScript's memory. */
 export interface Grammarian {
   /** Throws TooMuchWork for a text that is made to keep the parser busy. */
-  parse(text: string, work: Work): Tree;
+  parse(text: string, work: WorkBudget): Tree;
   /** The parser's own count of work, which goes up also while its trees are asked. */
   meter(): number;
 }
@@ -76,7 +76,7 @@ async function load(name: Grammar): Promise<Grammarian> {
   return { parse: (text, work) => parse(parser, text, work, MAX_COUNTED[name]), meter };
 }
 
-function parse(parser: Parser, text: string, work: Work, most: number): Tree {
+function parse(parser: Parser, text: string, work: WorkBudget, most: number): Tree {
   if (isDeep(text)) throw new TooMuchWork();
   const limit = Math.min(work.left * COUNTED_PER_UNIT, most);
   const start = meter();

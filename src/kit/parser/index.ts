@@ -1,2 +1,2 @@
 export { GRAMMARS, type Grammar, type Grammarian, loadGrammar } from "./grammar.js";
-export { TooMuchWork, Work } from "./work.js";
+export { TooMuchWork, WorkBudget } from "./work-budget.js";

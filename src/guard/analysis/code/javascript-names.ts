@@ -1,5 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { stringOf } from "./javascript-values.js";
 
 const MAX_STEPS = 24;
@@ -8,7 +8,7 @@ const NODE_WORK = 200;
 
 /** What the names of a program stand for. */
 export interface JavaScriptNames {
-  readonly work: Work;
+  readonly work: WorkBudget;
   /** The path that an expression names: "child_process.exec"; "child_process.?" when known only when it runs. */
   pathOf(node: Node): string | undefined;
   /** The expression a name was given, if it was given only one. */
@@ -22,7 +22,7 @@ interface Binding {
 }
 
 /** Reads imports and assignments; followed wherever they stand. */
-export function readJavaScriptNames(root: Node, work: Work): JavaScriptNames {
+export function readJavaScriptNames(root: Node, work: WorkBudget): JavaScriptNames {
   const imported = new Map<string, string>();
   const bound = new Map<string, Binding | undefined>();
   for (const node of root.descendantsOfType("import_statement"))
@@ -104,7 +104,7 @@ class Names implements JavaScriptNames {
   constructor(
     private readonly imported: ReadonlyMap<string, string>,
     private readonly bound: ReadonlyMap<string, Binding | undefined>,
-    readonly work: Work,
+    readonly work: WorkBudget,
   ) {}
 
   expressionOf(name: string): Node | undefined {

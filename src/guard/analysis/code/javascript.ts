@@ -1,8 +1,8 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
+import type { ShellOut } from "../shell-out.js";
 import { type JavaScriptNames, readJavaScriptNames } from "./javascript-names.js";
 import { stringOf, wordsOf } from "./javascript-values.js";
-import type { ShellOut } from "../shell-out.js";
 
 type Kind =
   | "text"
@@ -59,7 +59,7 @@ const FUNCTIONS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ]);
 
 /** Every place where a JavaScript or TypeScript program starts another one, or runs a text as JavaScript. */
-export function findJavaScriptShellOuts(root: Node, work: Work): ShellOut[] {
+export function findJavaScriptShellOuts(root: Node, work: WorkBudget): ShellOut[] {
   const names = readJavaScriptNames(root, work);
   const found: ShellOut[] = [];
   for (const call of root.descendantsOfType(["call_expression", "new_expression"])) {

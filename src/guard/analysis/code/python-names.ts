@@ -1,5 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { stringOf } from "./python-values.js";
 
 const MAX_STEPS = 24;
@@ -30,7 +30,7 @@ const STARS: Readonly<Record<string, readonly string[]>> = {
 
 /** What the names of a program stand for. */
 export interface PythonNames {
-  readonly work: Work;
+  readonly work: WorkBudget;
   /** The dotted path that an expression names: "os.system"; "os.?" when its last part is known only when it runs. */
   pathOf(node: Node): string | undefined;
   /** The expression a name was given, if it was given only one. */
@@ -38,7 +38,7 @@ export interface PythonNames {
 }
 
 /** Reads imports and assignments; followed wherever they stand. */
-export function readPythonNames(root: Node, work: Work): PythonNames {
+export function readPythonNames(root: Node, work: WorkBudget): PythonNames {
   const imported = new Map<string, string>();
   const assigned = new Map<string, Node | undefined>();
   readImports(root, imported, work);
@@ -50,7 +50,7 @@ export function readPythonNames(root: Node, work: Work): PythonNames {
   return new Names(imported, assigned, work);
 }
 
-function readImports(root: Node, imported: Map<string, string>, work: Work): void {
+function readImports(root: Node, imported: Map<string, string>, work: WorkBudget): void {
   for (const node of root.descendantsOfType("import_statement")) {
     for (const name of node?.childrenForFieldName("name") ?? []) {
       work.spend(NODE_WORK);
@@ -102,7 +102,7 @@ const OTHER_TARGETS = [
 ];
 
 /** A name that is also set in any other way than by one "=" is unknown. */
-function forgetOtherTargets(root: Node, assigned: Map<string, Node | undefined>, work: Work): void {
+function forgetOtherTargets(root: Node, assigned: Map<string, Node | undefined>, work: WorkBudget): void {
   const forget = (node: Node | null | undefined) => {
     if (!node) return;
     for (const name of node.type === "identifier" ? [node] : node.descendantsOfType("identifier")) {
@@ -122,7 +122,7 @@ class Names implements PythonNames {
   constructor(
     private readonly imported: ReadonlyMap<string, string>,
     private readonly assigned: ReadonlyMap<string, Node | undefined>,
-    readonly work: Work,
+    readonly work: WorkBudget,
   ) {}
 
   expressionOf(name: string): Node | undefined {

@@ -1,8 +1,8 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
+import type { ShellOut } from "../shell-out.js";
 import { type PythonNames, readPythonNames } from "./python-names.js";
 import { stringOf, wordsOf } from "./python-values.js";
-import type { ShellOut } from "../shell-out.js";
 
 type Kind =
   | "text"
@@ -61,7 +61,7 @@ const FUNCTIONS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 const MODULES = /^(?:os|posix|subprocess|pty|commands|builtins)\.\?$/;
 
 /** Every place where a Python program starts another one, or runs a text as Python. */
-export function findPythonShellOuts(root: Node, work: Work): ShellOut[] {
+export function findPythonShellOuts(root: Node, work: WorkBudget): ShellOut[] {
   const names = readPythonNames(root, work);
   const found: ShellOut[] = [];
   for (const call of root.descendantsOfType("call")) {

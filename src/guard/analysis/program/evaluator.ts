@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { variable } from "./environment.js";
 import type { Binding, Scopes } from "./scopes.js";
 import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";
@@ -35,7 +35,7 @@ export function createEvaluator(
   scopes: Scopes,
   fold: (node: number) => Value,
   ofFunction: (node: number) => Value,
-  work: Work,
+  work: WorkBudget,
 ): Evaluator {
   const known = new Array<Value | undefined>(size);
   const names = new Map<string, Value>();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { assess, MAX_CODE_LENGTH } from "./assess.js";
+import { MAX_CODE_LENGTH } from "../find-commands.js";
+import { assess } from "./assess.js";
 import { MAX_FINDINGS } from "./findings.js";
 
 describe("an assessment", () => {

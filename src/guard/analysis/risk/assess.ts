@@ -1,4 +1,8 @@
-import { type Grammar, loadGrammar, TooMuchWork, Work } from "../../../kit/parser/index.js";
+import { type Grammar, loadGrammar, TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
+import { MAX_CODE_LENGTH } from "../find-commands.js";
+import { type FlatTree, flatten } from "../program/flat-tree.js";
+import { readJavaScript } from "../program/javascript/read.js";
+import { readPython } from "../program/python/read.js";
 import { COMBINATIONS } from "./combinations.js";
 import {
   type Collector,
@@ -8,10 +12,7 @@ import {
   type Match,
   type Report,
 } from "./findings.js";
-import { type FlatTree, flatten } from "../program/flat-tree.js";
-import { readJavaScript } from "../program/javascript/read.js";
 import type { RiskLevel } from "./levels.js";
-import { readPython } from "../program/python/read.js";
 import { readShell } from "./shell/read.js";
 
 /** What code would reach for. Advice for a person and for routing; never the boundary. */
@@ -26,7 +27,6 @@ export interface RiskAssessment {
   /** Names of all rules that matched, sorted. */
   readonly detectedPatterns: readonly string[];
 }
-
 
 /** Work for one text and all that it holds. */
 const MAX_WORK = 16_000_000;
@@ -68,7 +68,7 @@ export async function assess(code: string, language: string): Promise<RiskAssess
     parsed = await readAll(
       { language: known!, text, depth: 0, at: undefined },
       collector,
-      new Work(MAX_WORK),
+      new WorkBudget(MAX_WORK),
     );
   }
   combine(collector);
@@ -104,7 +104,7 @@ function obstacleOf(code: string): Match | undefined {
 }
 
 /** Reads a text and whatever it would run; resolves to whether the outermost text is a sentence of its language. */
-async function readAll(outermost: Task, collector: Collector, work: Work): Promise<boolean> {
+async function readAll(outermost: Task, collector: Collector, work: WorkBudget): Promise<boolean> {
   const tasks = [outermost];
   const seen = new Set<string>();
   let parsed = true;
@@ -165,7 +165,7 @@ const UNPARSABLE: Match = {
   why: "Is not understood as this language, so something may be overlooked.",
 };
 
-async function read(task: Task, report: Report, work: Work): Promise<boolean> {
+async function read(task: Task, report: Report, work: WorkBudget): Promise<boolean> {
   if (BIDI.test(task.text)) report.add(DISORDERED, task.text.search(BIDI));
   if (task.language === "bash") return readShell(task.text, report, work);
   const text = withPlainLines(task.text);
@@ -179,7 +179,7 @@ async function read(task: Task, report: Report, work: Work): Promise<boolean> {
   return tree.errorAt === undefined && !tree.truncated;
 }
 
-async function parse(grammar: Grammar, text: string, work: Work): Promise<FlatTree> {
+async function parse(grammar: Grammar, text: string, work: WorkBudget): Promise<FlatTree> {
   const tree = (await loadGrammar(grammar)).parse(text, work);
   try {
     await work.pause();

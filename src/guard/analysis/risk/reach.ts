@@ -1,8 +1,8 @@
+import { type Place, type ReachRule, SELF } from "../program/known-functions.js";
+import { allTexts, HOLE, MARKS, UNKNOWN, unmark, type Value } from "../program/value.js";
 import type { Match, Report } from "./findings.js";
 import { type Access, assessPath, isSecretPath } from "./path-rules.js";
-import { type Place, type ReachRule, SELF } from "../program/known-functions.js";
 import { assessText } from "./text-rules.js";
-import { allTexts, HOLE, MARKS, UNKNOWN, unmark, type Value } from "../program/value.js";
 
 /** A call that a rule knows, with what is known about its arguments. */
 export interface Reached {

@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { UNKNOWN } from "../shell/fields.js";
 import type { ShellOut, ShellOuts } from "../shell-out.js";
 
@@ -15,7 +15,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** Where an awk program starts commands: `system(…)`, `print | "…"`, `"…" | getline`. */
-export function findAwkShellOuts(code: string, work: Work): ShellOuts {
+export function findAwkShellOuts(code: string, work: WorkBudget): ShellOuts {
   const tokens = tokenize(code);
   const found: ShellOut[] = [];
   tokens.forEach((token, index) => {
@@ -63,7 +63,12 @@ function joins(token: Token | undefined): boolean {
 }
 
 /** Strings side by side, up to the end; anything between them is unknown. */
-function constant(tokens: readonly Token[], from: number, ends: string, work: Work): string | undefined {
+function constant(
+  tokens: readonly Token[],
+  from: number,
+  ends: string,
+  work: WorkBudget,
+): string | undefined {
   let text = "";
   let index = from;
   for (; index < tokens.length; index++) {

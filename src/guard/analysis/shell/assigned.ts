@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import type { Environment } from "./environment.js";
 import type { Command, Script, Word } from "./tree.js";
 
@@ -27,7 +27,7 @@ const OPEN_ENDED = new Set(["eval", "source", ".", "shift", "set", "exec"]);
 export function assignedIn(
   scripts: readonly Script[],
   environment: Environment,
-  work: Work,
+  work: WorkBudget,
 ): Set<string> | undefined {
   const names = new Set<string>();
   const visitor = new Visitor(names, environment, work);
@@ -43,7 +43,7 @@ class Visitor {
   constructor(
     private readonly names: Set<string>,
     private readonly environment: Environment,
-    private readonly work: Work,
+    private readonly work: WorkBudget,
   ) {}
 
   script(script: Script): void {

@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 
 /** A letter that braces may use, or something that they only carry along. */
 export type Atom<T> = string | { readonly item: T };
@@ -13,7 +13,7 @@ const LETTERS = /^([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?$/;
 /** `a{b,c}` and `{1..3}` as a shell writes them out; undefined when that makes too many words. */
 export function expandBraces<T>(
   atoms: readonly Atom<T>[],
-  work: Work,
+  work: WorkBudget,
 ): readonly (readonly Atom<T>[])[] | undefined {
   if (!atoms.includes("{")) return [atoms];
   if (atoms.length > MAX_ATOMS) return undefined;
@@ -25,7 +25,7 @@ export function expandBraces<T>(
 interface Budget {
   /** Words. */
   left: number;
-  readonly work: Work;
+  readonly work: WorkBudget;
 }
 
 function expand<T>(atoms: readonly Atom<T>[], budget: Budget): Atom<T>[][] | undefined {

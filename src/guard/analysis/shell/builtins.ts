@@ -1,7 +1,7 @@
-import type { ShellAssignment } from "../shell-commands.js";
 import { Environment } from "./environment.js";
 import { type Field, isKnown, known, plain, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
 import { has, optionValue, readOptions } from "./options.js";
+import type { ShellAssignment } from "./shell-program.js";
 import { runInput } from "./shells.js";
 import type { Call, Walker } from "./walker.js";
 

@@ -1,4 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { type Atom, expandBraces } from "./braces.js";
 import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES } from "./command-variables.js";
 import type { Environment } from "./environment.js";
@@ -8,7 +8,7 @@ import type { Part, Script, Word } from "./tree.js";
 /** What expansion needs from the walk. */
 export interface Expander {
   readonly environment: Environment;
-  readonly work: Work;
+  readonly work: WorkBudget;
   /** Walks a substitution's commands; resolves to what they print. */
   substitute(script: Script, via: "$(…)" | "<(…)" | ">(…)"): Content;
   /** Walks a text that arithmetic or a prompt would run. */

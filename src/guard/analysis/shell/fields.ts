@@ -1,4 +1,4 @@
-import type { ShellCommand } from "../shell-commands.js";
+import type { ShellCommand } from "./shell-program.js";
 
 /** Stands in a text for a value that is known only when it runs. A text that holds it by itself is as unknown. */
 export const UNKNOWN = "\ue000";

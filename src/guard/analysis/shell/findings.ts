@@ -1,5 +1,5 @@
-import type { ShellCommand, ShellProblem } from "../shell-commands.js";
 import { baseName, type Field, known } from "./fields.js";
+import type { ShellCommand, ShellProblem } from "./shell-program.js";
 import type { Call } from "./walker.js";
 
 const MAX_COMMANDS = 20_000;

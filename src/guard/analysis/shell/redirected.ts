@@ -1,6 +1,6 @@
-import type { ShellRedirect } from "../shell-commands.js";
 import { type Expander, expandValue, processContent } from "./expand.js";
 import { type Content, known, UNKNOWN } from "./fields.js";
+import type { ShellRedirect } from "./shell-program.js";
 import { isStdin } from "./shells.js";
 import type { Redirect } from "./tree.js";
 import type { Context, Stdin } from "./walker.js";

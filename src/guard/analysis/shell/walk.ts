@@ -1,5 +1,4 @@
-import type { Work } from "../../../kit/parser/index.js";
-import type { ShellAssignment } from "../shell-commands.js";
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
 import { readsAssignments, runBuiltin } from "./builtins.js";
@@ -11,6 +10,7 @@ import { Findings, type Position } from "./findings.js";
 import { outputOf } from "./output.js";
 import { parseExpansions, parseShell } from "./parse.js";
 import { type Redirected, redirect, writesElsewhere } from "./redirected.js";
+import type { ShellAssignment } from "./shell-program.js";
 import {
   type Assignment,
   type Command,
@@ -68,7 +68,7 @@ export class ShellWalk extends Findings implements Walker {
 
   constructor(
     position: Position,
-    readonly work: Work,
+    readonly work: WorkBudget,
   ) {
     super(position);
   }

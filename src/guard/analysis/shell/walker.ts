@@ -1,6 +1,6 @@
-import type { ShellAssignment, ShellCommand, ShellRedirect } from "../shell-commands.js";
 import type { Environment } from "./environment.js";
 import type { Content, Field } from "./fields.js";
+import type { ShellAssignment, ShellCommand, ShellRedirect } from "./shell-program.js";
 
 export type InlineLanguage =
   | "python"

@@ -1,5 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import { loadGrammar, TooMuchWork, Work } from "../../../kit/parser/index.js";
+import { loadGrammar, TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
 
 const MAX_WORK = 16_000_000;
 /** What the runner gives code in place of the words that only modules know. */
@@ -23,7 +23,7 @@ export async function rewriteModuleSyntax(
   if (!/\b(?:import|export)\b/.test(code)) return code;
   const { parse } = await loadGrammar(grammar);
   try {
-    const tree = parse(code, new Work(MAX_WORK));
+    const tree = parse(code, new WorkBudget(MAX_WORK));
     try {
       const edits = tree.rootNode.hasError ? [] : editsOf(tree.rootNode, code);
       return apply(code, edits);

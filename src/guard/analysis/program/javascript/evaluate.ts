@@ -1,9 +1,9 @@
-import type { Work } from "../../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../../kit/parser/index.js";
+import { marksOfResult } from "../../risk/reach.js";
 import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
 import { createEvaluator, type Evaluator, elementOf, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import { marksOfResult } from "../../risk/reach.js";
 import type { RuleTable } from "../known-functions.js";
 import {
   anyOf,
@@ -40,7 +40,7 @@ export function createJavaScriptEvaluator(
   tree: FlatTree,
   names: JavaScriptNames,
   rules: RuleTable,
-  work: Work,
+  work: WorkBudget,
 ): JavaScriptEvaluator {
   const given = new Map<number, readonly Value[]>();
 

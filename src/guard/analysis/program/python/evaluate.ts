@@ -1,9 +1,9 @@
-import type { Work } from "../../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../../kit/parser/index.js";
+import { isWholeTree } from "../../risk/path-rules.js";
+import { marksOfResult } from "../../risk/reach.js";
 import { variable } from "../environment.js";
 import { createEvaluator, type Evaluator, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import { isWholeTree } from "../../risk/path-rules.js";
-import { marksOfResult } from "../../risk/reach.js";
 import type { RuleTable } from "../known-functions.js";
 import {
   anyOf,
@@ -67,7 +67,7 @@ export function createPythonEvaluator(
   tree: FlatTree,
   names: PythonNames,
   rules: RuleTable,
-  work: Work,
+  work: WorkBudget,
 ): PythonEvaluator {
   const given = new Map<number, Arguments>();
 

@@ -1,11 +1,11 @@
-import type { Work } from "../../../../kit/parser/index.js";
+import type { WorkBudget } from "../../../../kit/parser/index.js";
 import type { Match, Report } from "../../risk/findings.js";
-import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { rankOf } from "../../risk/levels.js";
-import { createLoops, type Loops } from "../loops.js";
 import { assessPath } from "../../risk/path-rules.js";
 import { feed, HUGE_ALLOCATION, reach } from "../../risk/reach.js";
+import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createRuleTable, type ReachRule } from "../known-functions.js";
+import { createLoops, type Loops } from "../loops.js";
 import { HOLE, MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
 import { type Arguments, createPythonEvaluator, type PythonEvaluator } from "./evaluate.js";
@@ -20,7 +20,7 @@ const MODULES = new Map(
 const HIDING = MARKS.built | MARKS.decoded;
 
 /** Reports everything that a Python program reaches for. */
-export function readPython(tree: FlatTree, report: Report, work: Work): void {
+export function readPython(tree: FlatTree, report: Report, work: WorkBudget): void {
   const names = collectNames(tree);
   const evaluator = createPythonEvaluator(tree, names, TABLE, work);
   const reader: Reader = { tree, evaluator, report, loops: createLoops(tree, pythonLoops(tree, evaluator)) };

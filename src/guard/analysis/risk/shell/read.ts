@@ -1,5 +1,6 @@
-import type { Work } from "../../../../kit/parser/index.js";
-import { findCommandsWithin, MAX_TEXT_LENGTH, type ShellCommand } from "../../index.js";
+import type { WorkBudget } from "../../../../kit/parser/index.js";
+import { findCommandsWithin, MAX_TEXT_LENGTH } from "../../find-commands.js";
+import type { ShellCommand } from "../../shell/shell-program.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
@@ -14,7 +15,7 @@ for (const rule of COMMAND_RULES) {
 }
 
 /** Reports everything that a shell text would run; resolves to whether all of it could be read. */
-export async function readShell(text: string, report: Report, work: Work): Promise<boolean> {
+export async function readShell(text: string, report: Report, work: WorkBudget): Promise<boolean> {
   const offsetOf = createOffsets(text);
   for (const { test, ...match } of TEXT_PATTERNS) {
     const at = text.slice(0, MAX_PATTERN_TEXT).search(test);

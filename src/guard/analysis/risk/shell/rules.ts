@@ -1,5 +1,5 @@
-import type { Match } from "../findings.js";
 import { words } from "../../program/known-functions.js";
+import type { Match } from "../findings.js";
 
 /** What a command of a shell says about the text, judged by its words. The conditions that are there must all hold. */
 export interface CommandRule extends Match {

@@ -1,56 +1,11 @@
-import { TooMuchWork, Work } from "../../kit/parser/index.js";
+import { TooMuchWork, WorkBudget } from "../../kit/parser/index.js";
 import { runInlineCode } from "./inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
+import type { ShellCommand, ShellProgram } from "./shell/shell-program.js";
 import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
-
-/** One redirection of a command. */
-export interface ShellRedirect {
-  readonly operator: string;
-  /** After unquoting; undefined: known only when it runs. */
-  readonly target: string | undefined;
-}
-
-/** One assignment in front of a command, `LD_PRELOAD=x ls`, or by it: `export LD_PRELOAD=x`. */
-export interface ShellAssignment {
-  readonly name: string;
-  readonly value: string | undefined;
-}
-
-/** One command that a text would run. */
-export interface ShellCommand {
-  /** Base name after unquoting ("curl" for /usr/bin/curl, c\url, "cu"rl); undefined: known only when it runs. */
-  readonly name: string | undefined;
-  /** The name with its directory, as it was written; undefined: known only when it runs. */
-  readonly path: string | undefined;
-  /** Each argument after unquoting; undefined: known only when it runs. */
-  readonly args: readonly (string | undefined)[];
-  /** Positions in `args` of words with an unquoted `*`, `?` or `[`: the shell puts names of files there. */
-  readonly patterns: readonly number[];
-  /** 1-based, in the text given. */
-  readonly line: number;
-  readonly column: number;
-  /** How it is reached, outermost first: "sh -c", "env", "$(…)", "alias ll", "python3 -c", "find -exec" … */
-  readonly via: readonly string[];
-  readonly redirects: readonly ShellRedirect[];
-  /** Commands whose output it reads: those before it in the pipeline, and those of its `<(…)`. */
-  readonly reads: readonly ShellCommand[];
-  readonly assignments: readonly ShellAssignment[];
-}
-
-/** A place that could not be read, so that commands may be missing. */
-export interface ShellProblem {
-  readonly line: number;
-  readonly column: number;
-  readonly what: string;
-}
-
-export interface ShellProgram {
-  readonly commands: readonly ShellCommand[];
-  readonly problems: readonly ShellProblem[];
-}
 
 export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
 
@@ -70,7 +25,7 @@ export async function findCommands(text: string): Promise<ShellProgram> {
 }
 
 /** The same as a part of other work. Rejects with TooMuchWork, and with nothing else. */
-export async function findCommandsWithin(work: Work, text: string): Promise<ShellProgram> {
+export async function findCommandsWithin(work: WorkBudget, text: string): Promise<ShellProgram> {
   if (text.length > MAX_TEXT_LENGTH) return tooLong(MAX_TEXT_LENGTH);
   return work
     .within(MAX_TEXT_WORK, (part) => lookInto(text, part, walkAll))
@@ -107,7 +62,7 @@ async function look(
 ): Promise<ShellProgram> {
   if (text.length > longest) return tooLong(longest);
   try {
-    return await lookInto(text, new Work(mostWork), start);
+    return await lookInto(text, new WorkBudget(mostWork), start);
   } catch (error) {
     if (error instanceof TooMuchWork) return unread(error.message);
     return unread(NOT_LOOKED_INTO);
@@ -116,7 +71,7 @@ async function look(
 
 async function lookInto(
   text: string,
-  work: Work,
+  work: WorkBudget,
   start: (walk: ShellWalk, clean: string) => void,
 ): Promise<ShellProgram> {
   const walk = new ShellWalk(positionsOf(text), work);

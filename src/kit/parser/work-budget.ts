@@ -11,7 +11,7 @@ export class TooMuchWork extends Error {
 }
 
 /** Counts work instead of time, so that the same text has the same outcome on every machine. */
-export class Work {
+export class WorkBudget {
   spent = 0;
   private pausedAt = 0;
   private meter: { readonly read: () => number; seen: number } | undefined;
@@ -30,8 +30,8 @@ export class Work {
   }
 
   /** Runs something that may use a part of what is left, and counts it here as well. */
-  async within<T>(limit: number, run: (part: Work) => Promise<T>): Promise<T> {
-    const part = new Work(Math.min(limit, this.left));
+  async within<T>(limit: number, run: (part: WorkBudget) => Promise<T>): Promise<T> {
+    const part = new WorkBudget(Math.min(limit, this.left));
     part.pausedAt = this.pausedAt - this.spent;
     try {
       return await run(part);

@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findCommands, findCommandsOfArgv, findCommandsOfCode, type ShellCommand } from "./shell-commands.js";
+import { findCommands, findCommandsOfArgv, findCommandsOfCode } from "./find-commands.js";
+import type { ShellCommand } from "./shell/shell-program.js";
 
 /** Texts that run `curl x` and would hide it, and texts that run what is not in them. */
 const TRICKS: { "run curl": Record<string, string[]>; "known only when it runs": string[] } = JSON.parse(
