@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { RISK_LEVELS } from "../../../guard/analysis/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { requestText } from "../../../guard/confirmation/index.js";
-import { RISK_LEVELS } from "../../../guard/analysis/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import { localTime } from "../../output/local-time.js";

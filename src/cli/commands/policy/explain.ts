@@ -1,5 +1,6 @@
 import type { SecurityMode } from "../../../core/manager/index.js";
 import { type Explanation, missingRole } from "../../../core/manager/index.js";
+import { rankOf } from "../../../guard/analysis/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import {
   describeDecision,
@@ -8,7 +9,6 @@ import {
   PolicyEngine,
   type PolicyRequest,
 } from "../../../guard/policy/index.js";
-import { rankOf } from "../../../guard/analysis/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { visible, visibleLines } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";

@@ -1,6 +1,6 @@
-import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { type RiskLevel, rankOf } from "../../../guard/analysis/index.js";
+import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readOnlyProgram } from "../../input/program-source.js";

@@ -1,3 +1,5 @@
+import type { RiskAssessment } from "../../../guard/analysis/index.js";
+import { RISK_LEVELS, type RiskLevel } from "../../../guard/analysis/index.js";
 import type {
   Decision,
   Policy,
@@ -6,8 +8,6 @@ import type {
   Verdict,
   ViolationReason,
 } from "../../../guard/policy/index.js";
-import type { RiskAssessment } from "../../../guard/analysis/index.js";
-import { RISK_LEVELS, type RiskLevel } from "../../../guard/analysis/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import { type CallPart, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";

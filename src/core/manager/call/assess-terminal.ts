@@ -1,6 +1,6 @@
-import type { Decision } from "../../../guard/policy/index.js";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { worse } from "../../../guard/analysis/index.js";
+import type { Decision } from "../../../guard/policy/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { CallAssessment } from "./assess-call.js";
 

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
+import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../../../guard/audit/index.js";
 import type { Decision } from "../../../guard/policy/index.js";
-import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
 import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
 import type { Metrics } from "../../metrics/index.js";

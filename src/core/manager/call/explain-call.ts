@@ -1,5 +1,5 @@
-import type { Decision, PolicyRequest, Verdict } from "../../../guard/policy/index.js";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
+import type { Decision, PolicyRequest, Verdict } from "../../../guard/policy/index.js";
 import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
 import { assessCall, type CallPlan } from "./assess-call.js";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
+import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { AuditResult } from "../../../guard/audit/index.js";
 import type { Decision } from "../../../guard/policy/index.js";
-import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type {
   ContextResult,

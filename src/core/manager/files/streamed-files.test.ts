@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
-import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import { MAX_CODE_LENGTH } from "../../../guard/analysis/index.js";
+import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import type { OutputStream } from "../../../runtime/workspace/index.js";
 import { HostFile, type ToolCall } from "../index.js";
 
