@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ENTRIES } from "../../bench/entries/index.js";
 import { createProgram } from "../../src/cli/program.js";
 import { LANGUAGES, REASONS } from "../../src/runtime/sandbox/index.js";
-import { blocksOf, code, commandLines, list, quote, readme, tableRows } from "./documents.js";
+import { blocksOf, code, commandLines, list, quote, read, tableRows } from "./documents.js";
 
 /** Words of each `./skerry …` in a line of shell, up to a pipe or the next command. */
 function skerryWords(line: string): string[][] {
@@ -99,14 +99,15 @@ it("every configuration of an MCP client in the documents starts a command as th
   );
 });
 
-describe("README and the help", () => {
+describe("the documents and the help", () => {
+  const commandLine = read("docs/command-line.md");
   const help = allCommands();
   const helped = new Set(
     help.flatMap(({ command }) => optionsOf(command)).concat(optionsOf(createProgram())),
   );
 
   it("name the same options", () => {
-    const named = new Set(readme.match(/(?<![\w-])--[a-z][a-z-]*/g));
+    const named = new Set(commandLine.match(/(?<![\w-])--[a-z][a-z-]*/g));
     expect([...named].filter((option) => !helped.has(option))).toEqual([]);
     expect([...helped].filter((option) => !named.has(option))).toEqual([]);
   });
@@ -120,22 +121,26 @@ describe("README and the help", () => {
       .map(({ path }) => path)
       .filter((path) => path !== "help" && !groups.includes(path) && !shown.includes(path));
     expect(missing).toEqual([]);
-    const table = tableRows(readme, "command").map(([cell]) => /^`\.\/skerry (\w+)/.exec(cell!)?.[1]);
+    const table = tableRows(commandLine, "command").map(([cell]) => /^`\.\/skerry (\w+)/.exec(cell!)?.[1]);
     const top = createProgram().commands.map((command) => command.name());
     expect(table).toEqual([...top, "help"]);
   });
 
   it("name the same benchmarks", () => {
-    expect(tableRows(readme, "entry").map(([name]) => code(name))).toEqual(ENTRIES.map(({ name }) => name));
+    expect(tableRows(read("bench/README.md"), "entry").map(([name]) => code(name))).toEqual(
+      ENTRIES.map(({ name }) => name),
+    );
   });
 
   it("name the same languages and reasons", () => {
-    expect(tableRows(readme, "language").map((row) => row.slice(0, 3))).toEqual(
+    expect(tableRows(read("docs/languages.md"), "language").map((row) => row.slice(0, 3))).toEqual(
       LANGUAGES.map(({ name, aliases, extensions }) =>
         [name].map(quote).concat([list(aliases), list(extensions)]),
       ),
     );
-    const reasons = tableRows(readme, "`reason`").flatMap(([cell]) => cell!.match(/[a-z-]+/g) ?? []);
+    const reasons = tableRows(read("docs/results.md"), "`reason`").flatMap(
+      ([cell]) => cell!.match(/[a-z-]+/g) ?? [],
+    );
     expect(reasons).toEqual([...REASONS]);
   });
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -9,31 +9,12 @@ export const DOCUMENTS = [
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
   "CHANGELOG.md",
-  "docs/configuration.md",
-  "docs/errors.md",
-  "docs/policy.md",
-  "docs/risk.md",
-  "docs/audit.md",
-  "docs/network.md",
-  "docs/secrets.md",
-  "docs/client.md",
-  "docs/contexts.md",
-  "docs/docker.md",
-  "docs/evaluation.md",
-  "docs/files.md",
-  "docs/images.md",
-  "docs/mcp.md",
-  "docs/operations.md",
-  "docs/pool.md",
-  "docs/server.md",
-  "docs/snapshots.md",
-  "docs/srt.md",
-  "docs/tests.md",
-  "docs/tools.md",
+  ...readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
   "examples/README.md",
-] as const;
+];
 export const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
-export const readme = read("README.md");
 
 /** One fenced block of a document. */
 export interface Block {

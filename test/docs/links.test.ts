@@ -6,6 +6,7 @@ import { DOCUMENTS, ROOT, read } from "./documents.js";
 describe("links", () => {
   const links = [
     ...DOCUMENTS,
+    "bench/README.md",
     "guest/README.md",
     "src/runtime/backends/README.md",
     "src/runtime/wire/README.md",

@@ -64,8 +64,8 @@ sandboxed.describe("the commands of the documents do what they say", { timeout: 
   it.each(runnable.filter((each) => !succeedsWithMemory(each)))("$where $line", check);
   limited.it.each(runnable.filter(succeedsWithMemory))("$where $line", check);
 
-  it("and the result that README shows has the keys of a real one", () => {
-    const [block] = blocksOf("README.md", "json");
+  it("and the result that docs/results.md shows has the keys of a real one", () => {
+    const [block] = blocksOf("docs/results.md", "json");
     const { stdout } = spawnSync(
       "./skerry",
       ["run", "--language", "python", "--code", "print(40+2)", "--json"],

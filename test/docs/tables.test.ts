@@ -107,8 +107,8 @@ describe("the tables in docs/", () => {
     expect(rows.sort()).toEqual(real.sort());
   });
 
-  it("and the block of defaults in README are the same", async () => {
-    const [block] = blocksOf("README.md", "yaml");
+  it("and the block of common settings have the same defaults", async () => {
+    const [block] = blocksOf("docs/configuration.md", "yaml");
     const { sandbox } = await parseConfig(parse(block!.text));
     expect(sandbox).toEqual({ ...DEFAULT_CONFIG.sandbox, limits: DEFAULT_LIMITS });
   });
