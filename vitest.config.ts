@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { findLoners } from "./test/setup/loners.js";
-import { SlowFirst } from "./test/setup/slow-first.js";
+import { findIsolatedTestFiles } from "./test/setup/isolated-test-files.js";
+import { SlowestFirst } from "./test/setup/slowest-first.js";
 
 // Tests of sandboxes wait as much as they work.
 const maxWorkers = Math.ceil(availableParallelism() * 2);
@@ -14,22 +14,22 @@ const COMMON = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
   expect: { poll: { timeout: 60_000 } },
-  runner: "./test/setup/second-try.ts",
+  runner: "./test/setup/retry.ts",
   setupFiles: ["test/setup/property-seed.ts"],
 } satisfies TestProjectInlineConfiguration["test"];
 
-const loners = findLoners("src");
+const isolatedTestFiles = findIsolatedTestFiles("src");
 
 export default defineConfig({
   test: {
     maxWorkers,
-    sequence: { sequencer: SlowFirst },
+    sequence: { sequencer: SlowestFirst },
     teardownTimeout: 60_000,
     globalSetup: ["test/setup/leak-check.ts", "test/setup/container-daemons.ts"],
     reporters: ["default", "./test/setup/count-reporter.ts"],
     projects: [
       // Each file in a process of its own.
-      { test: { ...COMMON, name: "alone", include: ["test/**/*.test.ts", ...loners] } },
+      { test: { ...COMMON, name: "alone", include: ["test/**/*.test.ts", ...isolatedTestFiles] } },
       // File after file in the same processes: to load everything for each of them took a third of all the time.
       {
         test: {
@@ -37,7 +37,7 @@ export default defineConfig({
           name: "together",
           isolate: false,
           include: ["src/**/*.test.ts", "bench/**/*.test.ts"],
-          exclude: loners,
+          exclude: isolatedTestFiles,
         },
       },
     ],

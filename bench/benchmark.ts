@@ -1,4 +1,4 @@
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 /** One figure we claim: how it is measured, what it is compared with, and what it must reach. */
 export interface Benchmark {
@@ -11,8 +11,8 @@ export interface Benchmark {
   /** Ours divided by the baseline: at most this when lower is better, at least this when higher is. Null: only told. */
   readonly goal: number | null;
   /** Why this cannot be measured here; undefined: it can. */
-  unavailable?(bench: Workbench): Promise<string | undefined>;
-  measure(bench: Workbench): Promise<Samples>;
+  unavailable?(bench: BenchContext): Promise<string | undefined>;
+  measure(bench: BenchContext): Promise<Samples>;
 }
 
 /** What was measured, both sides in the same run. */

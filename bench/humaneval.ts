@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 export const HUMANEVAL_PROGRAMS = 164;
 
 /** Where HumanEval's problems are. */
-export function humanevalFile(bench: Workbench): string {
+export function humanevalFile(bench: BenchContext): string {
   return process.env["SKERRY_HUMANEVAL"] ?? join(bench.repository, "test", "data", "HumanEval.jsonl.gz");
 }
 
 /** Why there are none here; undefined: there are. */
-export async function withoutHumaneval(bench: Workbench): Promise<string | undefined> {
+export async function withoutHumaneval(bench: BenchContext): Promise<string | undefined> {
   const file = humanevalFile(bench);
   return existsSync(file) ? undefined : `there is no ${file}; SKERRY_HUMANEVAL can name another`;
 }

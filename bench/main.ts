@@ -1,10 +1,10 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { BenchContext } from "./bench-context.js";
 import type { Benchmark } from "./benchmark.js";
 import { ENTRIES } from "./entries/index.js";
 import { createResult, createSkip, formatTable, Progress, type Result } from "./report.js";
-import { Workbench } from "./workbench.js";
 
 const USAGE = `usage: skerry bench [NAME…] [--json] [--list] [--quick]
 
@@ -107,8 +107,11 @@ async function measureAll(
 }
 
 /** A failure is a result too: the other figures are still wanted. */
-async function measureOne(entry: Benchmark, options: Parameters<typeof Workbench.open>[0]): Promise<Result> {
-  const bench = await Workbench.open(options);
+async function measureOne(
+  entry: Benchmark,
+  options: Parameters<typeof BenchContext.open>[0],
+): Promise<Result> {
+  const bench = await BenchContext.open(options);
   try {
     const reason = await entry.unavailable?.(bench);
     if (reason !== undefined) return createSkip(entry, { skipped: reason });

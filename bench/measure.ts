@@ -1,4 +1,4 @@
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 export interface Summary {
   readonly p50: number;
@@ -47,7 +47,7 @@ export interface Plan {
  * by its own side as often as by the other.
  */
 export async function interleave(
-  bench: Pick<Workbench, "signal" | "progress">,
+  bench: Pick<BenchContext, "signal" | "progress">,
   plan: Plan,
   ours: () => Promise<number>,
   baseline: () => Promise<number>,

@@ -1,5 +1,5 @@
 import type { Sandbox } from "skerry";
-import { PYTHON, type Workbench } from "./workbench.js";
+import { type BenchContext, PYTHON } from "./bench-context.js";
 
 /** Runs a program in the sandbox; anything but this output is an error. */
 export async function runPython(sandbox: Sandbox, code: string, stdout: string): Promise<void> {
@@ -12,7 +12,7 @@ export async function runPython(sandbox: Sandbox, code: string, stdout: string):
 
 /** Why the modules cannot be imported by the interpreter that sandboxes see; undefined: they can. */
 export async function missingModules(
-  bench: Workbench,
+  bench: BenchContext,
   modules: readonly string[],
 ): Promise<string | undefined> {
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { PoolManager, type PoolStatus, type SandboxManager } from "skerry";
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 /** So many sandboxes are kept ready, and twice as many may exist. */
 export const READY = 2;
@@ -9,10 +9,10 @@ const AT_REST_MS = 60_000;
 /** A pool with Python in its sandboxes, and the manager it belongs to. */
 export class ReadyPool {
   readonly manager: SandboxManager;
-  readonly #bench: Workbench;
+  readonly #bench: BenchContext;
   readonly #pool: PoolManager;
 
-  constructor(bench: Workbench, backend: string) {
+  constructor(bench: BenchContext, backend: string) {
     this.#bench = bench;
     this.#pool = new PoolManager({
       backend,

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { AuditLogger, queryAudit, verifyAudit } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, percentile, timeMs } from "../measure.js";
-import type { Workbench } from "../workbench.js";
 
 const RECORDS = 100_000;
 const SESSIONS = 1000;
@@ -71,7 +71,7 @@ export const audit100k: Benchmark = {
 };
 
 /** Through the public way: each attempt begins and ends. */
-async function writeRecords(bench: Workbench, directory: string, count: number): Promise<number> {
+async function writeRecords(bench: BenchContext, directory: string, count: number): Promise<number> {
   const logger = new AuditLogger({ directory });
   const ms = await timeMs(async () => {
     for (let done = 0; done < count; done += BATCH) {
@@ -112,13 +112,13 @@ function writeOne(logger: AuditLogger, index: number): Promise<unknown> {
   });
 }
 
-async function verify(bench: Workbench, directory: string, records: number): Promise<void> {
+async function verify(bench: BenchContext, directory: string, records: number): Promise<void> {
   const verification = await verifyAudit(directory, { signal: bench.signal });
   if (!verification.ok) throw new Error(verification.problem);
   if (verification.records !== records) throw new Error(`${verification.records} records were verified`);
 }
 
-async function parse(bench: Workbench, directory: string, records: number): Promise<void> {
+async function parse(bench: BenchContext, directory: string, records: number): Promise<void> {
   let parsed = 0;
   for (const name of await readdir(directory)) {
     if (!name.endsWith(".jsonl")) continue;
@@ -131,7 +131,7 @@ async function parse(bench: Workbench, directory: string, records: number): Prom
 }
 
 /** In a process of its own: ours has grown by writing already. */
-async function memoryGrowth(bench: Workbench, directory: string): Promise<number> {
+async function memoryGrowth(bench: BenchContext, directory: string): Promise<number> {
   const module = import.meta.resolve("skerry");
   const program = `
     import { verifyAudit } from ${JSON.stringify(module)};
@@ -150,7 +150,7 @@ async function memoryGrowth(bench: Workbench, directory: string): Promise<number
   return growth;
 }
 
-async function timeQueries(bench: Workbench, directory: string, records: number): Promise<number[]> {
+async function timeQueries(bench: BenchContext, directory: string, records: number): Promise<number[]> {
   const times: number[] = [];
   const query = async (session: number) => {
     let found = 0;

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type BenchContext, PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import { PYTHON, type Workbench } from "../workbench.js";
 
 const CODE = "print(1)";
 
@@ -34,6 +34,6 @@ export const cliRun: Benchmark = {
   },
 };
 
-function launcher(bench: Workbench): string {
+function launcher(bench: BenchContext): string {
   return join(bench.repository, "skerry");
 }

@@ -1,6 +1,6 @@
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import { PYTHON } from "../workbench.js";
 
 const CODE = "1+1";
 

@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import type { SandboxManager } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import type { Workbench } from "../workbench.js";
 
 const BWRAP = "/usr/bin/bwrap";
 
@@ -29,7 +29,7 @@ export const createTrue: Benchmark = {
 };
 
 /** Destroying the sandbox is not part of the time, but done before the next sample. */
-async function createAndRunTrue(bench: Workbench, manager: SandboxManager): Promise<number> {
+async function createAndRunTrue(bench: BenchContext, manager: SandboxManager): Promise<number> {
   const startedAt = performance.now();
   const sandbox = await manager.getSandbox("bench", { ephemeral: true, signal: bench.signal });
   try {

@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { pipeline } from "node:stream";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import { managerFor, type Origin, startOrigin } from "../origin.js";
 import { watchMemory } from "../process-memory.js";
+import { managerFor, startWebServer, type WebServer } from "../web-server.js";
 
 const MIB = 1024 * 1024;
 const BYTES = 256 * MIB;
@@ -18,7 +18,7 @@ export const egressDownload: Benchmark = {
   better: "higher",
   goal: 0.4,
   async measure(bench) {
-    await using origin = await startOrigin(bench);
+    await using origin = await startWebServer(bench);
     const relay = await startRelay(origin);
     try {
       const sandbox = await (await managerFor(bench, origin)).getSandbox("bench");
@@ -54,7 +54,7 @@ export const egressDownload: Benchmark = {
   },
 };
 
-async function startRelay({ host, port }: Origin): Promise<Server> {
+async function startRelay({ host, port }: WebServer): Promise<Server> {
   const server = createServer((client) => {
     const upstream = connect(port, host);
     pipeline(client, upstream, () => undefined);

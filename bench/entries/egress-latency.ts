@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, median } from "../measure.js";
-import { managerFor, startOrigin } from "../origin.js";
-import { PYTHON } from "../workbench.js";
+import { managerFor, startWebServer } from "../web-server.js";
 
 const REQUESTS = 20;
 const MAX_ADDED_MS = 3;
@@ -36,7 +36,7 @@ export const egressLatency: Benchmark = {
   // The milliseconds that are added count: a ratio of two such small figures says little.
   goal: 50,
   async measure(bench) {
-    await using origin = await startOrigin(bench);
+    await using origin = await startWebServer(bench);
     const sandbox = await (await managerFor(bench, origin)).getSandbox("bench");
     const args = ["-c", CLIENT, `${origin.url}/`, String(REQUESTS)];
     const ours = async () => {

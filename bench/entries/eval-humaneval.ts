@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AuditLogger, canonicalSamples, evaluate, loadProblems } from "skerry";
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { forEachOf, HUMANEVAL_PROGRAMS, humanevalFile, slicesOf, withoutHumaneval } from "../humaneval.js";
 import { interleave, timeMs } from "../measure.js";
-import { PYTHON } from "../workbench.js";
 
 const WORKERS = 2;
 const MEMORY_MB = 512;

@@ -1,7 +1,7 @@
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 import { missingModules, runPython } from "../python.js";
-import { PYTHON } from "../workbench.js";
 
 const MODULES = ["numpy", "pandas"];
 const CODE = "import numpy, pandas\nprint(pandas.Series(numpy.arange(10)).sum())";

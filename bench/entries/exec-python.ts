@@ -1,7 +1,7 @@
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 import { runPython } from "../python.js";
-import { PYTHON } from "../workbench.js";
 
 const CODE = "print(40+2)";
 

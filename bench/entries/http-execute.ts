@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { AuditLogger, createMetrics } from "skerry";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import { Served } from "../served.js";
+import { ServerProcess } from "../server-process.js";
 
 const CODE = "print(40+2)";
 /** V8 still compiles what decides and what answers for the first few hundred calls of a process. */
@@ -16,7 +16,7 @@ export const httpExecute: Benchmark = {
   better: "lower",
   goal: 1.6,
   async measure(bench) {
-    await using served = await Served.start(bench);
+    await using server = await ServerProcess.start(bench);
     const audit = new AuditLogger({ directory: join(bench.directory, "audit") });
     try {
       const manager = bench.manager({ audit, metrics: await createMetrics() });
@@ -24,7 +24,7 @@ export const httpExecute: Benchmark = {
       return await interleave(
         bench,
         { rounds: bench.rounds(1000), warmUp: bench.rounds(WARM_UP) },
-        () => timeMs(() => served.runPython("bench", CODE, "42\n")),
+        () => timeMs(() => server.runPython("bench", CODE, "42\n")),
         () =>
           timeMs(async () => {
             const { stdout, error } = await manager.execute(call);

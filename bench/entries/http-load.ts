@@ -1,7 +1,7 @@
+import { type BenchContext, PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { percentile, timeMs } from "../measure.js";
-import { Served } from "../served.js";
-import { PYTHON, type Workbench } from "../workbench.js";
+import { ServerProcess } from "../server-process.js";
 
 const CODE = "print(40+2)";
 const CLIENTS = 16;
@@ -20,10 +20,10 @@ export const httpLoad: Benchmark = {
   better: "higher",
   goal: 2,
   async measure(bench) {
-    await using served = await Served.start(bench);
+    await using server = await ServerProcess.start(bench);
     const latencies: number[] = [];
     let errors = 0;
-    const ask = (client: number) => served.runPython(`client-${client}`, CODE, "42\n");
+    const ask = (client: number) => server.runPython(`client-${client}`, CODE, "42\n");
     for (let round = 0; round < 20; round++)
       await Promise.all(Array.from({ length: CLIENTS }, (_, client) => ask(client)));
     const load = (client: number) =>
@@ -52,7 +52,7 @@ export const httpLoad: Benchmark = {
 
 /** How many get done by so many workers in that time. */
 async function perSecond(
-  bench: Workbench,
+  bench: BenchContext,
   workers: number,
   ms: number,
   work: (worker: number) => Promise<void>,

@@ -2,10 +2,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { SandboxManager } from "skerry";
+import { type BenchContext, PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { forEachOf, HUMANEVAL_PROGRAMS, humanevalFile, slicesOf, withoutHumaneval } from "../humaneval.js";
 import { interleave, timeMs } from "../measure.js";
-import { PYTHON, type Workbench } from "../workbench.js";
 
 const AT_ONCE = 2;
 /** A sample is one slice, not the whole set. */
@@ -56,7 +56,7 @@ export const humanevalFresh: Benchmark = {
 };
 
 async function runOurs(
-  bench: Workbench,
+  bench: BenchContext,
   manager: SandboxManager,
   program: Program,
   failures: Set<string>,
@@ -66,7 +66,7 @@ async function runOurs(
   if (!result.success) failures.add(`${program.name}: ${result.error}`);
 }
 
-async function loadPrograms(bench: Workbench): Promise<Program[]> {
+async function loadPrograms(bench: BenchContext): Promise<Program[]> {
   const text = gunzipSync(await readFile(humanevalFile(bench))).toString("utf8");
   const tasks = text
     .split("\n")

@@ -1,8 +1,8 @@
 import type { Sandbox } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { percentile } from "../measure.js";
 import { privateMemoryBelow } from "../process-memory.js";
-import type { Workbench } from "../workbench.js";
 
 const COUNT = 200;
 /** How many of the first and of the last creations are compared. */
@@ -54,7 +54,7 @@ export const idle200: Benchmark = {
   },
 };
 
-async function countAnswers(bench: Workbench, sandboxes: readonly Sandbox[]): Promise<number> {
+async function countAnswers(bench: BenchContext, sandboxes: readonly Sandbox[]): Promise<number> {
   let answered = 0;
   for (const [index, sandbox] of sandboxes.entries()) {
     bench.signal.throwIfAborted();

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Sandbox } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 import { watchMemory } from "../process-memory.js";
-import type { Workbench } from "../workbench.js";
 
 const MIB = 1024 * 1024;
 const BYTES = 1024 * MIB;
@@ -44,7 +44,7 @@ export const output1Gib: Benchmark = {
   },
 };
 
-async function discardOurs(sandbox: Sandbox, bench: Workbench): Promise<number> {
+async function discardOurs(sandbox: Sandbox, bench: BenchContext): Promise<number> {
   let bytes = 0;
   for await (const event of sandbox.exec(COMMAND, { stream: true, signal: bench.signal })) {
     if (event.type === "stdout") bytes += event.data.length;
@@ -54,7 +54,7 @@ async function discardOurs(sandbox: Sandbox, bench: Workbench): Promise<number> 
   return bytes;
 }
 
-async function discardBare(bench: Workbench): Promise<number> {
+async function discardBare(bench: BenchContext): Promise<number> {
   const [program, ...args] = COMMAND;
   const child = spawn(program, args, {
     env: bench.env,

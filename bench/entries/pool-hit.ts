@@ -1,8 +1,8 @@
+import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 import { ReadyPool } from "../ready-pool.js";
-import { whyNotHere } from "../starts-here.js";
-import { PYTHON } from "../workbench.js";
+import { unavailableReason } from "../unavailable-reason.js";
 
 const CODE = "print(1)";
 
@@ -18,7 +18,7 @@ function onBackend(name: string, backend: string, goal: number): Benchmark {
     unit: "ms",
     better: "lower",
     goal,
-    unavailable: (bench) => whyNotHere(bench, backend),
+    unavailable: (bench) => unavailableReason(bench, backend),
     async measure(bench) {
       const pool = new ReadyPool(bench, backend);
       const samples = await interleave(

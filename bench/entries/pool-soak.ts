@@ -1,11 +1,11 @@
 import type { SandboxManager } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark, Check } from "../benchmark.js";
 import { timeMs } from "../measure.js";
 import { OwnContainers } from "../own-containers.js";
 import { READY, ReadyPool } from "../ready-pool.js";
-import { whyNotHere } from "../starts-here.js";
-import { lookAround, THINGS, type Thing, type WhatIsThere } from "../what-is-there.js";
-import type { Workbench } from "../workbench.js";
+import { countResources, type ResourceCounts, THINGS, type Thing } from "../resource-counts.js";
+import { unavailableReason } from "../unavailable-reason.js";
 
 const CYCLES = 500;
 const SESSIONS = 10;
@@ -40,13 +40,13 @@ export const poolSoak: Benchmark = {
   unit: "ms",
   better: "lower",
   goal: null,
-  unavailable: (bench) => whyNotHere(bench, BACKENDS[0]!),
+  unavailable: (bench) => unavailableReason(bench, BACKENDS[0]!),
   async measure(bench) {
     const cycles = bench.rounds(CYCLES);
     const samples = { ours: [] as number[], baseline: [] as number[] };
     const checks: Check[] = [];
     for (const backend of BACKENDS) {
-      const reason = await whyNotHere(bench, backend);
+      const reason = await unavailableReason(bench, backend);
       if (reason !== undefined) {
         checks.push({ what: `${backend}: not measured: ${reason}`, value: 1, unit: "", atMost: 0 });
         continue;
@@ -70,7 +70,7 @@ export const poolSoak: Benchmark = {
 class Soak {
   /** Of the uses by sessions. */
   readonly times: number[] = [];
-  readonly #bench: Workbench;
+  readonly #bench: BenchContext;
   readonly #backend: string;
   readonly #containers: OwnContainers | undefined;
   readonly #cycles: number;
@@ -82,7 +82,7 @@ class Soak {
   #sandboxes = 0;
   #strangers = 0;
 
-  constructor(bench: Workbench, backend: string, containers: OwnContainers | undefined, cycles: number) {
+  constructor(bench: BenchContext, backend: string, containers: OwnContainers | undefined, cycles: number) {
     this.#bench = bench;
     this.#backend = backend;
     this.#containers = containers;
@@ -90,7 +90,7 @@ class Soak {
   }
 
   async run(): Promise<Check[]> {
-    const look = () => lookAround(this.#bench, this.#containers);
+    const look = () => countResources(this.#bench, this.#containers);
     const before = await look();
     const pool = new ReadyPool(this.#bench, this.#backend);
     await pool.rest();
@@ -193,12 +193,12 @@ class Soak {
 /** How much of a thing so many sandboxes have: as those had that nobody had used yet, and what their launchers are. */
 function explained(
   thing: Thing,
-  before: WhatIsThere,
-  fresh: WhatIsThere & { readonly instances: number },
-  now: WhatIsThere & { readonly instances: number },
+  before: ResourceCounts,
+  fresh: ResourceCounts & { readonly instances: number },
+  now: ResourceCounts & { readonly instances: number },
 ): number {
   if (thing === "containers") return now.instances;
-  const launchers = (there: WhatIsThere) =>
+  const launchers = (there: ResourceCounts) =>
     thing === "processes" ? there.launchers : thing === "descriptors" ? there.launchersDescriptors : 0;
   const each = Math.max(0, fresh[thing] - before[thing] - launchers(fresh)) / fresh.instances;
   return Math.ceil(each * now.instances) + launchers(now);

@@ -3,9 +3,9 @@ import { assess } from "skerry";
 import { type Grammar, type Grammarian, loadGrammar } from "../../src/kit/parser/grammar.js";
 import { WorkBudget } from "../../src/kit/parser/work-budget.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "../../test/risk-corpus/snippets.js";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, median, timeMs } from "../measure.js";
-import type { Workbench } from "../workbench.js";
 
 const LINES = 100;
 const LANGUAGES = ["python", "javascript", "typescript"] as const satisfies readonly Grammar[];
@@ -73,7 +73,7 @@ function programsOf(snippets: readonly Snippet[], language: Program["language"])
   return programs;
 }
 
-async function scoreAll(bench: Workbench, snippets: readonly Snippet[]) {
+async function scoreAll(bench: BenchContext, snippets: readonly Snippet[]) {
   const pairs: { label: string; level: string }[] = [];
   for (const { label, code, language } of snippets) {
     bench.signal.throwIfAborted();
@@ -82,7 +82,7 @@ async function scoreAll(bench: Workbench, snippets: readonly Snippet[]) {
   return scoreOf(pairs);
 }
 
-async function timeSmallest(bench: Workbench): Promise<number> {
+async function timeSmallest(bench: BenchContext): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < bench.rounds(ROUNDS); round++)
     times.push(await timeMs(() => assess(SMALLEST, "python")));

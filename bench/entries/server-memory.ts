@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Benchmark } from "../benchmark.js";
-import { Served } from "../served.js";
+import { ServerProcess } from "../server-process.js";
 
 const CODE = "print(40+2)";
 const CLIENTS = 4;
@@ -20,12 +20,12 @@ export const serverMemory: Benchmark = {
   better: "lower",
   goal: 1.1,
   async measure(bench) {
-    await using served = await Served.start(bench);
+    await using server = await ServerProcess.start(bench);
     const look = async () => {
       await sleep(SETTLE_MS, undefined, { signal: bench.signal });
       const seen: number[] = [];
       for (let each = 0; each < LOOKS; each++) {
-        seen.push(served.residentBytes / MIB);
+        seen.push(server.residentBytes / MIB);
         await sleep(200, undefined, { signal: bench.signal });
       }
       return seen;
@@ -39,7 +39,7 @@ export const serverMemory: Benchmark = {
           while (done < end) {
             bench.signal.throwIfAborted();
             done++;
-            await served.runPython(`client-${client}`, CODE, "42\n");
+            await server.runPython(`client-${client}`, CODE, "42\n");
             if (done % 100 === 0) bench.progress(done, warmUp + executions);
           }
         }),

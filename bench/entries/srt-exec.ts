@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { SandboxManager } from "@anthropic-ai/sandbox-runtime";
 import { getBackend } from "skerry";
+import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
-import type { Workbench } from "../workbench.js";
 
 type Srt = typeof SandboxManager;
 
@@ -54,7 +54,7 @@ export const srtExec: Benchmark = {
 };
 
 /** As its own command line does it for every command. */
-async function wrapAndSpawn(bench: Workbench, srt: Srt): Promise<void> {
+async function wrapAndSpawn(bench: BenchContext, srt: Srt): Promise<void> {
   const command = await srt.wrapWithSandbox("true");
   const child = spawn(command, { shell: true, stdio: "ignore", cwd: bench.directory, env: bench.env });
   const status = await new Promise((resolve, reject) => child.once("error", reject).once("close", resolve));

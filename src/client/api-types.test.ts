@@ -1,16 +1,16 @@
 import openapiTS, { astToString } from "openapi-typescript";
 import { expect, it } from "vitest";
-import { ServerWorld } from "../../test/setup/server-world.js";
+import { TestServer } from "../../test/setup/test-server.js";
 
 const HEADING = `/** Generated from the server's OpenAPI document: \`npx vitest run src/client/api-types.test.ts -u\`. */\n\n`;
 
 it("are those of the server's own description", async () => {
-  const world = await ServerWorld.open();
+  const server = await TestServer.open();
   try {
-    const document = await (await fetch(`${world.url}/openapi.json`)).text();
+    const document = await (await fetch(`${server.url}/openapi.json`)).text();
     const types = astToString(await openapiTS(document, { immutable: true }));
     await expect(HEADING + types).toMatchFileSnapshot("api-types.ts");
   } finally {
-    await world.close();
+    await server.close();
   }
 });

@@ -3,7 +3,7 @@ import { build } from "esbuild";
 import { expect, it } from "vitest";
 import { servePage } from "../../test/setup/browser-page.js";
 import { requires } from "../../test/setup/requires.js";
-import { ServerWorld } from "../../test/setup/server-world.js";
+import { TestServer } from "../../test/setup/test-server.js";
 
 /** The client as a page gets it, with a script that uses it. */
 async function bundle(script = ""): Promise<{ text: string; imports: string[] }> {
@@ -49,9 +49,9 @@ it("takes nothing of Node.js, and little of anything else", async () => {
 requires("bubblewrap", "python3", "chromium").it("works in a browser, at another origin", async () => {
   let script = "";
   await using page = await servePage(() => script);
-  const world = await ServerWorld.open({ server: { origins: [page.origin] } });
+  const server = await TestServer.open({ server: { origins: [page.origin] } });
   try {
-    const options = JSON.stringify({ url: world.url, apiKey: world.admin });
+    const options = JSON.stringify({ url: server.url, apiKey: server.admin });
     script = (
       await bundle(`
         ${PAGE}
@@ -67,6 +67,6 @@ requires("bubblewrap", "python3", "chromium").it("works in a browser, at another
       missing: ["FILE_NOT_FOUND", "string"],
     });
   } finally {
-    await world.close();
+    await server.close();
   }
 });

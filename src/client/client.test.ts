@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../../test/setup/requires.js";
-import { ServerWorld } from "../../test/setup/server-world.js";
+import { TestServer } from "../../test/setup/test-server.js";
 import { waitUntil } from "../core/testing/wait-until.js";
 import { type ExecutionEvent, SkerryClient } from "./index.js";
 
 const { describe, it } = requires("bubblewrap", "python3");
 
-let world: ServerWorld;
+let testServer: TestServer;
 let client: SkerryClient;
 beforeAll(async () => {
-  world = await ServerWorld.open({ sandbox: { network: { allowLocalBinding: true } } });
-  client = new SkerryClient({ url: world.url, apiKey: world.admin });
+  testServer = await TestServer.open({ sandbox: { network: { allowLocalBinding: true } } });
+  client = new SkerryClient({ url: testServer.url, apiKey: testServer.admin });
 });
-afterAll(() => world?.close());
+afterAll(() => testServer?.close());
 
 describe("a client", () => {
   it("makes a session once, runs in it, and ends it with its scope", async () => {
@@ -154,8 +154,8 @@ describe("what goes on without a request", () => {
     await using session = await client.sessions.create();
     let losses = 0;
     const flaky = new SkerryClient({
-      url: world.url,
-      apiKey: world.admin,
+      url: testServer.url,
+      apiKey: testServer.admin,
       // The first answer breaks off after its first event.
       fetch: async (input, init) => {
         const response = await fetch(input, init);

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../setup/requires.js";
 import { ATTACKS } from "./all.js";
 import { type Context, hasSucceeded } from "./attack.js";
+import { AttackRuns, describeTarget, selected, TEST_TIMEOUT_MS } from "./attack-cases.js";
 import { findProcesses } from "./host.js";
-import { describeTarget, Siege, selected, TEST_TIMEOUT_MS } from "./siege-cases.js";
-import { USERS } from "./tree.js";
+import { USERS } from "./package-copy.js";
 
 /** docker.test.ts, gvisor.test.ts and podman.test.ts attack the others that say they isolate. */
 const BACKENDS = ["bubblewrap", "srt"] as const;
@@ -15,15 +15,15 @@ const { describe, it, missing } = requires("linux", "bubblewrap", "sandbox-runti
 if (USERS.length === 1)
   console.warn("attacks run as this user only: both root and an ordinary user takes root");
 
-let siege: Siege;
+let runs: AttackRuns;
 const SELF_CHECK = "self-check";
 
 // Several at once, since most attacks wait more than they work; every backend at once would be too much to wait for.
 beforeAll(() => {
-  siege = new Siege();
-  siege.begin(SELF_CHECK, USERS[0]!, { backend: "subprocess" });
+  runs = new AttackRuns();
+  runs.begin(SELF_CHECK, USERS[0]!, { backend: "subprocess" });
 }, TEST_TIMEOUT_MS);
-afterAll(() => siege?.end(), TEST_TIMEOUT_MS);
+afterAll(() => runs?.end(), TEST_TIMEOUT_MS);
 
 const simulated = ATTACKS.filter((attack) => attack.simulated !== undefined);
 const unchecked = ATTACKS.filter((attack) => attack.cannotSelfCheck !== undefined);
@@ -37,7 +37,7 @@ describe("without walls", () => {
     it(
       `an attacker ${attack.name}`,
       async ({ skip }) => {
-        const { verdict, detail } = await siege.verdictOf(SELF_CHECK, attack);
+        const { verdict, detail } = await runs.verdictOf(SELF_CHECK, attack);
         if (verdict === "host lacks") skip(`this host lacks ${detail}`);
         // Only root can do everything that a sandbox must prevent.
         if (verdict === "blocked" && process.getuid?.() !== 0) skip("this user may not do it either");
@@ -49,7 +49,7 @@ describe("without walls", () => {
 
   for (const attack of simulated.filter(selected)) {
     it(`would notice that an attacker ${attack.name}`, () => {
-      const context = { marker: "marker", facts: { word: siege.tree.word } } as Context;
+      const context = { marker: "marker", facts: { word: runs.packageCopy.word } } as Context;
       expect(hasSucceeded(attack, attack.simulated!, context)).toBe(true);
     });
   }
@@ -79,7 +79,7 @@ for (const backend of missing.length === 0 ? BACKENDS : []) {
   describeTarget(
     backend,
     USERS,
-    () => siege,
+    () => runs,
     () => ({ backend }),
   );
 }

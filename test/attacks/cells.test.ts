@@ -1,21 +1,21 @@
 import { afterAll, beforeAll } from "vitest";
 import { requires } from "../setup/requires.js";
-import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";
-import { USERS } from "./tree.js";
+import { AttackRuns, describeTarget, TEST_TIMEOUT_MS } from "./attack-cases.js";
+import { USERS } from "./package-copy.js";
 
 const { missing } = requires("linux", "bubblewrap", "python3");
 
-let siege: Siege;
+let runs: AttackRuns;
 beforeAll(() => {
-  siege = new Siege();
+  runs = new AttackRuns();
 }, TEST_TIMEOUT_MS);
-afterAll(() => siege?.end(), TEST_TIMEOUT_MS);
+afterAll(() => runs?.end(), TEST_TIMEOUT_MS);
 
 // Every program of the attacks in a cell; what they do with other means is done in a sandbox that makes cells.
 if (missing.length === 0)
   describeTarget(
     "cells",
     USERS,
-    () => siege,
+    () => runs,
     () => ({ backend: "bubblewrap", cells: true }),
   );

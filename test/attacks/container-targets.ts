@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
 import type { TestDaemon } from "../setup/docker.js";
 import type { Group } from "./attack.js";
-import { describeTarget, Siege, TEST_TIMEOUT_MS } from "./siege-cases.js";
-import { USERS } from "./tree.js";
+import { AttackRuns, describeTarget, TEST_TIMEOUT_MS } from "./attack-cases.js";
+import { USERS } from "./package-copy.js";
 
 export interface ContainerTarget {
   readonly title: string;
@@ -24,17 +24,17 @@ export function describeContainers(
   start: () => Promise<TestDaemon>,
   targets: readonly ContainerTarget[],
 ): void {
-  let siege: Siege;
+  let runs: AttackRuns;
   beforeAll(() => {
-    siege = new Siege();
+    runs = new AttackRuns();
   }, TEST_TIMEOUT_MS);
-  afterAll(() => siege?.end(), TEST_TIMEOUT_MS);
+  afterAll(() => runs?.end(), TEST_TIMEOUT_MS);
 
   for (const { title, backend, shareFiles, groups } of targets) {
     describeTarget(
       title,
       USERS.slice(0, 1),
-      () => siege,
+      () => runs,
       async () => {
         const { host } = await start();
         const docker = { host, ...(shareFiles !== undefined && { shareFiles }) };

@@ -4,14 +4,14 @@ import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
 import { getBaseImage } from "../../src/runtime/backends/docker/images/from-registry.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
+import { type ImageRegistry, openImageRegistry } from "../setup/image-registry.js";
 import { requires } from "../setup/requires.js";
-import { openSmallRegistry, type SmallRegistry } from "../setup/small-registry.js";
 
 const { describe, it } = requires("docker", "linux");
 
 describe("pulling the base image", { timeout: 180_000 }, () => {
   let docker: Docker;
-  let registry: SmallRegistry;
+  let registry: ImageRegistry;
   let steps: string[];
   let details: string[];
 
@@ -21,7 +21,7 @@ describe("pulling the base image", { timeout: 180_000 }, () => {
   beforeEach(async () => {
     [steps, details] = [[], []];
     // Of its own each time: the daemon keeps layers that it has seen.
-    registry = await openSmallRegistry(randomBytes(4 << 20));
+    registry = await openImageRegistry(randomBytes(4 << 20));
   });
   afterEach(async () => {
     registry.close();

@@ -6,8 +6,8 @@ import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { verifyAudit } from "../../src/guard/audit/index.js";
 import { ClusterServer, openEvents } from "../setup/cluster-server.js";
 import { requires } from "../setup/requires.js";
-import { descendantsOf, isAlive } from "../setup/served.js";
-import { createDatabase } from "../setup/store-world.js";
+import { descendantsOf, isAlive } from "../setup/server-process.js";
+import { createDatabase } from "../setup/test-databases.js";
 
 /** Nothing that a busy machine does in its sleep, and not long to wait for. */
 const LEASE = "8s";

@@ -8,8 +8,8 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
-import { askForEvents } from "../setup/sent-events.js";
-import { type Served, startServer } from "../setup/served.js";
+import { type ServerProcess, startServer } from "../setup/server-process.js";
+import { askForEvents } from "../setup/server-sent-events.js";
 import { createUser, type User } from "./run-skerry.js";
 
 const MIB = 1024 * 1024;
@@ -38,7 +38,7 @@ asyncio.run(main())
 `;
 
 let user: User;
-let server: Served;
+let server: ServerProcess;
 let key: string;
 
 beforeEach(async () => {

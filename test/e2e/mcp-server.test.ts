@@ -7,13 +7,13 @@ import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { openStore } from "../../src/server/store/index.js";
 import { connectMcp } from "../setup/mcp-http.js";
 import { requires } from "../setup/requires.js";
-import { type Served, startServer } from "../setup/served.js";
+import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { processesWith, sessionsOf } from "./mcp-client.js";
 import { createUser, LAUNCHER, ROOT, type User } from "./run-skerry.js";
 
 const LONG_MS = 60_000;
 let user: User;
-let server: Served;
+let server: ServerProcess;
 
 beforeEach(async () => {
   user = createUser();

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
-import { type Served, startServer } from "../setup/served.js";
+import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { createUser, type User } from "./run-skerry.js";
 
 /** No line of the log may have it, in whatever a caller sends. */
@@ -21,7 +21,7 @@ policies:
 `;
 
 let user: User;
-let server: Served;
+let server: ServerProcess;
 let key: string;
 let env: Record<string, string>;
 

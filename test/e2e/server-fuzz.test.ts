@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../setup/requires.js";
-import { type Served, startServer } from "../setup/served.js";
+import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { createUser, ROOT, type User } from "./run-skerry.js";
 
 /** In CI, what lands must not depend on luck. */
@@ -27,7 +27,7 @@ interface Line {
 }
 
 let user: User;
-let server: Served;
+let server: ServerProcess;
 
 requires("bubblewrap", "schemathesis").describe(
   "a server that is asked anything",

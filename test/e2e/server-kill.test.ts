@@ -4,17 +4,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { queryAudit, verifyAudit } from "../../src/guard/audit/index.js";
-import { createRandom, Ledger, Load } from "../setup/kill-load.js";
+import { createRandom, Ledger, Load } from "../setup/kill-test-load.js";
 import { readHostState } from "../setup/leaks.js";
 import { requires } from "../setup/requires.js";
 import {
   descendantsOf,
   identityOf,
   isAlive,
-  type Served,
+  type ServerProcess,
   spawnServer,
   startServer,
-} from "../setup/served.js";
+} from "../setup/server-process.js";
 import { createUser, type User } from "./run-skerry.js";
 
 const ROUNDS = 50;
@@ -33,7 +33,7 @@ policies:
 
 let user: User;
 let key: string;
-let server: Served | undefined;
+let server: ServerProcess | undefined;
 const ledger = new Ledger();
 /** What cgroups and directories of the servers that were killed are called after. */
 const labels: string[] = [];
@@ -96,7 +96,7 @@ requires("bubblewrap").describe("a server that is killed at any moment", { timeo
 });
 
 /** Kills a server with everything that it started. */
-async function kill(process: Pick<Served, "pid" | "kill" | "ended">): Promise<void> {
+async function kill(process: Pick<ServerProcess, "pid" | "kill" | "ended">): Promise<void> {
   const inside = descendantsOf(process.pid);
   labels.push(identityOf(process.pid).replace("@", "-"));
   process.kill("SIGKILL");

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { readHostState } from "../setup/leaks.js";
 import { requires } from "../setup/requires.js";
-import { descendantsOf, identityOf, type Served, startServer } from "../setup/served.js";
+import { descendantsOf, identityOf, type ServerProcess, startServer } from "../setup/server-process.js";
 import { createUser, type User } from "./run-skerry.js";
 
 const SESSIONS = 1000;
@@ -18,7 +18,7 @@ const SETTLED_MS = 60_000;
 const SAME_MS = 2000;
 
 let user: User;
-let server: Served;
+let server: ServerProcess;
 
 requires("root", "bubblewrap", "cgroups").describe("a server with much to do", { timeout: 600_000 }, () => {
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
-import { type Served, startServer } from "../setup/served.js";
+import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { atTerminal } from "./at-terminal.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
 
@@ -17,7 +17,7 @@ const MIB = 1024 * 1024;
 const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
 
 let user: User;
-let server: Served;
+let server: ServerProcess;
 let key: string;
 
 beforeEach(() => {

@@ -1,6 +1,6 @@
-import { ABSTRACT_SOCKET } from "./inside.js";
-import { BARE_PORT } from "./origins.js";
-import { EVIL, METADATA, PRIVATE, PUBLIC, PUBLIC_V6, RESOLVER } from "./places.js";
+import { EVIL, METADATA, PRIVATE, PUBLIC, PUBLIC_V6, RESOLVER } from "./addresses.js";
+import { ABSTRACT_SOCKET } from "./network-namespace.js";
+import { BARE_PORT } from "./origin-servers.js";
 
 /** What the rules of the sandbox under attack allow. */
 export const ALLOWED = ["api.skerry.test", "*.files.skerry.test", "*.dns.skerry.test"];

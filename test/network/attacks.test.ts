@@ -3,6 +3,7 @@ import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { AuditRecord } from "../../src/index.js";
 import { DOCKER_START_MS } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
+import { METADATA, PUBLIC } from "./addresses.js";
 import {
   ADDRESS_ATTACKS,
   ALLOWED,
@@ -13,11 +14,10 @@ import {
   REQUEST_ATTACKS,
   RESOLUTION_ATTACKS,
 } from "./attack-cases.js";
-import type { Sight } from "./inside.js";
-import { BARE_PORT } from "./origins.js";
-import { METADATA, PUBLIC } from "./places.js";
+import type { NetworkTraffic } from "./network-namespace.js";
+import { BARE_PORT } from "./origin-servers.js";
 import { talk } from "./proxy-talk.js";
-import { perHostBackends, World } from "./world.js";
+import { perHostBackends, TestNetwork } from "./test-network.js";
 
 const ATTACKS = [
   ...ADDRESS_ATTACKS,
@@ -42,7 +42,7 @@ const WIDE = {
   allowedPorts: [80, 443, BARE_PORT],
 };
 
-const world = new World();
+const network = new TestNetwork();
 const hasDocker = requires("docker", "debootstrap").missing.length === 0;
 const backends = [...(await perHostBackends()), ...(hasDocker ? ["docker"] : [])];
 const { describe, it, missing } = requires(
@@ -56,21 +56,21 @@ const { describe, it, missing } = requires(
 );
 
 beforeAll(async () => {
-  if (missing.length === 0) await (hasDocker ? world.startWithDocker() : world.start());
+  if (missing.length === 0) await (hasDocker ? network.startWithDocker() : network.start());
 }, DOCKER_START_MS);
-afterAll(() => world.end());
+afterAll(() => network.end());
 
 const titled = (attacks: readonly Attack[]) => attacks.map((attack) => [attack.title, attack] as const);
 
 describe("without rules in the way", () => {
   beforeAll(async () => {
-    if (missing.length === 0) await world.inside.open("wide", { backend: backends[0]!, network: WIDE });
+    if (missing.length === 0) await network.inside.open("wide", { backend: backends[0]!, network: WIDE });
   });
 
   for (const attack of ATTACKS.filter(({ target }) => target !== undefined)) {
     it(`an attacker ${attack.title}`, async () => {
-      const ran = await world.inside.python("wide", "s", talk(attack));
-      const { visits } = await world.inside.look("wide");
+      const ran = await network.inside.python("wide", "s", talk(attack));
+      const { visits } = await network.inside.look("wide");
       const reached = visits.filter(({ to }) => to === attack.target).length;
       expect({ reached, stderr: ran.stderr }).toEqual({ reached: attack.sends.length, stderr: "" });
     });
@@ -78,7 +78,7 @@ describe("without rules in the way", () => {
 
   for (const { title, code } of DIRECT_ATTACKS) {
     it(`who is in no sandbox ${title}`, async () => {
-      expect(await world.inside.pythonOutside(`import socket${code}`)).toMatch(/^(?:reached .*\n)+$/);
+      expect(await network.inside.pythonOutside(`import socket${code}`)).toMatch(/^(?:reached .*\n)+$/);
     });
   }
 });
@@ -87,12 +87,12 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
   const records: AuditRecord[] = [];
   beforeAll(async () => {
     if (missing.length > 0) return;
-    await world.inside.open(backend, { backend, network: { allowedDomains: ALLOWED } });
+    await network.inside.open(backend, { backend, network: { allowedDomains: ALLOWED } });
     await look();
   });
 
-  async function look(): Promise<Sight> {
-    const sight = await world.inside.look(backend);
+  async function look(): Promise<NetworkTraffic> {
+    const sight = await network.inside.look(backend);
     records.push(...sight.records);
     return sight;
   }
@@ -108,7 +108,7 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
     { sends, answers: count, answer, told, dials, arrives = [] }: Attack,
   ): Promise<void> {
     const talking = talk({ sends, ...(count !== undefined && { answers: count }) });
-    const { stdout, stderr, denied } = await world.inside.python(backend, backend, talking);
+    const { stdout, stderr, denied } = await network.inside.python(backend, backend, talking);
     const { visits } = await look();
     expect(stderr).toBe("");
     const answers = stdout
@@ -145,7 +145,7 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
     for (const name of ["turns", "turns-back"]) {
       const host = `${name}.dns.skerry.test`;
       const one = [`GET http://${host}/hello HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`];
-      const { stdout } = await world.inside.python(backend, backend, talk({ sends: Array(8).fill(one) }));
+      const { stdout } = await network.inside.python(backend, backend, talk({ sends: Array(8).fill(one) }));
       const answers = stdout
         .trim()
         .split("\n")
@@ -160,7 +160,7 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
   });
 
   it("has a name resolved that it may not reach", async () => {
-    await world.inside.python(
+    await network.inside.python(
       backend,
       backend,
       talk({ sends: [[`GET http://data.evil.test/ HTTP/1.1\r\nHost: data.evil.test\r\n\r\n`]] }),
@@ -174,7 +174,7 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
 import urllib.request, urllib.error
 try: print(urllib.request.urlopen("http://api.skerry.test/redirect", timeout=5).read())
 except urllib.error.HTTPError as error: print(error.code, error.read().decode())`;
-    const { stdout, denied } = await world.inside.python(backend, backend, follow);
+    const { stdout, denied } = await network.inside.python(backend, backend, follow);
     const { visits } = await look();
     const line = `${METADATA} is not allowed by rule sandbox.network.allowedIps`;
     expect(stdout).toBe(`403 ${line}\n\n`);
@@ -188,7 +188,7 @@ except urllib.error.HTTPError as error: print(error.code, error.read().decode())
     it(title, async () => {
       const environment =
         "import os\nfor name in list(os.environ):\n    if 'proxy' in name.lower(): del os.environ[name]\n";
-      const { stdout, stderr } = await world.inside.python(
+      const { stdout, stderr } = await network.inside.python(
         backend,
         backend,
         `${environment}import socket${code}`,

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { DOCKER_START_MS } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
+import { PUBLIC } from "./addresses.js";
 import { CLIENTS, type Client, GO } from "./clients.js";
-import { PUBLIC } from "./places.js";
-import { perHostBackends, World } from "./world.js";
+import { perHostBackends, TestNetwork } from "./test-network.js";
 
 const SECRET = `the-value-that-nobody-may-see-${Math.random().toString(36).slice(2)}`;
 const ALLOWED = ["api.skerry.test", "pypi.skerry.test", "npm.skerry.test", "git.skerry.test"];
@@ -40,7 +40,7 @@ for path in paths:
 print("looked at", looked, "files")
 `;
 
-const world = new World();
+const testNetwork = new TestNetwork();
 const hasDocker = requires("docker", "gvisor", "debootstrap").missing.length === 0;
 const backends = [...(await perHostBackends()), ...(hasDocker ? ["docker", "gvisor"] : [])];
 const hasGo = spawnSync("go", ["version"]).status === 0;
@@ -48,17 +48,17 @@ let goProgram: Buffer | undefined;
 
 beforeAll(async () => {
   if (missing.length > 0) return;
-  await (hasDocker ? world.startWithDocker() : world.start());
+  await (hasDocker ? testNetwork.startWithDocker() : testNetwork.start());
   if (hasGo) goProgram = buildGo();
-  await world.inside.expectSecret(SECRET);
+  await testNetwork.inside.expectSecret(SECRET);
 }, DOCKER_START_MS);
-afterAll(() => world.end());
+afterAll(() => testNetwork.end());
 
 function buildGo(): Buffer {
-  const source = join(world.directory, "get.go");
+  const source = join(testNetwork.directory, "get.go");
   writeFileSync(source, GO);
   const cache = { GOFLAGS: "", CGO_ENABLED: "0", GO111MODULE: "off" };
-  const program = join(world.directory, "get");
+  const program = join(testNetwork.directory, "get");
   execFileSync("go", ["build", "-o", program, source], { env: { ...process.env, ...cache } });
   return readFileSync(program);
 }
@@ -78,10 +78,10 @@ describe.each(backends)("inside %s", (backend) => {
   beforeAll(async () => {
     if (missing.length > 0) return;
     const network = { allowedDomains: ALLOWED };
-    await world.inside.open(plain, { backend, network });
-    await world.inside.putFile(plain, session, "trust.crt", world.ca);
+    await testNetwork.inside.open(plain, { backend, network });
+    await testNetwork.inside.putFile(plain, session, "trust.crt", testNetwork.ca);
     const secrets = [{ name: "TOKEN", value: SECRET, hosts: ALLOWED }];
-    await world.inside.open(secret, { backend, network, secrets });
+    await testNetwork.inside.open(secret, { backend, network, secrets });
     for (const name of [plain, secret]) for (const client of CLIENTS) await equip(name, session, client);
   }, 180_000);
 
@@ -104,7 +104,7 @@ describe.each(backends)("inside %s", (backend) => {
           `(${ask(at)}) 2>&1; echo "exit $?"; echo ---; (${ask(evil)}) 2>&1`,
           trust,
         );
-        const { visits, questions, records } = await world.inside.look(plain);
+        const { visits, questions, records } = await testNetwork.inside.look(plain);
         const [reached = "", refused = ""] = ran.stdout.split("---\n");
         expect(reached).toMatch(/hello from [\s\S]*exit 0\n$/);
         expect(ran.denied).toEqual([refusal]);
@@ -126,7 +126,7 @@ describe.each(backends)("inside %s", (backend) => {
       async () => {
         const command = `BASE=https://${at}; HOST=${at}; echo "$TOKEN"; ${client.fetchPrivate}`;
         const ran = await shell(secret, client, `(${command}) 2>&1`);
-        const { authorizations, records } = await world.inside.look(secret);
+        const { authorizations, records } = await testNetwork.inside.look(secret);
         expect(ran.stdout).toMatch(/^skerry_secret_TOKEN_\S+\n[\s\S]*hello from /);
         expect(ran.denied).toEqual([]);
         expect(authorizations.map(readAuthorization)).toContain(SECRET);
@@ -142,7 +142,7 @@ describe.each(backends)("inside %s", (backend) => {
   }
 
   it("the value is nowhere inside or outside after all that, nor while it is used", async () => {
-    const using = world.inside.exec(secret, session, [
+    const using = testNetwork.inside.exec(secret, session, [
       ...[
         "sh",
         "-c",
@@ -150,12 +150,12 @@ describe.each(backends)("inside %s", (backend) => {
       ],
     ]);
     await waitUntil(
-      async () => (await world.inside.look(secret)).authorizations.includes(`Bearer ${SECRET}`),
+      async () => (await testNetwork.inside.look(secret)).authorizations.includes(`Bearer ${SECRET}`),
       10_000,
     );
     const [processes, found] = await Promise.all([
       holdersOutside(),
-      world.inside.python(
+      testNetwork.inside.python(
         secret,
         session,
         SEARCH.replace("HALVES", JSON.stringify([SECRET.slice(0, 9), SECRET.slice(9)])),
@@ -168,16 +168,16 @@ describe.each(backends)("inside %s", (backend) => {
       stderr: "",
     });
     // State, workspaces, audit logs, certificates.
-    const grep = spawnSync("grep", ["-rlaF", "-f", "-", "--exclude=*.img", world.directory], {
+    const grep = spawnSync("grep", ["-rlaF", "-f", "-", "--exclude=*.img", testNetwork.directory], {
       input: SECRET,
       encoding: "utf8",
     });
     expect(grep).toMatchObject({ stdout: "", status: 1 });
-    expect(world.complaints).toBe("");
+    expect(testNetwork.complaints).toBe("");
   }, 180_000);
 
   function shell(name: string, client: Client, script: string, env: Record<string, string> = {}) {
-    return world.inside.exec(
+    return testNetwork.inside.exec(
       name,
       session,
       ["sh", "-c", `cd /workspace/${folderOf(client)} && ${script}`],
@@ -202,12 +202,12 @@ function holdersOutside(): string[] {
 
 async function equip(name: string, session: string, client: Client): Promise<void> {
   const folder = folderOf(client);
-  await world.inside.putFile(name, session, `${folder}/.here`, "");
+  await testNetwork.inside.putFile(name, session, `${folder}/.here`, "");
   for (const [path, contents] of Object.entries(client.files ?? {}))
-    await world.inside.putFile(name, session, `${folder}/${path}`, contents);
+    await testNetwork.inside.putFile(name, session, `${folder}/${path}`, contents);
   if (client.optional !== "go" || goProgram === undefined) return;
-  await world.inside.putFile(name, session, `${folder}/get`, goProgram);
-  await world.inside.exec(name, session, ["chmod", "+x", `/workspace/${folder}/get`]);
+  await testNetwork.inside.putFile(name, session, `${folder}/get`, goProgram);
+  await testNetwork.inside.exec(name, session, ["chmod", "+x", `/workspace/${folder}/get`]);
 }
 
 function folderOf({ name }: Client): string {

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv4 } from "node:net";
-import { answersTo, RESOLVER } from "./places.js";
+import { answersTo, RESOLVER } from "./addresses.js";
 
 const TYPES: Readonly<Record<number, string>> = { 1: "A", 28: "AAAA" };
 const NO_SUCH_NAME = 3;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { AuditRecord } from "../../src/guard/audit/index.js";
 import { requires } from "../setup/requires.js";
-import type { Ran } from "./inside.js";
-import { perHostBackends, World } from "./world.js";
+import type { ExecOutcome } from "./network-namespace.js";
+import { perHostBackends, TestNetwork } from "./test-network.js";
 
 const HOST = "api.skerry.test";
 /** Certificates that must not be trusted, and what is said about them. */
@@ -78,7 +78,7 @@ with socket.create_connection(("127.0.0.1", 3128)) as s:
     print(round(time.monotonic() - start), rest.decode())
 `;
 
-const world = new World();
+const network = new TestNetwork();
 const backends = await perHostBackends();
 const { describe, it, missing } = requires(
   ...(["linux", "root", "bubblewrap", "sandbox-runtime", "openssl", "iproute2", "python3", "curl"] as const),
@@ -86,68 +86,68 @@ const { describe, it, missing } = requires(
 
 beforeAll(async () => {
   // Whoever runs Skerry may have switched verification off for something else.
-  if (missing.length === 0) await world.start({ NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" });
+  if (missing.length === 0) await network.start({ NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" });
 }, 180_000);
-afterAll(() => world.end());
+afterAll(() => network.end());
 
 /** Does everything end that is open at the hosts? */
 async function closes(withinMs: number): Promise<boolean> {
   for (const end = Date.now() + withinMs; Date.now() < end; await delay(20))
-    if ((await world.inside.connections()) === 0) return true;
-  return (await world.inside.connections()) === 0;
+    if ((await network.inside.connections()) === 0) return true;
+  return (await network.inside.connections()) === 0;
 }
 
 const curl = (...args: string[]) => ["curl", "-sS", "-m", "20", ...args];
 
 describe.each(backends)("a hostile program inside %s", (backend) => {
   const [narrow, wide] = [`${backend}-narrow`, `${backend}-wide`];
-  let slow: Promise<Ran>;
+  let slow: Promise<ExecOutcome>;
   beforeAll(async () => {
     if (missing.length > 0) return;
     const hosts = [TOKENS, ...BAD_CERTIFICATES.map(([host]) => host)];
-    await world.inside.open(narrow, {
+    await network.inside.open(narrow, {
       backend,
       network: { allowedDomains: [HOST, ...hosts], limits: { idle: "2s" } },
       secrets: [{ name: "TOKEN", value: SECRET, hosts }],
     });
-    await world.inside.open(wide, { backend, network: { allowedDomains: [HOST, "*.evil.test"] } });
+    await network.inside.open(wide, { backend, network: { allowedDomains: [HOST, "*.evil.test"] } });
     // It takes its time, while others do something.
-    slow = world.inside.python(wide, `${backend}-slow`, SLOW);
+    slow = network.inside.python(wide, `${backend}-slow`, SLOW);
     slow.catch(() => undefined);
   });
 
   it("cannot use another session's way out, nor its placeholders", async () => {
     const ask = curl("http://data.evil.test/hello");
     const [allowed, refused] = await Promise.all([
-      world.inside.exec(wide, `${backend}-b`, ask),
-      world.inside.exec(narrow, `${backend}-a`, ask),
+      network.inside.exec(wide, `${backend}-b`, ask),
+      network.inside.exec(narrow, `${backend}-a`, ask),
     ]);
     expect(allowed.stdout).toBe("hello from data.evil.test\n");
     expect(refused.denied).toEqual(["data.evil.test is not allowed by rule sandbox.network.allowedDomains"]);
     const tell = ["sh", "-c", "echo $TOKEN"];
     const [mine, other] = await Promise.all(
       ["a", "other"].map(async (name) =>
-        (await world.inside.exec(narrow, `${backend}-${name}`, tell)).stdout.trim(),
+        (await network.inside.exec(narrow, `${backend}-${name}`, tell)).stdout.trim(),
       ),
     );
     expect(other).toMatch(/^skerry_secret_TOKEN_/);
     expect(mine).not.toBe(other);
-    await world.inside.look(narrow);
+    await network.inside.look(narrow);
     for (const token of [mine, other]) {
       const header = `Authorization: Bearer ${token}`;
-      await world.inside.exec(narrow, `${backend}-a`, curl("-H", header, `https://${TOKENS}/hello`));
+      await network.inside.exec(narrow, `${backend}-a`, curl("-H", header, `https://${TOKENS}/hello`));
     }
-    const { authorizations } = await world.inside.look(narrow);
+    const { authorizations } = await network.inside.look(narrow);
     expect(authorizations).toEqual([`Bearer ${SECRET}`, `Bearer ${other}`]);
   });
 
   it("is told about a host whose certificate is not good, which hears nothing of it", async () => {
     for (const [host, why] of BAD_CERTIFICATES) {
       const command = `curl -sS -m 10 -i --suppress-connect-headers -H "Authorization: Bearer $TOKEN" https://${host}/hello`;
-      const { stdout } = await world.inside.exec(narrow, `${backend}-a`, ["sh", "-c", command]);
+      const { stdout } = await network.inside.exec(narrow, `${backend}-a`, ["sh", "-c", command]);
       expect(stdout).toMatch(/^HTTP\/1\.1 502 /);
       expect(stdout).toContain(`${host}: ${why}`);
-      const { visits, authorizations, records } = await world.inside.look(narrow);
+      const { visits, authorizations, records } = await network.inside.look(narrow);
       expect(authorizations).toEqual([]);
       expect(visits.flatMap(({ requests }) => requests)).toEqual([]);
       expect(records.some(({ error }) => error?.includes(why))).toBe(true);
@@ -155,30 +155,30 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
   });
 
   it("holds nothing open at a host that never answers, once it gives up or is idle", async () => {
-    const { exitCode } = await world.inside.exec(
+    const { exitCode } = await network.inside.exec(
       narrow,
       `${backend}-a`,
       curl("-m", "1", `http://${HOST}/silent`),
     );
     expect(exitCode).toBe(28);
-    const { visits } = await world.inside.look(narrow);
+    const { visits } = await network.inside.look(narrow);
     expect(visits.flatMap(({ requests }) => requests)).toEqual([`GET http://${HOST}/silent`]);
     expect(await closes(2000)).toBe(true);
-    const tunnel = world.inside.python(narrow, `${backend}-a`, IDLE_TUNNEL);
+    const tunnel = network.inside.python(narrow, `${backend}-a`, IDLE_TUNNEL);
     expect((await tunnel).stdout).toMatch(/^[2-5] $/m);
     expect(await closes(2000)).toBe(true);
   });
 
   it("floods its way out with 2,000 connections, and others are served meanwhile", async () => {
-    await world.inside.exec(wide, `${backend}-b`, ["true"]);
-    const flood = world.inside.python(narrow, `${backend}-a`, FLOOD);
+    await network.inside.exec(wide, `${backend}-b`, ["true"]);
+    const flood = network.inside.python(narrow, `${backend}-a`, FLOOD);
     const times: number[] = [];
     let isOver = false;
     void flood.finally(() => {
       isOver = true;
     });
     while (!isOver) {
-      const { stdout, ms } = await world.inside.exec(wide, `${backend}-b`, curl(`http://${HOST}/hello`));
+      const { stdout, ms } = await network.inside.exec(wide, `${backend}-b`, curl(`http://${HOST}/hello`));
       expect(stdout).toBe(`hello from ${HOST}\n`);
       times.push(ms);
       await delay(50);
@@ -190,25 +190,25 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
     expect(times.length).toBeGreaterThan(2);
     expect(Math.max(...times)).toBeLessThan(15_000);
     // It can go on as soon as it behaves.
-    const after = await world.inside.exec(narrow, `${backend}-a`, curl(`http://${HOST}/hello`));
+    const after = await network.inside.exec(narrow, `${backend}-a`, curl(`http://${HOST}/hello`));
     expect(after.stdout).toBe(`hello from ${HOST}\n`);
-    const { records } = await world.inside.look(narrow);
+    const { records } = await network.inside.look(narrow);
     expect(records.length).toBeLessThan(300);
   }, 180_000);
 
   it("cannot fill the audit log by being refused", async () => {
-    const { stdout, denied } = await world.inside.python(narrow, `${backend}-a`, HAMMER);
+    const { stdout, denied } = await network.inside.python(narrow, `${backend}-a`, HAMMER);
     const attempts = Number(stdout);
     expect(attempts).toBeGreaterThan(30);
     expect(denied).toHaveLength(21);
     expect(denied[0]).toBe("h0.evil.test is not allowed by rule sandbox.network.allowedDomains");
-    const sights = [await world.inside.look(narrow)];
+    const sights = [await network.inside.look(narrow)];
     const records = () => sights.flatMap((sight) => sight.records);
     const count = (record: AuditRecord) => (record.details as { count?: number }).count ?? 1;
     const told = () => records().reduce((sum, record) => sum + count(record), 0);
     // What repeats is told at the end of its second.
     await waitUntil(async () => {
-      sights.push(await world.inside.look(narrow));
+      sights.push(await network.inside.look(narrow));
       return told() >= attempts;
     }).catch(() => undefined);
     expect(told()).toBe(attempts);
@@ -226,9 +226,9 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
   }, 180_000);
 
   it("leaves nothing open at its hosts", async () => {
-    await world.inside.close(narrow);
-    await world.inside.close(wide);
+    await network.inside.close(narrow);
+    await network.inside.close(wide);
     expect(await closes(2000)).toBe(true);
-    expect(world.complaints).toBe("");
+    expect(network.complaints).toBe("");
   });
 });

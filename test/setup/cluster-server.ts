@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type AuditQuery, type AuditRecord, queryAudit } from "../../src/guard/audit/index.js";
 import { createUser, type User } from "../e2e/run-skerry.js";
-import { type Served, spawnServer, startServer } from "./served.js";
+import { type ServerProcess, spawnServer, startServer } from "./server-process.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says
 type Body = any;
@@ -10,7 +10,7 @@ type Body = any;
 /** A server in a process of its own, on a database that others use too. Its state directory outlives its runs. */
 export class ClusterServer {
   readonly user: User = createUser();
-  #served: Served | undefined;
+  #served: ServerProcess | undefined;
   #args: string[] = [];
 
   /** Starts it, again after it has ended, with what was said before unless there is something else. */
@@ -35,7 +35,7 @@ export class ClusterServer {
       : await spawnServer(this.user, this.#args).listening;
   }
 
-  get served(): Served {
+  get served(): ServerProcess {
     return this.#served!;
   }
 

@@ -2,7 +2,7 @@ import { describe, it } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { type ConformanceOptions, loadConformanceSuite } from "../../src/core/testing/conformance.js";
 import type { requires } from "./requires.js";
-import { openTcpGate } from "./tcp-gate.js";
+import { openTcpForwarder } from "./tcp-forwarder.js";
 
 /** What depends on where the daemon is. The walls are the same, and all of it a second time takes minutes. */
 export const BY_DISTANCE = /memory|session|reaped|^(?!limits).*files/;
@@ -37,7 +37,8 @@ export interface ContainerTarget {
 /** A backend of containers, in front of this daemon. */
 export async function containerTarget(target: ContainerTarget): Promise<ConformanceOptions> {
   const { name, isElsewhere = false, shareFiles = isElsewhere ? "auto" : "always" } = target;
-  const host = isElsewhere && target.host !== undefined ? (await openTcpGate(target.host)).host : target.host;
+  const host =
+    isElsewhere && target.host !== undefined ? (await openTcpForwarder(target.host)).host : target.host;
   const docker = { ...(host !== undefined && { host }), shareFiles };
   return { name, config: await parseConfig({ sandbox: { backends: { docker } } }) };
 }

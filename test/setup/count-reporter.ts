@@ -2,12 +2,12 @@ import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
 /**
- * Writes "passed failed skipped" to the file named by SKERRY_TEST_COUNTS, for the last line of scripts/test.sh, and says
- * which tests passed at their second try only.
+ * Writes "passed failed skipped" to the file named by SKERRY_TEST_COUNTS, for the last line of scripts/test.sh, and lists
+ * the tests that passed only when they were retried.
  */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
-    tellSecondTries(modules);
+    reportRetries(modules);
     const path = process.env.SKERRY_TEST_COUNTS;
     if (path === undefined) return;
     const { passed, failed, skipped } = count(modules);
@@ -15,11 +15,11 @@ export default class CountReporter implements Reporter {
   }
 }
 
-function tellSecondTries(modules: readonly TestModule[]): void {
+function reportRetries(modules: readonly TestModule[]): void {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);
   const flaky = tests.filter((test) => test.diagnostic()?.flaky === true);
   if (flaky.length === 0) return;
-  console.log(`\nPassed at the second try only: ${flaky.length}`);
+  console.log(`\nPassed only when retried: ${flaky.length}`);
   for (const test of flaky) {
     const [error] = test.result().errors ?? [];
     console.log(

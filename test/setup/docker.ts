@@ -1,4 +1,4 @@
-import { askForDaemon } from "./daemon-door.js";
+import { requestDaemon } from "./request-daemon.js";
 
 export type DaemonKind = "docker" | "podman";
 
@@ -14,12 +14,12 @@ export interface TestDaemon {
  * it has started and the image is made: give hooks that call this `DOCKER_START_MS`.
  */
 export function startDocker(): Promise<TestDaemon> {
-  return askForDaemon("docker");
+  return requestDaemon("docker");
 }
 
 /** The test run's own Podman service, with the same image in it. */
 export function startPodman(): Promise<TestDaemon> {
-  return askForDaemon("podman");
+  return requestDaemon("podman");
 }
 
 export const DOCKER_START_MS = 600_000;

@@ -5,12 +5,12 @@ import { afterEach, beforeEach } from "vitest";
 import { RunnerWorkspace } from "../../src/runtime/sandbox/inside/runner-workspace.js";
 import { type SyncOptions, WorkspaceSync } from "../../src/runtime/sandbox/inside/sync-workspace.js";
 import { AgentWorkspace } from "../../src/runtime/workspace/index.js";
-import { type GuestInside, startGuest } from "./guest-inside.js";
+import { type StartedGuest, startGuest } from "./start-guest.js";
 
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxEntries: 10_000 };
 
 export let base: string;
-export let guest: GuestInside;
+export let guest: StartedGuest;
 /** The sandbox's files, as this test reaches them past the guest. */
 export let inside: string;
 export let host: string;

@@ -11,7 +11,7 @@ import {
 } from "../../src/core/tools/test-driven/index.js";
 
 /** What a test mostly wants to know of a report. */
-export interface Gist {
+export interface ReportSummary {
   readonly outcome: string;
   readonly allPassed: boolean;
   /** By name: `passed`, or the status and the first line of the message. */
@@ -19,7 +19,7 @@ export interface Gist {
 }
 
 /** A report without times and tracebacks. */
-export function gistOf({ outcome, allPassed, tests }: TestReport): Gist {
+export function summaryOf({ outcome, allPassed, tests }: TestReport): ReportSummary {
   return {
     outcome,
     allPassed,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import { startDocker } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
-import { openTcpGate } from "../../../test/setup/tcp-gate.js";
+import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
 import type { Limits } from "../../runtime/backends/backend.js";
 import type { Sandbox } from "../../runtime/sandbox/index.js";
 import { parseConfig } from "../config/index.js";
@@ -63,7 +63,7 @@ async function watch(sandbox: Sandbox, until: ResourceAlert["resource"]) {
 
 for (const { title, backend, nearlyAllMb, elsewhere = false, it, missing } of BACKENDS) {
   const found = backend === "bubblewrap" || missing.length > 0 ? undefined : await startDocker();
-  const gate = found !== undefined && elsewhere ? await openTcpGate(found.host) : found;
+  const gate = found !== undefined && elsewhere ? await openTcpForwarder(found.host) : found;
   const docker = gate === undefined ? {} : { host: gate.host };
   const config = await parseConfig({ sandbox: { backends: { docker } } });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Outcome, type Setup, World } from "../../../test/setup/pool-world.js";
+import { type Outcome, PoolModel, type Setup } from "../../../test/setup/pool-model.js";
 import type { SandboxError } from "../../kit/errors.js";
 
 const COMMANDS = {
@@ -47,39 +47,39 @@ const setups = fc.record({
   isResettable: fc.boolean(),
 });
 
-function perform(world: World, command: Command): Promise<void> | void {
+function perform(model: PoolModel, command: Command): Promise<void> | void {
   const pick = <T>(list: readonly T[], which: number): T | undefined => list[which % list.length];
   switch (command.act) {
     case "acquire":
-      return world.acquire(command.session, command.isOrder, command.isPatient);
+      return model.acquire(command.session, command.isOrder, command.isPatient);
     case "release": {
-      const held = pick(world.leases, command.which);
-      return held && world.release(held, command.reusable);
+      const held = pick(model.leases, command.which);
+      return held && model.release(held, command.reusable);
     }
     case "answer":
-      return pick(world.operations, command.which)?.answer(command.outcome);
+      return pick(model.operations, command.which)?.answer(command.outcome);
     case "crash":
       return pick(
-        world.items.filter((item) => !item.isGone),
+        model.items.filter((item) => !item.isGone),
         command.which,
       )?.end();
     case "abort":
-      return pick(world.callers, command.which)?.abort.abort();
+      return pick(model.callers, command.which)?.abort.abort();
     case "pass":
-      return world.pass(command.ms);
+      return model.pass(command.ms);
     case "stop":
-      return world.stop();
+      return model.stop();
   }
 }
 
-async function run(setup: Setup, steps: readonly Command[]): Promise<World> {
-  const world = new World(setup);
+async function run(setup: Setup, steps: readonly Command[]): Promise<PoolModel> {
+  const model = new PoolModel(setup);
   for (const step of steps) {
-    await perform(world, step);
-    await world.settle();
-    world.expectTruth();
+    await perform(model, step);
+    await model.settle();
+    model.expectTruth();
   }
-  return world;
+  return model;
 }
 
 const RUNS = Number(process.env["POOL_MODEL_RUNS"] ?? 100);
@@ -99,14 +99,14 @@ describe("whatever happens in whatever order, a pool", () => {
   it("keeps its promises at every step, and serves everybody who waits once its source works", async () => {
     await fc.assert(
       fc.asyncProperty(setups, commands, async (setup, steps) => {
-        const world = await run(setup, steps);
-        await world.heal();
-        expect(world.callers, "everybody was served").toEqual([]);
-        expect(world.pool.status(), "enough is ready").toMatchObject({ busy: 0, leaving: 0 });
-        expect(world.pool.status().idle, "and no more").toBe(setup.minInstances);
-        world.stop();
-        await world.heal();
-        expect([world.alive, await world.stopped], "nothing is left").toEqual([0, undefined]);
+        const model = await run(setup, steps);
+        await model.heal();
+        expect(model.callers, "everybody was served").toEqual([]);
+        expect(model.pool.status(), "enough is ready").toMatchObject({ busy: 0, leaving: 0 });
+        expect(model.pool.status().idle, "and no more").toBe(setup.minInstances);
+        model.stop();
+        await model.heal();
+        expect([model.alive, await model.stopped], "nothing is left").toEqual([0, undefined]);
       }),
       { numRuns: RUNS },
     );
@@ -116,11 +116,11 @@ describe("whatever happens in whatever order, a pool", () => {
     const stop = COMMANDS.stop as fc.Arbitrary<Command>;
     await fc.assert(
       fc.asyncProperty(setups, commands, stop, commands, async (setup, before, now, after) => {
-        const world = await run(setup, [...before, now, ...after]);
-        await world.heal();
-        expect([world.alive, world.callers, world.operations]).toEqual([0, [], []]);
+        const model = await run(setup, [...before, now, ...after]);
+        await model.heal();
+        expect([model.alive, model.callers, model.operations]).toEqual([0, [], []]);
         // Settled: with what could not be removed in time, or with nothing.
-        expect([undefined, "INTERNAL"]).toContain(((await world.stopped) as SandboxError | undefined)?.code);
+        expect([undefined, "INTERNAL"]).toContain(((await model.stopped) as SandboxError | undefined)?.code);
       }),
       { numRuns: RUNS },
     );

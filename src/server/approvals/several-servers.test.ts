@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
-import { createDatabase } from "../../../test/setup/store-world.js";
+import { createDatabase } from "../../../test/setup/test-databases.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
-let a: ServerWorld;
-let b: ServerWorld;
+let a: TestServer;
+let b: TestServer;
 let agent: string;
 let decider: string;
 const sockets: WebSocket[] = [];
@@ -17,8 +17,8 @@ const sockets: WebSocket[] = [];
 beforeEach(async () => {
   database = await createDatabase();
   const options = { policy: POLICY, server: { store: database.url } };
-  a = await ServerWorld.open(options);
-  b = await ServerWorld.open(options);
+  a = await TestServer.open(options);
+  b = await TestServer.open(options);
   agent = (await a.key()).secret;
   decider = (await a.key("default", { readOnly: true, approve: true })).secret;
 });
@@ -34,8 +34,8 @@ afterEach(async () => {
 type Message = any;
 
 /** What a watcher of a server is told, in short. */
-async function watch(world: ServerWorld): Promise<{ socket: WebSocket; told: string[] }> {
-  const socket = new WebSocket(`${world.url.replace("http", "ws")}/v1/approvals/stream`, {
+async function watch(server: TestServer): Promise<{ socket: WebSocket; told: string[] }> {
+  const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/approvals/stream`, {
     headers: { authorization: `Bearer ${decider}` },
   });
   sockets.push(socket);
@@ -51,20 +51,20 @@ async function watch(world: ServerWorld): Promise<{ socket: WebSocket; told: str
   return { socket, told };
 }
 
-const ask = (world: ServerWorld, session: string, command: string) =>
-  world.call(agent, "POST", `/v1/sessions/${session}/execute`, { command });
+const ask = (server: TestServer, session: string, command: string) =>
+  server.call(agent, "POST", `/v1/sessions/${session}/execute`, { command });
 
-async function pendingId(world: ServerWorld): Promise<string> {
+async function pendingId(server: TestServer): Promise<string> {
   let items: { id: string }[] = [];
   await waitUntil(async () => {
-    items = (await world.call(decider, "GET", "/v1/approvals")).body.items;
+    items = (await server.call(decider, "GET", "/v1/approvals")).body.items;
     return items.length === 1;
   });
   return items[0]!.id;
 }
 
-const decide = (world: ServerWorld, id: string, decision: string) =>
-  world.call(decider, "POST", `/v1/approvals/${id}/decide`, { decision });
+const decide = (server: TestServer, id: string, decision: string) =>
+  server.call(decider, "POST", `/v1/approvals/${id}/decide`, { decision });
 
 requires("bubblewrap", "postgresql").describe("approvals of several servers", { timeout: 60_000 }, () => {
   it("are seen, decided and told everywhere, once, and the server that waits goes on", async () => {

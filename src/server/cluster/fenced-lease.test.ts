@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { onBothDatabases, type StoreWorld } from "../../../test/setup/store-world.js";
+import { onBothDatabases, type TestDatabase } from "../../../test/setup/test-databases.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import type { SandboxError } from "../../kit/errors.js";
 import type { Store } from "../store/index.js";
@@ -10,8 +10,8 @@ const LONG_MS = 3_600_000;
 const SHORT_MS = 5000;
 
 /** A place by a clock of the test's. */
-async function takePlace(world: StoreWorld, leaseMs: number) {
-  const store = await world.open();
+async function takePlace(database: TestDatabase, leaseMs: number) {
+  const store = await database.open();
   const clock = { ms: 0 };
   const place = await ServerPlace.take(store, "a", { leaseMs, now: () => clock.ms });
   const losses: SandboxError[] = [];
@@ -25,9 +25,9 @@ it("a lease leaves time to end everything before it is over", () => {
   expect(timesOf(60_000)).toEqual({ beatMs: 10_000, lookMs: 10_000, fenceMs: 45_000 });
 });
 
-onBothDatabases("a server's place", (world) => {
+onBothDatabases("a server's place", (database) => {
   it("is given up in time where others could take it, at the first question after a sleep", async () => {
-    const { store, place, clock, losses } = await takePlace(world, LONG_MS);
+    const { store, place, clock, losses } = await takePlace(database, LONG_MS);
     clock.ms = timesOf(LONG_MS).fenceMs - 1;
     place.check();
     expect([place.leftMs, losses]).toEqual([LONG_MS / 4 + 1, []]);
@@ -45,7 +45,7 @@ onBothDatabases("a server's place", (world) => {
   });
 
   it("is lost with a sign of life that nobody knows", async () => {
-    const { store, place, losses } = await takePlace(world, SHORT_MS);
+    const { store, place, losses } = await takePlace(database, SHORT_MS);
     await store.servers.start({ id: "a", url: "", leaseMs: LONG_MS });
     await waitUntil(() => losses.length > 0);
     expect(losses).toMatchObject([{ message: "This server was taken for dead by another, and stops" }]);
@@ -59,7 +59,7 @@ onBothDatabases("a server's place", (world) => {
   });
 
   it("is prolonged as of when the sign of life was sent, and judges nobody before it was held for a lease", async () => {
-    const { store, place, clock } = await takePlace(world, SHORT_MS);
+    const { store, place, clock } = await takePlace(database, SHORT_MS);
     // In time: hardly two beats later.
     for (const [ms, mayJudge] of [
       [1600, false],
@@ -78,9 +78,9 @@ onBothDatabases("a server's place", (world) => {
   });
 });
 
-onBothDatabases("a place whose store is away", (world) => {
+onBothDatabases("a place whose store is away", (database) => {
   it("is given up by itself, and every failure is told", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const refusing = { ...store, servers: failing(store) } as Store;
     const place = await ServerPlace.take(refusing, "a", { leaseMs: SHORT_MS });
     const failures: unknown[] = [];

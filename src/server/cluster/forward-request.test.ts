@@ -10,8 +10,8 @@ import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connectMcp } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
-import { createDatabase } from "../../../test/setup/store-world.js";
+import { createDatabase } from "../../../test/setup/test-databases.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { SkerryClient } from "../../client/index.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { FORWARDED_BY } from "./peers.js";
@@ -19,8 +19,8 @@ import { FORWARDED_BY } from "./peers.js";
 const MIB = 1024 * 1024;
 
 /** Two servers on one PostgreSQL. The session `here` is the first one's. */
-let front: ServerWorld;
-let owner: ServerWorld;
+let front: TestServer;
+let owner: TestServer;
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let key: string;
 
@@ -31,8 +31,8 @@ requires("bubblewrap", "postgresql").describe(
     beforeAll(async () => {
       database = await createDatabase();
       const server = { store: database.url, lease: "60s" };
-      front = await ServerWorld.open({ server });
-      owner = await ServerWorld.open({ server: { ...server, origins: ["https://never.example"] } });
+      front = await TestServer.open({ server });
+      owner = await TestServer.open({ server: { ...server, origins: ["https://never.example"] } });
       key = (await front.key()).secret;
       expect((await owner.call(key, "POST", "/v1/sessions", { name: "there" })).status).toBe(201);
     }, 60_000);
@@ -50,7 +50,9 @@ requires("bubblewrap", "postgresql").describe(
       const id = { "x-request-id": "asked-at-the-front" };
       for (const path of ["", "/files", "/files?path=none", "/contexts", "/snapshots", "/contexts/none"]) {
         const [here, there] = await Promise.all(
-          [front, owner].map((world) => world.call(key, "GET", `/v1/sessions/there${path}`, undefined, id)),
+          [front, owner].map((testServer) =>
+            testServer.call(key, "GET", `/v1/sessions/there${path}`, undefined, id),
+          ),
         );
         expect([path, here!.status, here!.body]).toEqual([path, there!.status, there!.body]);
         expect(here!.headers.get("x-request-id")).toBe("asked-at-the-front");
@@ -58,7 +60,9 @@ requires("bubblewrap", "postgresql").describe(
           there!.headers.get("content-security-policy"),
         );
       }
-      const lists = await Promise.all([front, owner].map((world) => world.call(key, "GET", "/v1/sessions")));
+      const lists = await Promise.all(
+        [front, owner].map((testServer) => testServer.call(key, "GET", "/v1/sessions")),
+      );
       expect(lists[0]!.body).toEqual(lists[1]!.body);
       const renewed = await front.call(key, "POST", "/v1/sessions/there/renew", { ttlMs: 1e9 });
       expect((await owner.call(key, "GET", "/v1/sessions/there")).body).toEqual(renewed.body);
@@ -195,8 +199,10 @@ requires("bubblewrap", "postgresql").describe(
       for (let round = 0; round < 5; round++) {
         const name = `raced-${round}`;
         const both = await Promise.all(
-          [front, owner].map((world) =>
-            world.call(key, "POST", `/v1/sessions/${name}/execute`, { command: "echo x >> f; wc -l < f" }),
+          [front, owner].map((testServer) =>
+            testServer.call(key, "POST", `/v1/sessions/${name}/execute`, {
+              command: "echo x >> f; wc -l < f",
+            }),
           ),
         );
         // Whoever lost the race after the body was read is told where to go.
@@ -236,8 +242,8 @@ requires("bubblewrap", "postgresql").describe(
         owner.call(key, "DELETE", "/v1/sessions/gone"),
       ]);
       expect(ended.map(({ status }) => status).sort()).toEqual([200, 404]);
-      for (const world of [front, owner])
-        expect((await world.call(key, "GET", "/v1/sessions/gone")).body.code).toBe("SESSION_NOT_FOUND");
+      for (const testServer of [front, owner])
+        expect((await testServer.call(key, "GET", "/v1/sessions/gone")).body.code).toBe("SESSION_NOT_FOUND");
     });
   },
 );
@@ -251,7 +257,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     const files = ["-nodes", "-keyout", tlsKey, "-out", cert];
     execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", ...name, ...files], { stdio: "ignore" });
     database = await createDatabase();
-    owner = await ServerWorld.open({ server: { store: database.url, tls: { cert, key: tlsKey } } });
+    owner = await TestServer.open({ server: { store: database.url, tls: { cert, key: tlsKey } } });
     key = (await owner.key()).secret;
     const made = await securely("POST", "/v1/sessions", JSON.stringify({ name: "there" }));
     expect(made).toBe(201);
@@ -274,7 +280,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     });
 
   const askThrough = async (settings: object) => {
-    front = await ServerWorld.open({ server: { store: database.url, ...settings } });
+    front = await TestServer.open({ server: { store: database.url, ...settings } });
     try {
       return await front.call(key, "GET", "/v1/sessions/there");
     } finally {
@@ -291,18 +297,18 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
   });
 
   it("do not start with a file that vouches for nobody", async () => {
-    const opening = ServerWorld.open({ server: { store: database.url, peerCa: tlsKey } });
+    const opening = TestServer.open({ server: { store: database.url, peerCa: tlsKey } });
     await expect(opening).rejects.toMatchObject({ code: "CONFIG_INVALID", hint: expect.any(String) });
   });
 
   it("do not start with PostgreSQL and an address that is none, unless they say where they are", async () => {
     const server = { store: database.url, host: "0.0.0.0", insecure: true };
-    await expect(ServerWorld.open({ server })).rejects.toMatchObject({
+    await expect(TestServer.open({ server })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: expect.stringContaining("0.0.0.0 is no address to reach it by"),
       hint: expect.stringContaining("server.url"),
     });
-    const named = await ServerWorld.open({ server: { ...server, url: "http://skerry-1.example:7070" } });
+    const named = await TestServer.open({ server: { ...server, url: "http://skerry-1.example:7070" } });
     const addresses = (await (await named.store()).servers.list()).map(({ url }) => url);
     expect(addresses).toContain("http://skerry-1.example:7070");
     const byName = { authorization: `Bearer ${key}`, host: "skerry-1.example:7070" };

@@ -5,7 +5,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
-import { createDatabase } from "../../../test/setup/store-world.js";
+import { createDatabase } from "../../../test/setup/test-databases.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { SandboxError } from "../../kit/errors.js";
 import { replyWithError } from "../http/error-reply.js";

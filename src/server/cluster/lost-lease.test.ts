@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld, type WorldOptions } from "../../../test/setup/server-world.js";
+import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import type { Instance } from "../../runtime/backends/backend.js";
 import { createBubblewrapBackend } from "../../runtime/backends/bubblewrap/backend.js";
@@ -21,18 +21,18 @@ registerBackend("stubborn", (context) => {
   };
 });
 
-let world: ServerWorld;
+let testServer: TestServer;
 
-afterEach(() => world.close());
+afterEach(() => testServer.close());
 
-async function open(options: WorldOptions = {}): Promise<string> {
-  world = await ServerWorld.open({ server: { lease: "5s" }, ...options });
-  return (await world.key()).secret;
+async function open(options: TestServerOptions = {}): Promise<string> {
+  testServer = await TestServer.open({ server: { lease: "5s" }, ...options });
+  return (await testServer.key()).secret;
 }
 
 /** Another run of this server, as far as the store can tell. */
 async function takePlace(): Promise<void> {
-  const store = await world.store();
+  const store = await testServer.store();
   const [server] = await store.servers.list();
   await store.servers.start({ id: server!.id, url: "", leaseMs: 60_000 });
 }
@@ -41,13 +41,15 @@ requires("bubblewrap").describe("a server that has lost its place", { timeout: 6
   it("ends what runs, answers with nothing of it, and stops", async () => {
     const key = await open();
     const run = (accept: string) =>
-      world.fetch(key, "POST", "/v1/sessions/s/execute", {
+      testServer.fetch(key, "POST", "/v1/sessions/s/execute", {
         body: JSON.stringify({ command: "echo on; sleep 600" }),
         headers: { "content-type": "application/json", accept },
       });
     const events = await run("text/event-stream");
     const plain = run("application/json");
-    await waitUntil(async () => (await world.call(world.admin, "GET", "/v1/pool")).body.running === 2);
+    await waitUntil(
+      async () => (await testServer.call(testServer.admin, "GET", "/v1/pool")).body.running === 2,
+    );
     await takePlace();
     const answer = await plain;
     expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toMatchObject([
@@ -57,8 +59,8 @@ requires("bubblewrap").describe("a server that has lost its place", { timeout: 6
     ]);
     const text = await events.text().catch(() => "cut");
     expect(text).not.toContain("event: exit");
-    expect(await world.server.lost).toMatchObject({ code: "STORE_FAILED" });
-    await expect(world.call(key, "GET", "/v1/sessions")).rejects.toThrow();
+    expect(await testServer.server.lost).toMatchObject({ code: "STORE_FAILED" });
+    await expect(testServer.call(key, "GET", "/v1/sessions")).rejects.toThrow();
   });
 
   it("asks for the end of the process when what runs inside does not stop in time", async () => {
@@ -69,12 +71,12 @@ requires("bubblewrap").describe("a server that has lost its place", { timeout: 6
         isOverdue = true;
       },
     });
-    const ran = await world.call(key, "POST", "/v1/sessions/s/execute", { command: "echo on" });
+    const ran = await testServer.call(key, "POST", "/v1/sessions/s/execute", { command: "echo on" });
     expect(ran.body).toMatchObject({ success: true });
     await takePlace();
     await waitUntil(() => isOverdue, 30_000);
     letStop();
-    expect(await world.server.lost).toMatchObject({ code: "STORE_FAILED" });
+    expect(await testServer.server.lost).toMatchObject({ code: "STORE_FAILED" });
   });
 });
 

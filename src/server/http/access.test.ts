@@ -1,29 +1,29 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { type Access, ROUTES } from "./access.js";
 
-let world: ServerWorld;
+let server: TestServer;
 const keys = { full: "", plain: "", readOnly: "", approver: "", revoked: "", other: "", otherAdmin: "" };
 const wrong = `sk_${"0".repeat(24)}_${"a".repeat(43)}`;
 
 beforeAll(async () => {
-  world = await ServerWorld.open({
+  server = await TestServer.open({
     server: { origins: ["https://console.example.com"] },
     sandbox: { network: { allowLocalBinding: true } },
   });
-  const make = async (...given: Parameters<ServerWorld["key"]>) => (await world.key(...given)).secret;
-  keys.full = world.admin;
+  const make = async (...given: Parameters<TestServer["key"]>) => (await server.key(...given)).secret;
+  keys.full = server.admin;
   keys.plain = await make("default");
   keys.readOnly = await make("default", { readOnly: true });
   keys.approver = await make("default", { readOnly: true, approve: true });
   keys.other = await make("other");
   keys.otherAdmin = await make("other", { approve: true, admin: true });
-  const revoked = await world.key("default", { approve: true, admin: true });
+  const revoked = await server.key("default", { approve: true, admin: true });
   keys.revoked = revoked.secret;
-  await (await world.store()).apiKeys.revoke("default", revoked.id);
-  const made = await world.call(keys.full, "POST", "/v1/sessions/mine/execute", {
+  await (await server.store()).apiKeys.revoke("default", revoked.id);
+  const made = await server.call(keys.full, "POST", "/v1/sessions/mine/execute", {
     language: "python",
     code: "open('kept.txt', 'w').write('mine')",
     context: "c",
@@ -31,12 +31,12 @@ beforeAll(async () => {
   expect(made.body).toMatchObject({ success: true });
   const listens = readFileSync(new URL("../../../test/setup/hostile-server.py", import.meta.url), "utf8");
   const { id } = (
-    await world.call(keys.full, "POST", "/v1/sessions/mine/processes", { language: "python", code: listens })
+    await server.call(keys.full, "POST", "/v1/sessions/mine/processes", { language: "python", code: listens })
   ).body;
-  await world.call(keys.full, "GET", `/v1/sessions/mine/processes/${id}/logs?waitMs=30000`);
+  await server.call(keys.full, "GET", `/v1/sessions/mine/processes/${id}/logs?waitMs=30000`);
 });
 
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 interface Row {
   readonly route: string;
@@ -66,8 +66,8 @@ const changing = closed.filter(({ method }) => method !== "GET");
 const takesBody = (method: string) => method === "POST" || method === "PUT";
 
 async function ask({ method, path }: Row, key: string | undefined, headers: Record<string, string> = {}) {
-  const { host } = new URL(world.url);
-  const { status, body } = await world.raw(method, path, {
+  const { host } = new URL(server.url);
+  const { status, body } = await server.raw(method, path, {
     host,
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
     ...headers,
@@ -115,9 +115,9 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
   // What goes to a port is the inside's to read. A page elsewhere cannot send a key with it.
   const read = changing.filter(({ method, route }) => takesBody(method) && !route.includes("/ports/"));
   it.each(read)("$route takes no form", async (row) => {
-    const { host } = new URL(world.url);
+    const { host } = new URL(server.url);
     for (const type of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
-      const { status, body } = await world.raw(
+      const { status, body } = await server.raw(
         row.method,
         row.path,
         { host, authorization: `Bearer ${keys.full}`, "content-type": type, "content-length": "3" },
@@ -135,18 +135,18 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
       const upload = row.method === "PUT" || row.route.endsWith("import");
       const type = row.method === "PUT" ? "application/octet-stream" : "application/x-tar";
       const { status, body } = upload
-        ? await world.raw(
+        ? await server.raw(
             row.method,
             path,
             {
-              host: new URL(world.url).host,
+              host: new URL(server.url).host,
               authorization: `Bearer ${keys.otherAdmin}`,
               "content-type": type,
               "content-length": "1",
             },
             "x",
           )
-        : await world.call(keys.otherAdmin, row.method, path, bodyOf);
+        : await server.call(keys.otherAdmin, row.method, path, bodyOf);
       const told = typeof body === "string" ? JSON.parse(body) : body;
       return { status, ...told, requestId: "" };
     };
@@ -194,29 +194,29 @@ const BODIES: Readonly<Record<string, unknown>> = {
 requires("bubblewrap").describe("two orgs", () => {
   it("have sessions of the same name that know nothing of each other", async () => {
     const run = (key: string, command: string) =>
-      world.call(key, "POST", "/v1/sessions/mine/execute", { command });
+      server.call(key, "POST", "/v1/sessions/mine/execute", { command });
     await run(keys.full, "printf mine > kept.txt");
     const theirs = await run(keys.other, "ls; echo theirs > kept.txt");
     expect(theirs.body).toMatchObject({ success: true, stdout: "" });
     expect((await run(keys.full, "cat kept.txt")).body.stdout).toBe("mine");
     const names = async (key: string) =>
-      (await world.call(key, "GET", "/v1/sessions")).body.items.map(({ id }: { id: string }) => id);
+      (await server.call(key, "GET", "/v1/sessions")).body.items.map(({ id }: { id: string }) => id);
     const [mine, other] = [await names(keys.full), await names(keys.other)];
     expect(mine.filter((id: string) => other.includes(id))).toEqual([]);
   });
 
   it("see their own executions and audit records only, also by a session's id", async () => {
-    const { id } = (await world.call(keys.full, "GET", "/v1/sessions/mine")).body;
-    const own = await world.call(keys.full, "GET", `/v1/audit?session=${id}`);
+    const { id } = (await server.call(keys.full, "GET", "/v1/sessions/mine")).body;
+    const own = await server.call(keys.full, "GET", `/v1/audit?session=${id}`);
     expect(own.body.items.length).toBeGreaterThan(0);
     expect(new Set(own.body.items.map((record: { org_id: string }) => record.org_id))).toEqual(
       new Set(["default"]),
     );
-    const [execution] = (await world.call(keys.full, "GET", `/v1/executions?session=mine`)).body.items;
+    const [execution] = (await server.call(keys.full, "GET", `/v1/executions?session=mine`)).body.items;
     expect(execution.session).toBe(id);
     for (const path of [`/v1/audit?session=${id}`, `/v1/executions?session=${id}`])
-      expect((await world.call(keys.other, "GET", path)).body).toEqual({ items: [] });
-    expect(await world.call(keys.other, "GET", `/v1/executions/${execution.id}`)).toMatchObject({
+      expect((await server.call(keys.other, "GET", path)).body).toEqual({ items: [] });
+    expect(await server.call(keys.other, "GET", `/v1/executions/${execution.id}`)).toMatchObject({
       status: 404,
       body: { code: "NOT_FOUND" },
     });
@@ -225,9 +225,9 @@ requires("bubblewrap").describe("two orgs", () => {
 
 describe("pages of an allowed origin", () => {
   it("are told that they may ask, and which headers they may send", async () => {
-    const { host } = new URL(world.url);
+    const { host } = new URL(server.url);
     const origin = "https://console.example.com";
-    const { status, headers } = await world.raw("OPTIONS", "/v1/sessions", { host, origin });
+    const { status, headers } = await server.raw("OPTIONS", "/v1/sessions", { host, origin });
     expect({ status, allowed: headers["access-control-allow-origin"], vary: headers.vary }).toEqual({
       status: 204,
       allowed: origin,

@@ -3,15 +3,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
-import { createDatabase } from "../../../test/setup/store-world.js";
+import { createDatabase } from "../../../test/setup/test-databases.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const CONCURRENCY = 2;
 
 let database: Awaited<ReturnType<typeof createDatabase>>;
 let other: pg.Client;
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 requires("bubblewrap", "postgresql").describe(
@@ -22,32 +22,32 @@ requires("bubblewrap", "postgresql").describe(
       database = await createDatabase();
       other = new pg.Client(database.url);
       await other.connect();
-      world = await ServerWorld.open({
+      server = await TestServer.open({
         server: { store: database.url, limits: { concurrency: CONCURRENCY } },
         sandbox: { network: { allowLocalBinding: true } },
       });
-      key = (await world.key()).secret;
+      key = (await server.key()).secret;
     }, 60_000);
     afterAll(async () => {
-      await world?.close();
+      await server?.close();
       await other?.end();
       await database?.remove();
     });
 
     it("gives its place back while its key is looked up", async () => {
       for (let round = 0; round < 2 * CONCURRENCY; round++) await hangUp("api_keys", "/v1/sessions");
-      expect((await world.call(key, "GET", "/v1/sessions")).status).toBe(200);
+      expect((await server.call(key, "GET", "/v1/sessions")).status).toBe(200);
     });
 
     it("gives it back with a socket, too, and its session can end", async () => {
-      await world.call(key, "POST", "/v1/sessions", { name: "s" });
+      await server.call(key, "POST", "/v1/sessions", { name: "s" });
       const upgrade =
         "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
       for (let round = 0; round < 2 * CONCURRENCY; round++) {
         await hangUp("api_keys", "/v1/sessions/s/tunnels/8000", upgrade);
         await hangUp("sessions", "/v1/sessions/s/tunnels/8000", upgrade);
       }
-      expect(await world.call(key, "DELETE", "/v1/sessions/s")).toMatchObject({ status: 200 });
+      expect(await server.call(key, "DELETE", "/v1/sessions/s")).toMatchObject({ status: 200 });
     });
 
     it("leaves nothing of an MCP client's stream", async () => {
@@ -58,7 +58,7 @@ requires("bubblewrap", "postgresql").describe(
         params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
       };
       const accept = { accept: "application/json, text/event-stream" };
-      const opened = await world.fetch(key, "POST", "/mcp", {
+      const opened = await server.fetch(key, "POST", "/mcp", {
         headers: { "content-type": "application/json", ...accept },
         body: JSON.stringify(message),
       });
@@ -69,14 +69,14 @@ requires("bubblewrap", "postgresql").describe(
       // Whoever was let go of does not stand in the way of the next one, of which there may be one.
       const controller = new AbortController();
       await waitUntil(async () => {
-        const again = await world.fetch(key, "GET", "/mcp", {
+        const again = await server.fetch(key, "GET", "/mcp", {
           headers: { "mcp-session-id": id, accept: "text/event-stream" },
           signal: controller.signal,
         });
         return again.status === 200;
       }, 20_000);
       controller.abort();
-      expect((await world.fetch(key, "DELETE", "/mcp", { headers: { "mcp-session-id": id } })).status).toBe(
+      expect((await server.fetch(key, "DELETE", "/mcp", { headers: { "mcp-session-id": id } })).status).toBe(
         204,
       );
     });
@@ -87,7 +87,7 @@ requires("bubblewrap", "postgresql").describe(
 async function hangUp(table: string, path: string, headers = ""): Promise<void> {
   await other.query("BEGIN");
   await other.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-  const { hostname, port } = new URL(world.url);
+  const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   socket.on("error", () => undefined);
   socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n${headers}\r\n`);

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { queryAudit } from "../../guard/audit/index.js";
 import { headersInside, headersOutside } from "../ports/proxy-headers.js";
@@ -21,24 +21,24 @@ policies:
 `;
 
 requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, () => {
-  let world: ServerWorld;
+  let server: TestServer;
   let key: string;
   const execute = (session: string, body: object) =>
-    world.call(key, "POST", `/v1/sessions/${session}/execute`, body);
+    server.call(key, "POST", `/v1/sessions/${session}/execute`, body);
   const filesOf = async (session: string) =>
-    (await world.call(key, "GET", `/v1/sessions/${session}/files`)).body["items"] as { path: string }[];
+    (await server.call(key, "GET", `/v1/sessions/${session}/files`)).body["items"] as { path: string }[];
 
   beforeAll(async () => {
-    world = await ServerWorld.open({
+    server = await TestServer.open({
       server: { sessions: { maxPerOrg: 6 } },
       sandbox: { limits: { output: "1mb" } },
     });
-    key = (await world.key()).secret;
+    key = (await server.key()).secret;
   });
-  afterAll(() => world?.close());
+  afterAll(() => server?.close());
 
   it("goes on when an archive's caller hangs up before anybody reads it", async () => {
-    await world.call(key, "POST", "/v1/sessions", { name: "s" });
+    await server.call(key, "POST", "/v1/sessions", { name: "s" });
     for (let round = 0; round < 36; round++) {
       const socket = dial(
         "POST /v1/sessions/s/snapshots/import",
@@ -48,7 +48,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
       await delay(round % 12);
       socket.destroy();
     }
-    expect((await world.call(key, "GET", "/v1/sessions/s")).status).toBe(200);
+    expect((await server.call(key, "GET", "/v1/sessions/s")).status).toBe(200);
   });
 
   it("keeps no more output than is configured, whoever asks for more", async () => {
@@ -78,13 +78,13 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
     await waitUntil(async () => (await filesOf("s")).some(({ path }) => path === "started"), 20_000);
     socket.destroy();
     const running = async () =>
-      (await world.call(key, "GET", "/v1/executions?state=running")).body["items"] as object[];
+      (await server.call(key, "GET", "/v1/executions?state=running")).body["items"] as object[];
     await waitUntil(async () => (await running()).length === 0, 30_000);
   });
 
   it("tells nothing more to a key that was revoked while it read", async () => {
-    const spy = await world.key();
-    const response = await world.fetch(spy.secret, "POST", "/v1/sessions/s/execute", {
+    const spy = await server.key();
+    const response = await server.fetch(spy.secret, "POST", "/v1/sessions/s/execute", {
       headers: { "content-type": "application/json", accept: "text/event-stream" },
       body: JSON.stringify({ command: "while sleep 0.2; do echo tick; done" }),
     });
@@ -95,7 +95,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
         text += Buffer.from(piece).toString("utf8");
         if (isRevoked || !text.includes("tick")) continue;
         isRevoked = true;
-        await (await world.store()).apiKeys.revoke("default", spy.id);
+        await (await server.store()).apiKeys.revoke("default", spy.id);
       }
     } catch {
       // Cut off.
@@ -110,28 +110,28 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
 
   it("does not use up an idempotency key for a session that it refuses, and says why there is none", async () => {
     for (let index = 0; index < 5; index++)
-      await world.call(key, "POST", "/v1/sessions", { name: `full-${index}` });
+      await server.call(key, "POST", "/v1/sessions", { name: `full-${index}` });
     const wanted = [{ name: "wanted" }, { "idempotency-key": "again" }] as const;
-    const refused = await world.call(key, "POST", "/v1/sessions", ...wanted);
+    const refused = await server.call(key, "POST", "/v1/sessions", ...wanted);
     expect(refused).toMatchObject({ status: 409, body: { code: "CONFLICT" } });
     expect(await execute("unheard-of", { command: "true" })).toMatchObject({
       status: 409,
       body: { message: expect.stringContaining("6 sessions already") },
     });
-    await world.call(key, "DELETE", "/v1/sessions/full-0");
-    const made = await world.call(key, "POST", "/v1/sessions", ...wanted);
+    await server.call(key, "DELETE", "/v1/sessions/full-0");
+    const made = await server.call(key, "POST", "/v1/sessions", ...wanted);
     expect(made).toMatchObject({ status: 201, body: { state: "active" } });
-    expect(await world.call(key, "POST", "/v1/sessions", ...wanted)).toMatchObject({ status: 200 });
+    expect(await server.call(key, "POST", "/v1/sessions", ...wanted)).toMatchObject({ status: 200 });
   });
 
   it("says that a listing is not all of it", async () => {
     await execute("s", { command: "mkdir -p many && cd many && seq 10050 | xargs touch" });
-    const page = await world.call(key, "GET", "/v1/sessions/s/files?path=many&limit=10");
+    const page = await server.call(key, "GET", "/v1/sessions/s/files?path=many&limit=10");
     expect(page.body).toMatchObject({ truncated: true, next: expect.any(String) });
   });
 
   function dial(line: string, headers: string, body: string) {
-    const { hostname, port } = new URL(world.url);
+    const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     socket.on("error", () => undefined);
     socket.write(request(line, headers) + body);
@@ -143,48 +143,48 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
 });
 
 requires("bubblewrap").describe("a server with a policy, under attack", { timeout: 60_000 }, () => {
-  let world: ServerWorld;
+  let server: TestServer;
   beforeAll(async () => {
-    world = await ServerWorld.open({ policy: POLICY });
+    server = await TestServer.open({ policy: POLICY });
   });
-  afterAll(() => world?.close());
+  afterAll(() => server?.close());
 
   it("asks nobody what nobody can read", async () => {
-    const builder = (await world.key("default", { roles: ["builder"] })).secret;
+    const builder = (await server.key("default", { roles: ["builder"] })).secret;
     const code = `print(1)${" # long".repeat(60_000)}`;
-    const { body } = await world.call(builder, "POST", "/v1/sessions/b/execute", {
+    const { body } = await server.call(builder, "POST", "/v1/sessions/b/execute", {
       language: "python",
       code,
     });
     expect(body).toMatchObject({ reason: "rejected", error: expect.stringContaining("too long") });
-    expect((await world.call(world.admin, "GET", "/v1/approvals")).body).toEqual({ items: [] });
+    expect((await server.call(server.admin, "GET", "/v1/approvals")).body).toEqual({ items: [] });
   });
 
   it("lets a key end or prolong no session of a role that it has not, and writes an end down", async () => {
-    const builder = (await world.key("default", { roles: ["builder"] })).secret;
-    const reader = (await world.key("default", { roles: ["reader"] })).secret;
-    await world.call(builder, "POST", "/v1/sessions", { name: "theirs" });
+    const builder = (await server.key("default", { roles: ["builder"] })).secret;
+    const reader = (await server.key("default", { roles: ["reader"] })).secret;
+    await server.call(builder, "POST", "/v1/sessions", { name: "theirs" });
     const forbidden = { status: 403, body: { code: "FORBIDDEN" } };
-    expect(await world.call(reader, "DELETE", "/v1/sessions/theirs")).toMatchObject(forbidden);
-    expect(await world.call(reader, "POST", "/v1/sessions/theirs/renew", {})).toMatchObject(forbidden);
-    expect(await world.call(builder, "DELETE", "/v1/sessions/theirs")).toMatchObject({ status: 200 });
-    const { items } = (await world.call(builder, "GET", "/v1/audit?eventType=session_deleted")).body;
+    expect(await server.call(reader, "DELETE", "/v1/sessions/theirs")).toMatchObject(forbidden);
+    expect(await server.call(reader, "POST", "/v1/sessions/theirs/renew", {})).toMatchObject(forbidden);
+    expect(await server.call(builder, "DELETE", "/v1/sessions/theirs")).toMatchObject({ status: 200 });
+    const { items } = (await server.call(builder, "GET", "/v1/audit?eventType=session_deleted")).body;
     expect(items).toMatchObject([{ details: { session: "theirs" } }]);
   });
 
   it("rejects what waits for a person when it stops, at once, and writes it down", async () => {
-    const builder = (await world.key("default", { roles: ["builder"] })).secret;
-    const asked = world.call(builder, "POST", "/v1/sessions/b/execute", { language: "bash", code: "true" });
+    const builder = (await server.key("default", { roles: ["builder"] })).secret;
+    const asked = server.call(builder, "POST", "/v1/sessions/b/execute", { language: "bash", code: "true" });
     const pending = async () =>
-      (await world.call(world.admin, "GET", "/v1/approvals")).body["items"] as object[];
+      (await server.call(server.admin, "GET", "/v1/approvals")).body["items"] as object[];
     await waitUntil(async () => (await pending()).length === 1, 20_000);
     const before = performance.now();
-    const [{ body }] = await Promise.all([asked, world.stop()]);
+    const [{ body }] = await Promise.all([asked, server.stop()]);
     // The deadline of a stop is 30 s.
     expect(performance.now() - before).toBeLessThan(20_000);
     expect(body).toMatchObject({ reason: "rejected", error: expect.stringContaining("The server stops") });
     const events: string[] = [];
-    for await (const { event_type } of queryAudit(world.auditDirectory)) events.push(event_type);
+    for await (const { event_type } of queryAudit(server.auditDirectory)) events.push(event_type);
     expect(events.filter((each) => each === "approval_interrupted")).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { openStore } from "../store/index.js";
 
@@ -12,20 +12,20 @@ const log = new Writable({
     done();
   },
 });
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  world = await ServerWorld.open({
+  server = await TestServer.open({
     log,
     server: { limits: { body: "64kb" }, sessions: { maxPerOrg: 8, startAhead: 0 } },
   });
-  key = (await world.key()).secret;
+  key = (await server.key()).secret;
 });
 
-afterAll(() => world.close());
+afterAll(() => server.close());
 
-const call: ServerWorld["call"] = (...given) => world.call(...given);
+const call: TestServer["call"] = (...given) => server.call(...given);
 const execute = (session: string, body: object, headers?: Record<string, string>) =>
   call(key, "POST", `/v1/sessions/${session}/execute`, body, headers);
 
@@ -213,7 +213,7 @@ requires("bubblewrap", "python3").describe("executions", () => {
 requires("bubblewrap").describe("files and snapshots", () => {
   const files = "/v1/sessions/files/files";
   const put = (path: string, body: string) =>
-    world.fetch(key, "PUT", `${files}/${path}`, {
+    server.fetch(key, "PUT", `${files}/${path}`, {
       body,
       headers: { "content-type": "application/octet-stream" },
     });
@@ -221,7 +221,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
   it("go up and down, are listed by pages, moved and deleted", async () => {
     await call(key, "POST", "/v1/sessions", { name: "files" });
     for (const path of ["b%20c.txt", "d/e.txt", "a.txt"]) expect((await put(path, path)).status).toBe(200);
-    const down = await world.fetch(key, "GET", `${files}/b%20c.txt`);
+    const down = await server.fetch(key, "GET", `${files}/b%20c.txt`);
     expect(await down.text()).toBe("b%20c.txt");
     expect(down.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''b%20c.txt");
     expect(down.headers.get("content-security-policy")).toContain("sandbox");
@@ -237,7 +237,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
     });
     await call(key, "POST", `${files}/mkdir`, { path: "new/deep" });
     await call(key, "POST", `${files}/move`, { from: "a.txt", to: "new/deep/z.txt" });
-    expect(await (await world.fetch(key, "GET", `${files}/new/deep/z.txt`)).text()).toBe("a.txt");
+    expect(await (await server.fetch(key, "GET", `${files}/new/deep/z.txt`)).text()).toBe("a.txt");
     expect((await call(key, "DELETE", `${files}/new`)).body.code).toBe("FILE_EXISTS");
     expect((await call(key, "DELETE", `${files}/new?recursive=true`)).status).toBe(200);
     expect((await names("")).names).toEqual(["b c.txt", "d"]);
@@ -252,8 +252,8 @@ requires("bubblewrap").describe("files and snapshots", () => {
     ["DELETE", ".env", 403, "FILE_DENIED"],
   ])("%s of %s is refused", async (method, path, status, code) => {
     // Not by fetch, which would tidy the address up.
-    const headers = { host: new URL(world.url).host, authorization: `Bearer ${key}` };
-    const answer = await world.raw(method, `${files}/${path}`, headers);
+    const headers = { host: new URL(server.url).host, authorization: `Bearer ${key}` };
+    const answer = await server.raw(method, `${files}/${path}`, headers);
     expect({ status: answer.status, code: JSON.parse(answer.body).code }).toEqual({ status, code });
   });
 
@@ -269,9 +269,9 @@ requires("bubblewrap").describe("files and snapshots", () => {
     await execute("files", { command: "rm -r d; touch junk" });
     const restored = await call(key, "POST", `${at}/${taken.body.id}/restore`);
     expect(restored.body).toMatchObject({ removed: 1, skipped: [] });
-    const archive = await world.fetch(key, "GET", `${at}/${taken.body.id}/export`);
+    const archive = await server.fetch(key, "GET", `${at}/${taken.body.id}/export`);
     expect(archive.headers.get("content-type")).toBe("application/x-tar");
-    const imported = await world.fetch(key, "POST", `${at}/import?name=copy`, {
+    const imported = await server.fetch(key, "POST", `${at}/import?name=copy`, {
       body: Buffer.from(await archive.arrayBuffer()),
       headers: { "content-type": "application/x-tar" },
     });
@@ -297,7 +297,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
 requires("bubblewrap").describe("egress rules", () => {
   it("are those of a session that runs, and their change is recorded", async () => {
     await call(key, "POST", "/v1/sessions", { name: "net" });
-    const change = (body: object) => call(world.admin, "POST", "/v1/sessions/net/egress", body);
+    const change = (body: object) => call(server.admin, "POST", "/v1/sessions/net/egress", body);
     expect((await change({ deny: ["*"] })).body.code).toBe("SANDBOX_NOT_RUNNING");
     await execute("net", { command: "true" });
     expect((await change({ allow: ["*"] })).body.code).toBe("INVALID_ARGUMENT");
@@ -309,18 +309,18 @@ requires("bubblewrap").describe("egress rules", () => {
 
 describe("what is not right", () => {
   it("has one shape, whatever it is", async () => {
-    const { host } = new URL(world.url);
+    const { host } = new URL(server.url);
     const authorization = `Bearer ${key}`;
     const json = { host, authorization, "content-type": "application/json" };
     const large = JSON.stringify({ command: "x".repeat(70_000) });
     const answers = await Promise.all([
-      world.raw("GET", "/v1/nothing", { host, authorization }),
-      world.raw("PATCH", "/v1/sessions", { host, authorization }),
-      world.raw("POST", "/v1/sessions/a/execute", json, large),
-      world.raw("POST", "/v1/sessions", json, "{"),
-      world.raw("POST", "/v1/sessions", json, '{"__proto__":{"admin":true}}'),
-      world.raw("POST", "/v1/sessions", json, '{"name":7,"nme":1}'),
-      world.raw("GET", "/v1/sessions/%ff", { host, authorization }),
+      server.raw("GET", "/v1/nothing", { host, authorization }),
+      server.raw("PATCH", "/v1/sessions", { host, authorization }),
+      server.raw("POST", "/v1/sessions/a/execute", json, large),
+      server.raw("POST", "/v1/sessions", json, "{"),
+      server.raw("POST", "/v1/sessions", json, '{"__proto__":{"admin":true}}'),
+      server.raw("POST", "/v1/sessions", json, '{"name":7,"nme":1}'),
+      server.raw("GET", "/v1/sessions/%ff", { host, authorization }),
     ]);
     expect(answers.map(({ status, body }) => [status, JSON.parse(body).code])).toEqual([
       [404, "NOT_FOUND"],
@@ -343,13 +343,13 @@ describe("what is not right", () => {
   });
 
   it("says nothing of its inside when it is ours; the log does", async () => {
-    const store = await openStore({ url: `${world.stateDir}/server/store.db` });
+    const store = await openStore({ url: `${server.stateDir}/server/store.db` });
     const created = await call(key, "POST", "/v1/sessions", { name: "broken" });
     expect(created.status).toBe(201);
     await store.close();
     const { key: record } = { key: created.body.id as string };
     const { default: Database } = await import("libsql");
-    const database = new Database(`${world.stateDir}/server/store.db`);
+    const database = new Database(`${server.stateDir}/server/store.db`);
     database.prepare("UPDATE sessions SET settings = 'no json' WHERE id = ?").run(record);
     const answer = await call(key, "GET", "/v1/sessions/broken", undefined, { "x-request-id": "find-me" });
     database.prepare("UPDATE sessions SET settings = '{}' WHERE id = ?").run(record);
@@ -368,7 +368,7 @@ describe("what is not right", () => {
   });
 
   it("is bounded for each key: so many at once, so many in a minute", async () => {
-    const small = await ServerWorld.open({ server: { limits: { concurrency: 2, requestsPerMinute: 20 } } });
+    const small = await TestServer.open({ server: { limits: { concurrency: 2, requestsPerMinute: 20 } } });
     try {
       const [one, two] = [(await small.key()).secret, (await small.key()).secret];
       const many = await Promise.all(
@@ -398,7 +398,13 @@ describe("the log", () => {
     });
     expect([typeof ms, key.includes(id)]).toEqual(["number", true]);
     const all = lines.join("\n");
-    for (const text of ["hunter2", "secretive-name", key.slice(-20), world.admin.slice(-20), "authorization"])
+    for (const text of [
+      "hunter2",
+      "secretive-name",
+      key.slice(-20),
+      server.admin.slice(-20),
+      "authorization",
+    ])
       expect(all).not.toContain(text);
   });
 });
@@ -436,7 +442,7 @@ describe("the reference", () => {
   });
 
   it("is a page that runs scripts of this server only", async () => {
-    const page = await world.fetch(undefined, "GET", "/docs");
+    const page = await server.fetch(undefined, "GET", "/docs");
     const policy = page.headers.get("content-security-policy");
     expect([page.status, policy]).toEqual([200, expect.stringContaining("default-src 'none'")]);
     expect(policy).toContain("script-src 'self';");

@@ -8,18 +8,18 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld, type WorldOptions } from "../../../test/setup/server-world.js";
+import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
 import { parseConfig } from "../../core/config/index.js";
 import { Turns } from "../../kit/keyed-mutex.js";
 import { methodsFor } from "../http/allowed-methods.js";
 import { KeyLimits } from "../http/key-limits.js";
 import { serve } from "./serve.js";
 
-let world: ServerWorld | undefined;
+let testServer: TestServer | undefined;
 
 afterEach(async () => {
-  await world?.close();
-  world = undefined;
+  await testServer?.close();
+  testServer = undefined;
 });
 
 describe("a server does not start", () => {
@@ -27,7 +27,7 @@ describe("a server does not start", () => {
   writeFileSync(join(directory, "no.pem"), "no certificate");
   const no = join(directory, "no.pem");
 
-  it.each<[string, WorldOptions, string]>([
+  it.each<[string, TestServerOptions, string]>([
     ["where others would read along", { server: { host: "0.0.0.0" } }, "Without TLS the server listens on"],
     ["where all callers would share files", { sandbox: { mode: "shared" } }, "In mode shared every caller"],
     [
@@ -42,7 +42,7 @@ describe("a server does not start", () => {
       "cannot listen on",
     ],
   ])("%s", async (_, options, message) => {
-    await expect(ServerWorld.open(options)).rejects.toMatchObject({
+    await expect(TestServer.open(options)).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: expect.stringContaining(message),
       hint: expect.any(String),
@@ -50,13 +50,13 @@ describe("a server does not start", () => {
   });
 
   it("twice from one state directory, and again after the first has stopped", async () => {
-    world = await ServerWorld.open();
-    const { stateDir } = world;
-    const second = ServerWorld.open({ sandbox: { stateDir } });
+    testServer = await TestServer.open();
+    const { stateDir } = testServer;
+    const second = TestServer.open({ sandbox: { stateDir } });
     await expect(second).rejects.toMatchObject({ code: "CONFLICT" });
-    await world.stop();
-    await world.start();
-    expect((await world.call(world.admin, "GET", "/v1/sessions")).status).toBe(200);
+    await testServer.stop();
+    await testServer.start();
+    expect((await testServer.call(testServer.admin, "GET", "/v1/sessions")).status).toBe(200);
     rmSync(directory, { recursive: true, force: true });
   });
 });
@@ -69,8 +69,8 @@ requires("openssl").describe("a server with a certificate", () => {
     execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], {
       stdio: "ignore",
     });
-    world = await ServerWorld.open({ server: { host: "0.0.0.0", tls: { cert, key } } });
-    const { port } = new URL(world.url);
+    testServer = await TestServer.open({ server: { host: "0.0.0.0", tls: { cert, key } } });
+    const { port } = new URL(testServer.url);
     const answer = await new Promise<string>((resolve, reject) => {
       const options = { host: "127.0.0.1", port, path: "/healthz", rejectUnauthorized: false };
       httpsRequest(options, (response) => resolve(text(response)))
@@ -103,12 +103,12 @@ it("a server's first key is made when it listens: one that could not start has s
 
 it("a server does not start with a backend or a role that there is not", async () => {
   const refused = { message: expect.stringContaining("nobody-knows") };
-  await expect(ServerWorld.open({ backend: "nobody-knows" })).rejects.toMatchObject(refused);
+  await expect(TestServer.open({ backend: "nobody-knows" })).rejects.toMatchObject(refused);
   const policy =
     "policies: { tools: { code_run: { risk_level: low } }, agent_roles: { a: { tools: [code_run] } } }";
   const sandbox = { policy: { role: "nobody-knows" } };
-  await expect(ServerWorld.open({ policy, sandbox })).rejects.toMatchObject(refused);
-  await expect(ServerWorld.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+  await expect(TestServer.open({ policy, sandbox })).rejects.toMatchObject(refused);
+  await expect(TestServer.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
 });
 
 describe("what is no HTTP", () => {
@@ -117,8 +117,8 @@ describe("what is no HTTP", () => {
     ["headers without an end", `GET / HTTP/1.1\r\nx: ${"a".repeat(20_000)}\r\n\r\n`, "HTTP/1.1 431"],
     ["two lengths", "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "HTTP/1.1 400"],
   ])("is answered in the one shape, and cut off: %s", async (_, bytes, status) => {
-    world = await ServerWorld.open();
-    const { hostname, port } = new URL(world.url);
+    testServer = await TestServer.open();
+    const { hostname, port } = new URL(testServer.url);
     const socket = connect(Number(port), hostname);
     socket.write(bytes);
     const answer = await text(socket);

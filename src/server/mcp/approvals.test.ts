@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { type Person, printedIn, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const LONG_MS = 60_000;
@@ -15,19 +15,19 @@ policies:
 `;
 const APPROVE: ElicitResult = { action: "accept", content: { decision: "approve once" } };
 
-let world: ServerWorld;
+let server: TestServer;
 /** An agent's key; one of somebody who may decide as well; one of a person at the desk. */
 let agent: string;
 let decider: { id: string; secret: string };
 let desk: { id: string; secret: string };
 
 beforeAll(async () => {
-  world = await ServerWorld.open({ policy: POLICY });
-  agent = (await world.key()).secret;
-  decider = await world.key("default", { approve: true });
-  desk = await world.key("default", { readOnly: true, approve: true });
+  server = await TestServer.open({ policy: POLICY });
+  agent = (await server.key()).secret;
+  decider = await server.key("default", { approve: true });
+  desk = await server.key("default", { readOnly: true, approve: true });
 });
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 let asked: string[];
 let takenBack: number;
@@ -47,7 +47,7 @@ function connect(
     signal.addEventListener("abort", () => takenBack++);
     return answer();
   };
-  return connectMcp(world.url, key, { person, ...options });
+  return connectMcp(server.url, key, { person, ...options });
 }
 
 const never = () => new Promise<ElicitResult>(() => {});
@@ -55,7 +55,7 @@ const never = () => new Promise<ElicitResult>(() => {});
 async function pendingId(): Promise<string> {
   let ids: string[] = [];
   await waitUntil(async () => {
-    const { items } = (await world.call(desk.secret, "GET", "/v1/approvals")).body;
+    const { items } = (await server.call(desk.secret, "GET", "/v1/approvals")).body;
     ids = items.map(({ id }: { id: string }) => id);
     return ids.length === 1;
   }, LONG_MS);
@@ -63,8 +63,8 @@ async function pendingId(): Promise<string> {
 }
 
 const decide = (id: string, answer: object) =>
-  world.call(desk.secret, "POST", `/v1/approvals/${id}/decide`, answer);
-const outcomeOf = async (id: string) => (await (await world.store()).approvals.get("default", id))?.outcome;
+  server.call(desk.secret, "POST", `/v1/approvals/${id}/decide`, answer);
+const outcomeOf = async (id: string) => (await (await server.store()).approvals.get("default", id))?.outcome;
 
 requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }, () => {
   it("is never asked of a client whose key may not decide; others do", async () => {
@@ -101,7 +101,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
       status: 409,
       body: { accepted: false, approval: { outcome: { decision: "approved", by } } },
     });
-    const { items } = (await world.call(desk.secret, "GET", "/v1/audit?session=asked")).body;
+    const { items } = (await server.call(desk.secret, "GET", "/v1/audit?session=asked")).body;
     expect(items[0]).toMatchObject({ confirmation: "approved", decided_by: by, result: "success" });
   });
 
@@ -186,7 +186,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
   it("of one client is not another's to answer, in the same session with the same key", async () => {
     const [mine, theirs] = [
       await connect(never, { session: "both", name: "mine" }),
-      await connectMcp(world.url, decider.secret, {
+      await connectMcp(server.url, decider.secret, {
         session: "both",
         person: () => {
           throw new Error("was asked");
@@ -200,7 +200,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     await decide(id, { decision: "approve" });
     expect(printedIn(await running)).toBe("ran");
     // And what comes by plain HTTP is nobody's at a client.
-    const plain = world.call(agent, "POST", "/v1/sessions/both/execute", { command: "echo plain" });
+    const plain = server.call(agent, "POST", "/v1/sessions/both/execute", { command: "echo plain" });
     await decide(await pendingId(), { decision: "approve" });
     expect((await plain).body).toMatchObject({ stdout: "plain\n", confirmation: { by: `key:${desk.id}` } });
     expect(asked).toHaveLength(1);
@@ -208,10 +208,10 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
   });
 
   it("is not given by a key that was revoked while its person was asked", async () => {
-    const late = await world.key("default", { approve: true });
+    const late = await server.key("default", { approve: true });
     const { call } = await connect(
       async () => {
-        await (await world.store()).apiKeys.revoke("default", late.id);
+        await (await server.store()).apiKeys.revoke("default", late.id);
         return APPROVE;
       },
       {},

@@ -2,23 +2,23 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { printedIn, processesWith, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const real = requires("bubblewrap");
 const LONG_MS = 60_000;
 const ORIGIN = "https://console.example.com";
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  world = await ServerWorld.open({ server: { origins: [ORIGIN], limits: { body: "64kb" } } });
-  key = (await world.key()).secret;
+  server = await TestServer.open({ server: { origins: [ORIGIN], limits: { body: "64kb" } } });
+  key = (await server.key()).secret;
 });
-afterAll(() => world.close());
+afterAll(() => server.close());
 
-const connect = (options?: McpConnectOptions, secret = key) => connectMcp(world.url, secret, options);
+const connect = (options?: McpConnectOptions, secret = key) => connectMcp(server.url, secret, options);
 const INITIALIZE = {
   jsonrpc: "2.0",
   id: 0,
@@ -29,12 +29,12 @@ const ACCEPT = { accept: "application/json, text/event-stream" };
 
 /** Names of an org's sessions. */
 async function namesOf(secret: string): Promise<string[]> {
-  const { items } = (await world.call(secret, "GET", "/v1/sessions")).body;
+  const { items } = (await server.call(secret, "GET", "/v1/sessions")).body;
   return items.map(({ name }: { name: string }) => name).sort();
 }
 
 /** A message as anybody could send it; the answer is JSON, events, or nothing. */
-async function post(sent: unknown, headers: Record<string, string> = {}, secret = key, at = world) {
+async function post(sent: unknown, headers: Record<string, string> = {}, secret = key, at = server) {
   const response = await at.fetch(secret, "POST", "/mcp", {
     body: typeof sent === "string" ? sent : JSON.stringify(sent),
     headers: { "content-type": "application/json", ...ACCEPT, ...headers },
@@ -57,21 +57,21 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
     await second.transport.terminateSession();
     await umlaut.transport.terminateSession();
     expect(await namesOf(key)).toEqual(["named", "über"]);
-    for (const name of ["named", "%C3%BCber"]) await world.call(key, "DELETE", `/v1/sessions/${name}`);
+    for (const name of ["named", "%C3%BCber"]) await server.call(key, "DELETE", `/v1/sessions/${name}`);
   });
 
   it("lives on while a client is connected, by as long again as it was given", async () => {
-    const made = await world.call(key, "POST", "/v1/sessions", { name: "prolonged", ttlMs: 20_000 });
+    const made = await server.call(key, "POST", "/v1/sessions", { name: "prolonged", ttlMs: 20_000 });
     await connect({ session: "prolonged" });
-    const now = async () => (await world.call(key, "GET", "/v1/sessions/prolonged")).body;
+    const now = async () => (await server.call(key, "GET", "/v1/sessions/prolonged")).body;
     await waitUntil(async () => (await now()).renewedAt !== made.body.renewedAt, LONG_MS);
     const { renewedAt, expiresAt } = await now();
     const lifeMs = Date.parse(expiresAt) - Date.parse(renewedAt);
     expect([lifeMs > 10_000, lifeMs <= 20_000]).toEqual([true, true]);
     // What somebody else has given it stays.
-    await world.call(key, "POST", "/v1/sessions/prolonged/renew", { ttlMs: null });
+    await server.call(key, "POST", "/v1/sessions/prolonged/renew", { ttlMs: null });
     expect((await now()).expiresAt).toBeUndefined();
-    await world.call(key, "DELETE", "/v1/sessions/prolonged");
+    await server.call(key, "DELETE", "/v1/sessions/prolonged");
   });
 
   it("is one of its own without a name, and goes with the client's goodbye", async () => {
@@ -95,7 +95,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
     ["a slash in the name", "?session=a%2Fb", {}, "SESSION_NAME_INVALID"],
     ["something else in the address", "?sesion=a", {}, "INVALID_ARGUMENT"],
   ])("is not made of %s", async (_, query, headers, code) => {
-    const response = await world.fetch(key, "POST", `/mcp${query}`, {
+    const response = await server.fetch(key, "POST", `/mcp${query}`, {
       body: JSON.stringify(INITIALIZE),
       headers: { "content-type": "application/json", ...ACCEPT, ...headers },
     });
@@ -104,31 +104,31 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("has the role that the key may have, and no other", async () => {
-    const coder = (await world.key("default", { roles: ["coder", "tester"] })).secret;
+    const coder = (await server.key("default", { roles: ["coder", "tester"] })).secret;
     const wrong = await post(INITIALIZE, { "x-skerry-role": "admin" }, coder);
     expect(wrong).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
     const roleOf = async (options: McpConnectOptions) => {
       const { call } = await connect({ session: "roles", ...options }, coder);
       await call("file_list");
-      return (await world.call(key, "GET", "/v1/audit?session=roles&limit=1")).body.items[0].role;
+      return (await server.call(key, "GET", "/v1/audit?session=roles&limit=1")).body.items[0].role;
     };
     expect([await roleOf({}), await roleOf({ role: "tester" })]).toEqual(["coder", "tester"]);
     // A session of somebody with more does not give more.
-    await world.call(key, "POST", "/v1/sessions", { name: "admins", role: "admin" });
+    await server.call(key, "POST", "/v1/sessions", { name: "admins", role: "admin" });
     const inside = await post(INITIALIZE, { "x-skerry-session": "admins" }, coder);
     expect(inside).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
-    for (const name of ["roles", "admins"]) await world.call(key, "DELETE", `/v1/sessions/${name}`);
+    for (const name of ["roles", "admins"]) await server.call(key, "DELETE", `/v1/sessions/${name}`);
   });
 
   it("is known to the key that made it only, whatever the other one may do", async () => {
-    const other = (await world.key("other")).secret;
+    const other = (await server.key("other")).secret;
     const { transport, call } = await connect();
     const id = { "mcp-session-id": transport.sessionId! };
     const strange = { status: 404, body: { code: "NOT_FOUND", message: "There is no such MCP session" } };
-    for (const secret of [world.admin, other]) {
+    for (const secret of [server.admin, other]) {
       expect(await post({ jsonrpc: "2.0", id: 1, method: "ping" }, id, secret)).toMatchObject(strange);
       for (const method of ["GET", "DELETE"]) {
-        const answer = await world.call(secret, method, "/mcp", undefined, {
+        const answer = await server.call(secret, method, "/mcp", undefined, {
           accept: "text/event-stream",
           ...id,
         });
@@ -144,14 +144,14 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("ends with its key: what it runs is killed, and its stream closed", async () => {
-    const revoked = await world.key("lost");
-    const observer = (await world.key("lost")).secret;
+    const revoked = await server.key("lost");
+    const observer = (await server.key("lost")).secret;
     const { client, call } = await connect({}, revoked.secret);
     const seconds = uniqueSeconds();
     const running = call("shell_exec", { command: `sleep ${seconds}`, timeoutMs: 600_000 });
     running.catch(() => undefined);
     await waitUntil(() => processesWith(seconds).length > 0, LONG_MS);
-    await (await world.store()).apiKeys.revoke("lost", revoked.id);
+    await (await server.store()).apiKeys.revoke("lost", revoked.id);
     await waitUntil(() => processesWith(seconds).length === 0, LONG_MS);
     await waitUntil(async () => (await namesOf(observer)).length === 0);
     await expect(client.listTools()).rejects.toThrow(/UNAUTHENTICATED/);
@@ -160,30 +160,30 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
   it("is made anew for a client whose session somebody deleted", async () => {
     const { call, transport } = await connect({ session: "deleted" });
     await call("file_write", { path: "old", content: "" });
-    await world.call(key, "DELETE", "/v1/sessions/deleted");
+    await server.call(key, "DELETE", "/v1/sessions/deleted");
     await expect(call("file_list")).rejects.toMatchObject({ code: 404 });
     expect(transport.sessionId).toBeDefined();
     const again = await connect({ session: "deleted" });
     expect(textOf(await again.call("file_list"))).toBe("0 entries");
-    await world.call(key, "DELETE", "/v1/sessions/deleted");
+    await server.call(key, "DELETE", "/v1/sessions/deleted");
   });
 });
 
 real.describe("what is wrong with a request of an MCP client", { timeout: 2 * LONG_MS }, () => {
   it("is a missing key: in a form that clients understand", async () => {
     for (const method of ["POST", "GET", "DELETE"]) {
-      const response = await world.fetch(undefined, method, "/mcp");
+      const response = await server.fetch(undefined, method, "/mcp");
       expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
       expect(await response.json()).toMatchObject({ code: "UNAUTHENTICATED" });
     }
     await expect(connect({}, "sk_wrong")).rejects.toMatchObject({ code: 401 });
-    const readOnly = (await world.key("default", { readOnly: true, approve: true })).secret;
+    const readOnly = (await server.key("default", { readOnly: true, approve: true })).secret;
     await expect(connect({}, readOnly)).rejects.toMatchObject({ code: 403 });
   });
 
   it("is not an allowed page: that is told which headers it may send and see", async () => {
-    const { host } = new URL(world.url);
-    const asked = await world.raw("OPTIONS", "/mcp", { host, origin: ORIGIN });
+    const { host } = new URL(server.url);
+    const asked = await server.raw("OPTIONS", "/mcp", { host, origin: ORIGIN });
     const sendable = String(asked.headers["access-control-allow-headers"]).split(", ");
     expect(sendable).toEqual(
       expect.arrayContaining([
@@ -200,7 +200,7 @@ real.describe("what is wrong with a request of an MCP client", { timeout: 2 * LO
     expect(made.headers.get("access-control-allow-origin")).toBe(ORIGIN);
     expect(made.headers.get("access-control-expose-headers")).toContain("mcp-session-id");
     const id = made.headers.get("mcp-session-id")!;
-    const gone = await world.fetch(key, "DELETE", "/mcp", {
+    const gone = await server.fetch(key, "DELETE", "/mcp", {
       headers: { origin: ORIGIN, "mcp-session-id": id },
     });
     expect(gone.status).toBe(204);
@@ -263,24 +263,24 @@ real.describe("what is wrong with a request of an MCP client", { timeout: 2 * LO
       { jsonrpc: "2.0", id: "p7", result: {} },
       { jsonrpc: "2.0", id: "one", error: { code: -32600, message: "It was cancelled" } },
     ]);
-    const second = await world.fetch(key, "GET", "/mcp", {
+    const second = await server.fetch(key, "GET", "/mcp", {
       headers: { ...id, accept: "text/event-stream" },
     });
     expect([second.status, await second.json()]).toMatchObject([409, { code: "CONFLICT" }]);
-    expect((await world.fetch(key, "GET", "/mcp", { headers: id })).status).toBe(400);
+    expect((await server.fetch(key, "GET", "/mcp", { headers: id })).status).toBe(400);
     expect((await client.listTools()).tools.length).toBe(9);
   });
 });
 
 real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
-  let small: ServerWorld | undefined;
+  let small: TestServer | undefined;
   afterEach(async () => {
     await small?.close();
     small = undefined;
   });
 
   it("are bounded, and so is what they run at once, also when nobody waits for it", async () => {
-    small = await ServerWorld.open({ server: { mcp: { sessionsPerKey: 2 }, limits: { concurrency: 3 } } });
+    small = await TestServer.open({ server: { mcp: { sessionsPerKey: 2 }, limits: { concurrency: 3 } } });
     const { url, admin } = small;
     const [one, two] = [await connectMcp(url, admin), await connectMcp(url, admin)];
     const busy = new AbortController();
@@ -342,7 +342,7 @@ real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("make way for new ones when they are not connected, the one that was away for longest first", async () => {
-    small = await ServerWorld.open({ server: { mcp: { sessionsPerKey: 2 } } });
+    small = await TestServer.open({ server: { mcp: { sessionsPerKey: 2 } } });
     const { admin } = small;
     const initialize = async () =>
       (await post(INITIALIZE, {}, admin, small)).headers.get("mcp-session-id") ?? "none";
@@ -358,7 +358,7 @@ real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("that are not heard of for a while are let go, with their own sessions, and the others stay", async () => {
-    small = await ServerWorld.open({ server: { mcp: { idle: "1s" } } });
+    small = await TestServer.open({ server: { mcp: { idle: "1s" } } });
     const { url, admin } = small;
     const listens = await connectMcp(url, admin);
     const { headers } = await post(INITIALIZE, {}, admin, small);
@@ -372,7 +372,7 @@ real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("get their answers before the server stops; then their own sessions go, and named ones stay", async () => {
-    small = await ServerWorld.open({ server: { stopDeadline: "60s" } });
+    small = await TestServer.open({ server: { stopDeadline: "60s" } });
     const { url, admin } = small;
     const [own, named] = [await connectMcp(url, admin), await connectMcp(url, admin, { session: "stays" })];
     await named.call("file_write", { path: "kept", content: "1" });

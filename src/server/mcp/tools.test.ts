@@ -7,25 +7,25 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { printedIn, processesWith, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
-import { openTcpGate } from "../../../test/setup/tcp-gate.js";
+import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const LONG_MS = 60_000;
 const real = requires("bubblewrap", "python3");
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 let keyId: string;
 
 beforeAll(async () => {
-  world = await ServerWorld.open();
-  ({ id: keyId, secret: key } = await world.key());
+  server = await TestServer.open();
+  ({ id: keyId, secret: key } = await server.key());
 });
-afterAll(() => world.close());
+afterAll(() => server.close());
 
-const connect = (options?: McpConnectOptions) => connectMcp(world.url, key, options);
-const idOf = async (session: string) => (await world.call(key, "GET", `/v1/sessions/${session}`)).body.id;
+const connect = (options?: McpConnectOptions) => connectMcp(server.url, key, options);
+const idOf = async (session: string) => (await server.call(key, "GET", `/v1/sessions/${session}`)).body.id;
 
 real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
   it("calls every tool", async () => {
@@ -69,7 +69,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     await call("run_code", { language: "python", code: "print(1)" });
     await call("shell_exec", { command: "exit 3" });
     await call("file_list");
-    const { items } = (await world.call(key, "GET", "/v1/executions?session=recorded")).body;
+    const { items } = (await server.call(key, "GET", "/v1/executions?session=recorded")).body;
     const session = await idOf("recorded");
     expect(items).toMatchObject([
       {
@@ -80,7 +80,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
       },
       { session, tool: "code_run", state: "done", result: { success: true, reason: "exited", exitCode: 0 } },
     ]);
-    const audit = (await world.call(key, "GET", "/v1/audit?session=recorded")).body.items;
+    const audit = (await server.call(key, "GET", "/v1/audit?session=recorded")).body.items;
     expect(audit.map(({ tool }: { tool: string }) => tool)).toEqual(["file_list", "shell_exec", "code_run"]);
     expect(audit[0]).toMatchObject({
       session_id: session,
@@ -159,22 +159,22 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     );
     running.catch(() => undefined);
     await waitUntil(() => processesWith(seconds).length > 0, LONG_MS);
-    expect((await world.call(world.admin, "GET", "/v1/pool")).body.running).toBe(1);
+    expect((await server.call(server.admin, "GET", "/v1/pool")).body.running).toBe(1);
     controller.abort("enough");
     await expect(running).rejects.toThrow(/enough/);
     await waitUntil(() => processesWith(seconds).length === 0, LONG_MS);
     await waitUntil(
-      async () => (await world.call(world.admin, "GET", "/v1/pool")).body.running === 0,
+      async () => (await server.call(server.admin, "GET", "/v1/pool")).body.running === 0,
       LONG_MS,
     );
-    const [execution] = (await world.call(key, "GET", "/v1/executions?session=cancelled")).body.items;
+    const [execution] = (await server.call(key, "GET", "/v1/executions?session=cancelled")).body.items;
     expect(execution).toMatchObject({ state: "done", result: { success: false, reason: "cancelled" } });
     expect(printedIn(await call("run_code", { language: "python", code: "print(1)" }))).toBe("1");
     expect(errors).toEqual([]);
   });
 
   it("gives a client what it missed while its connection was broken, and does not start anything twice", async () => {
-    const gate = await openTcpGate(world.url);
+    const gate = await openTcpForwarder(server.url);
     onTestFinished(() => gate.close());
     const { client } = await connectMcp(`http://127.0.0.1:${gate.port}`, key, {
       session: "broken",
@@ -184,9 +184,9 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     const running = client.callTool({ name: "shell_exec", arguments: { command, timeoutMs: 60_000 } });
     running.catch(() => undefined);
     const at = "/v1/sessions/broken/files";
-    await waitUntil(async () => (await world.call(key, "GET", at)).body.items?.length === 1, LONG_MS);
+    await waitUntil(async () => (await server.call(key, "GET", at)).body.items?.length === 1, LONG_MS);
     for (const socket of gate.connectionsTo("/mcp")) socket.destroy();
-    await world.call(key, "POST", `${at}/mkdir`, { path: "go" });
+    await server.call(key, "POST", `${at}/mkdir`, { path: "go" });
     expect(printedIn((await running) as never)).toBe("1");
   });
 
@@ -198,7 +198,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
       "mcp-protocol-version": transport.protocolVersion!,
     };
     const gone = new AbortController();
-    const response = await fetch(`${world.url}/mcp`, {
+    const response = await fetch(`${server.url}/mcp`, {
       method: "POST",
       headers: {
         ...headers,
@@ -221,10 +221,10 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     gone.abort();
     await call("file_write", { path: "go", content: "" });
     const ended = async () =>
-      (await world.call(key, "GET", "/v1/executions?session=missed")).body.items[0].state === "done";
+      (await server.call(key, "GET", "/v1/executions?session=missed")).body.items[0].state === "done";
     await waitUntil(ended, LONG_MS);
     const back = (after: string) =>
-      fetch(`${world.url}/mcp`, {
+      fetch(`${server.url}/mcp`, {
         headers: { ...headers, accept: "text/event-stream", "last-event-id": after },
       });
     // It is told all of it, and that this is all.
@@ -235,7 +235,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     const unknown = await back("x_1");
     expect([unknown.status, await unknown.json()]).toMatchObject([400, { code: "INVALID_ARGUMENT" }]);
     const other = await connect();
-    const foreign = await fetch(`${world.url}/mcp`, {
+    const foreign = await fetch(`${server.url}/mcp`, {
       headers: {
         ...headers,
         "mcp-session-id": other.transport.sessionId!,
@@ -254,7 +254,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     await first.call("run_code", { language: "python", context: "main", code: "x = 42" });
     const { sessionId, protocolVersion } = first.transport;
     await first.client.close();
-    const transport = new StreamableHTTPClientTransport(new URL(`${world.url}/mcp`), {
+    const transport = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), {
       sessionId: sessionId!,
       requestInit: { headers: { authorization: `Bearer ${key}` } },
     });

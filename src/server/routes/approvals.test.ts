@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const DANGEROUS = { command: "rm -rf /; echo ran" };
@@ -11,27 +11,27 @@ policies:
     shell_exec: { risk_level: high, requires_confirmation: true }
 `;
 
-let world: ServerWorld;
+let server: TestServer;
 let agent: string;
 let one: string;
 let two: string;
 
 beforeEach(async () => {
-  world = await ServerWorld.open({ policy: POLICY });
-  agent = (await world.key()).secret;
-  one = (await world.key("default", { readOnly: true, approve: true })).secret;
-  two = (await world.key("default", { readOnly: true, approve: true })).secret;
+  server = await TestServer.open({ policy: POLICY });
+  agent = (await server.key()).secret;
+  one = (await server.key("default", { readOnly: true, approve: true })).secret;
+  two = (await server.key("default", { readOnly: true, approve: true })).secret;
 });
 
-afterEach(() => world.close());
+afterEach(() => server.close());
 
-const ask = (command = "echo ran") => world.call(agent, "POST", "/v1/sessions/s/execute", { command });
+const ask = (command = "echo ran") => server.call(agent, "POST", "/v1/sessions/s/execute", { command });
 
 /** The id of the one request that waits. */
 async function pendingId(): Promise<string> {
   let ids: string[] = [];
   await waitUntil(async () => {
-    const { items } = (await world.call(one, "GET", "/v1/approvals")).body;
+    const { items } = (await server.call(one, "GET", "/v1/approvals")).body;
     ids = items.map(({ id }: { id: string }) => id);
     return ids.length === 1;
   });
@@ -45,7 +45,7 @@ type Message = any;
 async function watch(
   key: string,
 ): Promise<{ socket: WebSocket; messages: Message[]; wait(type: string): Promise<Message> }> {
-  const socket = new WebSocket(`${world.url.replace("http", "ws")}/v1/approvals/stream`, {
+  const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/approvals/stream`, {
     headers: { authorization: `Bearer ${key}` },
   });
   const messages: Message[] = [];
@@ -63,14 +63,15 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
   it("is asked for, decided over HTTP, and told to whoever comes second", async () => {
     const running = ask();
     const id = await pendingId();
-    const [item] = (await world.call(one, "GET", "/v1/approvals")).body.items;
+    const [item] = (await server.call(one, "GET", "/v1/approvals")).body.items;
     expect(item.request).toMatchObject({
       tool: "shell_exec",
       code: "echo ran",
       orgId: "default",
       rule: { source: "policy.yaml" },
     });
-    const decide = (key: string, body: object) => world.call(key, "POST", `/v1/approvals/${id}/decide`, body);
+    const decide = (key: string, body: object) =>
+      server.call(key, "POST", `/v1/approvals/${id}/decide`, body);
     expect((await decide(one, { decision: "perhaps" })).status).toBe(400);
     const [first, second] = await Promise.all([
       decide(one, { decision: "approve" }),
@@ -113,33 +114,35 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
   it("of edited code runs what was edited", async () => {
     const running = ask("echo before");
     const id = await pendingId();
-    await world.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "edit", code: "echo after" });
+    await server.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "edit", code: "echo after" });
     // Edited code is decided about again.
     const next = await pendingId();
     expect(next).not.toBe(id);
-    await world.call(one, "POST", `/v1/approvals/${next}/decide`, { decision: "approve" });
+    await server.call(one, "POST", `/v1/approvals/${next}/decide`, { decision: "approve" });
     expect((await running).body).toMatchObject({ stdout: "after\n", confirmation: { edited: true } });
   });
 
   it("is another org's to nobody: not listed, not told, not decided", async () => {
-    const stranger = (await world.key("other", { approve: true })).secret;
+    const stranger = (await server.key("other", { approve: true })).secret;
     const watcher = await watch(stranger);
     const running = ask();
     const id = await pendingId();
-    expect((await world.call(stranger, "GET", "/v1/approvals")).body).toEqual({ items: [] });
-    const decided = await world.call(stranger, "POST", `/v1/approvals/${id}/decide`, { decision: "approve" });
+    expect((await server.call(stranger, "GET", "/v1/approvals")).body).toEqual({ items: [] });
+    const decided = await server.call(stranger, "POST", `/v1/approvals/${id}/decide`, {
+      decision: "approve",
+    });
     expect(decided).toMatchObject({ status: 404, body: { code: "NOT_FOUND" } });
     watcher.socket.send(JSON.stringify({ type: "decide", id, answer: { decision: "approve" } }));
     expect(await watcher.wait("error")).toMatchObject({ code: "NOT_FOUND" });
     expect(watcher.messages.filter(({ type }) => type === "requested")).toEqual([]);
-    await world.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "reject", reason: "not now" });
+    await server.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "reject", reason: "not now" });
     expect((await running).body).toMatchObject({ reason: "rejected", error: "not now" });
     watcher.socket.close();
   });
 
   it("goes when its caller hangs up", async () => {
     const caller = new AbortController();
-    const running = world
+    const running = server
       .fetch(agent, "POST", "/v1/sessions/s/execute", {
         body: JSON.stringify(DANGEROUS),
         headers: { "content-type": "application/json" },
@@ -149,28 +152,28 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
     const id = await pendingId();
     caller.abort();
     expect(await running).toBe("hung up");
-    await waitUntil(async () => (await world.call(one, "GET", "/v1/approvals")).body.items.length === 0);
-    const late = await world.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "approve" });
+    await waitUntil(async () => (await server.call(one, "GET", "/v1/approvals")).body.items.length === 0);
+    const late = await server.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "approve" });
     expect(late).toMatchObject({ status: 409, body: { approval: { outcome: { decision: "cancelled" } } } });
   });
 
   it("takes a key that still may", async () => {
-    const key = await world.key("default", { approve: true });
+    const key = await server.key("default", { approve: true });
     const watcher = await watch(key.secret);
-    await (await world.store()).apiKeys.revoke("default", key.id);
+    await (await server.store()).apiKeys.revoke("default", key.id);
     const running = ask();
     const id = await pendingId();
     const closed = new Promise((resolve) => watcher.socket.once("close", resolve));
     watcher.socket.send(JSON.stringify({ type: "decide", id, answer: { decision: "approve" } }));
     expect(await closed).toBe(1008);
-    await world.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "reject" });
+    await server.call(one, "POST", `/v1/approvals/${id}/decide`, { decision: "reject" });
     expect((await running).body.reason).toBe("rejected");
   });
 
   it("takes a key, a name and a page that may, also for the socket", async () => {
     const upgrade = (headers: Record<string, string>) =>
       new Promise((resolve) => {
-        const socket = new WebSocket(`${world.url.replace("http", "ws")}/v1/approvals/stream`, { headers });
+        const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/approvals/stream`, { headers });
         socket.once("unexpected-response", (_, response) => resolve(response.statusCode));
         socket.once("open", () => resolve("open"));
         socket.once("error", () => undefined);
@@ -182,7 +185,7 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
     expect(await upgrade({ authorization, host: "rebound.example" })).toBe(403);
     // Nobody who was refused keeps the server from stopping.
     const before = performance.now();
-    await world.stop();
+    await server.stop();
     expect(performance.now() - before).toBeLessThan(25_000);
   });
 });

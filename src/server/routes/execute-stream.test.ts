@@ -1,27 +1,27 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
-let world: ServerWorld;
+let server: TestServer;
 
 beforeAll(async () => {
-  world = await ServerWorld.open();
+  server = await TestServer.open();
 });
 
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 /** Asks for events, and hands the response over unread. */
 function events(session: string, body: object): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      `${world.url}/v1/sessions/${session}/execute`,
+      `${server.url}/v1/sessions/${session}/execute`,
       {
         method: "POST",
         agent: false,
         headers: {
-          authorization: `Bearer ${world.admin}`,
+          authorization: `Bearer ${server.admin}`,
           accept: "text/event-stream",
           "content-type": "application/json",
         },
@@ -53,7 +53,7 @@ async function readAll(response: IncomingMessage): Promise<Sent[]> {
 }
 
 const fileOf = async (session: string, path: string) =>
-  (await world.fetch(world.admin, "GET", `/v1/sessions/${session}/files/${path}`)).text();
+  (await server.fetch(server.admin, "GET", `/v1/sessions/${session}/files/${path}`)).text();
 
 requires("bubblewrap", "python3").describe("events", { timeout: 180_000 }, () => {
   it("come with ids, in order, and whole characters", async () => {
@@ -115,8 +115,8 @@ for n in range(400):
     const caller = new AbortController();
     const command = "echo $$ > started; trap '' HUP; sleep 1000";
     const session = `gone-${headers.accept.length}`;
-    const running = world
-      .fetch(world.admin, "POST", `/v1/sessions/${session}/execute`, {
+    const running = server
+      .fetch(server.admin, "POST", `/v1/sessions/${session}/execute`, {
         body: JSON.stringify({ command }),
         headers: { ...headers, "content-type": "application/json" },
         signal: caller.signal,
@@ -127,24 +127,24 @@ for n in range(400):
     caller.abort();
     expect(await running).toBe("hung up");
     await waitUntil(async () => {
-      const { items } = (await world.call(world.admin, "GET", `/v1/executions?session=${session}`)).body;
+      const { items } = (await server.call(server.admin, "GET", `/v1/executions?session=${session}`)).body;
       return items[0].state === "done";
     });
-    const { body } = await world.call(world.admin, "POST", `/v1/sessions/${session}/execute`, {
+    const { body } = await server.call(server.admin, "POST", `/v1/sessions/${session}/execute`, {
       command: "pgrep sleep | wc -l",
     });
     expect(body.stdout.trim()).toBe("0");
-    const audit = await world.call(world.admin, "GET", `/v1/audit?session=${session}&result=cancelled`);
+    const audit = await server.call(server.admin, "GET", `/v1/audit?session=${session}&result=cancelled`);
     expect(audit.body.items).toHaveLength(1);
   });
 
   it("of an upload that breaks off leave nothing", async () => {
-    await world.call(world.admin, "POST", "/v1/sessions", { name: "half" });
-    const request = httpRequest(`${world.url}/v1/sessions/half/files/half.bin`, {
+    await server.call(server.admin, "POST", "/v1/sessions", { name: "half" });
+    const request = httpRequest(`${server.url}/v1/sessions/half/files/half.bin`, {
       method: "PUT",
       agent: false,
       headers: {
-        authorization: `Bearer ${world.admin}`,
+        authorization: `Bearer ${server.admin}`,
         "content-type": "application/octet-stream",
         "content-length": "10000000",
       },
@@ -152,11 +152,11 @@ for n in range(400):
     request.on("error", () => undefined);
     await new Promise<void>((resolve) => request.write(Buffer.alloc(2_000_000), () => resolve()));
     request.destroy();
-    const { admin } = world;
+    const { admin } = server;
     await waitUntil(async () => {
-      const { items } = (await world.call(admin, "GET", "/v1/audit?session=half&tool=file_write")).body;
+      const { items } = (await server.call(admin, "GET", "/v1/audit?session=half&tool=file_write")).body;
       return items.length === 1 && items[0].result !== "success";
     });
-    expect((await world.call(admin, "GET", "/v1/sessions/half/files")).body).toEqual({ items: [] });
+    expect((await server.call(admin, "GET", "/v1/sessions/half/files")).body).toEqual({ items: [] });
   });
 });

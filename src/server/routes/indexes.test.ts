@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
-import { createDatabase } from "../../../test/setup/store-world.js";
+import { createDatabase } from "../../../test/setup/test-databases.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 /** Two servers on one PostgreSQL, each with a session and a log of its own. */
 let database: Awaited<ReturnType<typeof createDatabase>>;
-let a: ServerWorld;
-let b: ServerWorld;
+let a: TestServer;
+let b: TestServer;
 let key: string;
 let stranger: string;
 
@@ -15,8 +15,8 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
   beforeAll(async () => {
     database = await createDatabase();
     const server = { store: database.url };
-    a = await ServerWorld.open({ server });
-    b = await ServerWorld.open({ server });
+    a = await TestServer.open({ server });
+    b = await TestServer.open({ server });
     key = (await a.key()).secret;
     stranger = (await a.key("other")).secret;
   }, 60_000);
@@ -26,8 +26,8 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     await database?.remove();
   });
 
-  const run = (world: ServerWorld, name: string, command: string) =>
-    world.call(key, "POST", `/v1/sessions/${name}/execute`, { command });
+  const run = (testServer: TestServer, name: string, command: string) =>
+    testServer.call(key, "POST", `/v1/sessions/${name}/execute`, { command });
   const idOf = async (name: string) => (await a.call(key, "GET", `/v1/sessions/${name}`)).body.id as string;
 
   it("of audit records is in every server's log, for their org, and leads to the records", async () => {
@@ -52,8 +52,8 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     expect(await index(`?until=${first.at}`)).toEqual([]);
     expect((await a.call(stranger, "GET", "/v1/audit/index")).body).toEqual({ items: [] });
     // The record itself is on its host, which is asked for it.
-    for (const world of [a, b]) {
-      const { items } = (await world.call(key, "GET", `/v1/audit?server=${first.server}`)).body;
+    for (const testServer of [a, b]) {
+      const { items } = (await testServer.call(key, "GET", `/v1/audit?server=${first.server}`)).body;
       expect(items).toMatchObject([{ seq: first.seq, session_id: first.session, result: "success" }]);
     }
     const nowhere = await a.call(key, "GET", "/v1/audit?server=none");
@@ -66,11 +66,11 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     expect(taken.status).toBe(201);
     const other = await b.call(key, "POST", "/v1/sessions/one/snapshots");
     expect(other.status).toBe(201);
-    const list = async (world: ServerWorld, who = key) =>
-      (await world.call(who, "GET", "/v1/snapshots")).body.items;
+    const list = async (testServer: TestServer, who = key) =>
+      (await testServer.call(who, "GET", "/v1/snapshots")).body.items;
     const newest = { ...other.body, session: await idOf("one") };
     const oldest = { ...taken.body, session: await idOf("two") };
-    for (const world of [a, b]) expect(await list(world)).toEqual([newest, oldest]);
+    for (const testServer of [a, b]) expect(await list(testServer)).toEqual([newest, oldest]);
     expect(await list(a, stranger)).toEqual([]);
     await a.call(key, "DELETE", `/v1/sessions/two/snapshots/${taken.body.id}`);
     expect(await list(b)).toEqual([newest]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { listPools } from "../../runtime/pool/list-pools.js";
 
@@ -26,19 +26,19 @@ const real = requires("root", "bubblewrap", "cgroups", "python3");
 type Status = any;
 
 real.describe("sessions that are made", { timeout: 120_000 }, () => {
-  let world: ServerWorld;
+  let server: TestServer;
   beforeAll(async () => {
-    world = await ServerWorld.open({ policy: POLICY, server: { sessions: { startAhead: 3 } } });
+    server = await TestServer.open({ policy: POLICY, server: { sessions: { startAhead: 3 } } });
   });
-  afterAll(() => world.close());
+  afterAll(() => server.close());
 
-  const status = async (): Promise<Status> => (await world.call(world.admin, "GET", "/v1/status")).body;
+  const status = async (): Promise<Status> => (await server.call(server.admin, "GET", "/v1/status")).body;
   const sandboxes = async () => (await status()).figures.sandboxes;
   const make = (name: string, role: string) =>
-    world.call(world.admin, "POST", "/v1/sessions", { name, role });
+    server.call(server.admin, "POST", "/v1/sessions", { name, role });
   const run = (name: string, role: string, command: string) =>
-    world.call(world.admin, "POST", `/v1/sessions/${name}/execute`, { command, role });
-  const end = (name: string) => world.call(world.admin, "DELETE", `/v1/sessions/${name}`);
+    server.call(server.admin, "POST", `/v1/sessions/${name}/execute`, { command, role });
+  const end = (name: string) => server.call(server.admin, "DELETE", `/v1/sessions/${name}`);
 
   it("have a sandbox before they are used, with the limits that the first call has", async () => {
     const before = (await sandboxes()).started;
@@ -60,7 +60,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
   it("have none where nothing may run, or nobody says who will call", async () => {
     const before = (await sandboxes()).started;
     expect((await make("idle", "reader")).status).toBe(201);
-    expect((await world.call(world.admin, "POST", "/v1/sessions", { name: "nobody" })).status).toBe(201);
+    expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "nobody" })).status).toBe(201);
     expect((await run("idle", "reader", "true")).body).toMatchObject({ reason: "denied" });
     expect(await sandboxes()).toMatchObject({ inUse: 0, started: before, failed: 0 });
     for (const name of ["idle", "nobody"]) await end(name);
@@ -100,16 +100,16 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
     );
     expect((await sandboxes()).inUse).toBe(0);
     for (const folder of ["sessions", "owners", "ephemeral"])
-      expect(readdirSync(join(world.stateDir, folder))).toEqual([]);
+      expect(readdirSync(join(server.stateDir, folder))).toEqual([]);
   });
 
   it("tell of a start that failed at the first use, and not before", async () => {
     const wanted = { name: "lost", role: "coder", backend: "docker" };
-    expect((await world.call(world.admin, "POST", "/v1/sessions", wanted)).status).toBe(201);
+    expect((await server.call(server.admin, "POST", "/v1/sessions", wanted)).status).toBe(201);
     expect((await run("lost", "coder", "true")).body).toMatchObject({ code: "BACKEND_UNAVAILABLE" });
     await end("lost");
     const unknown = { ...wanted, backend: "no-such-backend" };
-    expect(await world.call(world.admin, "POST", "/v1/sessions", unknown)).toMatchObject({
+    expect(await server.call(server.admin, "POST", "/v1/sessions", unknown)).toMatchObject({
       status: 400,
       body: { code: "BACKEND_UNKNOWN" },
     });
@@ -122,25 +122,25 @@ real.it(
     timeout: 120_000,
   },
   async () => {
-    const world = await ServerWorld.open({ sandbox: { runtime: { idleTimeout: "500ms" } } });
+    const server = await TestServer.open({ sandbox: { runtime: { idleTimeout: "500ms" } } });
     try {
       const sandboxes = async () =>
-        (await world.call(world.admin, "GET", "/v1/status")).body.figures.sandboxes as Status;
-      expect((await world.call(world.admin, "POST", "/v1/sessions", { name: "s" })).status).toBe(201);
+        (await server.call(server.admin, "GET", "/v1/status")).body.figures.sandboxes as Status;
+      expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "s" })).status).toBe(201);
       await waitUntil(async () => (await sandboxes()).started === 1, 30_000);
       await waitUntil(async () => (await sandboxes()).inUse === 0, 30_000);
-      const used = await world.call(world.admin, "POST", "/v1/sessions/s/execute", { command: "echo 1" });
+      const used = await server.call(server.admin, "POST", "/v1/sessions/s/execute", { command: "echo 1" });
       expect(used.body).toMatchObject({ success: true, stdout: "1\n" });
     } finally {
-      await world.close();
+      await server.close();
     }
   },
 );
 
 real.describe("a server with a pool", { timeout: 120_000 }, () => {
-  let world: ServerWorld;
+  let server: TestServer;
   beforeAll(async () => {
-    world = await ServerWorld.open({
+    server = await TestServer.open({
       sandbox: { network: { allowedDomains: ["allowed.example"] } },
       server: {
         pool: { maxInstances: 3, minInstances: 1, preload: ["python"], acquireTimeout: "300ms" },
@@ -148,13 +148,13 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
       },
     });
   });
-  afterAll(() => world.close());
+  afterAll(() => server.close());
 
-  const status = async (key = world.admin): Promise<Status> =>
-    (await world.call(key, "GET", "/v1/status")).body;
-  const pool = async () => (await world.call(world.admin, "GET", "/v1/pool")).body.pool;
+  const status = async (key = server.admin): Promise<Status> =>
+    (await server.call(key, "GET", "/v1/status")).body;
+  const pool = async () => (await server.call(server.admin, "GET", "/v1/pool")).body.pool;
   const python = (session: string, code = "print(1)") =>
-    world.call(world.admin, "POST", `/v1/sessions/${session}/execute`, { language: "python", code });
+    server.call(server.admin, "POST", `/v1/sessions/${session}/execute`, { language: "python", code });
   const check = async (name: string) =>
     (await status()).checks.find((each: { name: string }) => each.name === name);
 
@@ -162,7 +162,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     await waitUntil(async () => (await pool()).idle >= 1, 60_000);
     expect((await python("first")).body).toMatchObject({ success: true, stdout: "1\n", warm: true });
     expect(await pool()).toMatchObject({ hits: 1, misses: 0, busy: 1, maxInstances: 3, minInstances: 1 });
-    expect(await listPools(world.stateDir)).toMatchObject([
+    expect(await listPools(server.stateDir)).toMatchObject([
       { pid: process.pid, backend: "bubblewrap", status: { hits: 1, maxInstances: 3 } },
     ]);
     expect(await check("pool")).toMatchObject({ ok: true, found: expect.stringContaining("pool of 3: ") });
@@ -183,17 +183,19 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
       todo: expect.stringContaining("raise server.pool.maxInstances"),
     });
     for (const name of ["second", "third", "fourth"])
-      await world.call(world.admin, "DELETE", `/v1/sessions/${name}`);
+      await server.call(server.admin, "DELETE", `/v1/sessions/${name}`);
     expect((await python("first")).body.success).toBe(true);
   });
 
   it("names the hosts that an org was kept from to that org only", async () => {
-    const other = (await world.key("other", { admin: true })).secret;
+    const other = (await server.key("other", { admin: true })).secret;
     const curl = (key: string, host: string) =>
-      world.call(key, "POST", "/v1/sessions/net/execute", { command: `curl -s -m 20 http://${host}/; true` });
-    await curl(world.admin, "own.example");
+      server.call(key, "POST", "/v1/sessions/net/execute", {
+        command: `curl -s -m 20 http://${host}/; true`,
+      });
+    await curl(server.admin, "own.example");
     await curl(other, "theirs.example");
-    await curl(world.admin, "own.example");
+    await curl(server.admin, "own.example");
     // What repeats is told together, a moment later.
     await waitUntil(async () => (await status()).figures.recent.connections.denied === 3, 30_000);
     const [mine, theirs] = [(await status()).figures.recent, (await status(other)).figures.recent];
@@ -201,18 +203,18 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     expect(theirs.deniedHosts).toEqual([{ host: "theirs.example", count: 1 }]);
     // In numbers, everybody's.
     expect([mine.connections.denied, theirs.connections.denied]).toEqual([3, 3]);
-    for (const key of [world.admin, other]) await world.call(key, "DELETE", "/v1/sessions/net");
+    for (const key of [server.admin, other]) await server.call(key, "DELETE", "/v1/sessions/net");
   });
 
   it("has every metric that the documents ask for, fed by what runs", async () => {
     await python("first", "raise SystemExit(3)");
     await python("first", "print('x' * 10)");
-    await world.call(world.admin, "GET", "/v1/nothing/at/all?key=secret");
-    const socket = new WebSocket(`${world.url.replace("http", "ws")}/v1/approvals/stream`, {
-      headers: { authorization: `Bearer ${world.admin}` },
+    await server.call(server.admin, "GET", "/v1/nothing/at/all?key=secret");
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/approvals/stream`, {
+      headers: { authorization: `Bearer ${server.admin}` },
     });
     await once(socket, "message");
-    const scrape = async () => (await world.fetch(world.admin, "GET", "/metrics")).text();
+    const scrape = async () => (await server.fetch(server.admin, "GET", "/metrics")).text();
     // The monitor looks every two seconds.
     await waitUntil(async () => (await scrape()).includes("sandbox_memory_usage_bytes{"), 60_000);
     const text = await scrape();
@@ -270,8 +272,8 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
       ok: true,
       found: expect.stringMatching(/^can be written; last record \d+, .* ago; .* are whole$/),
     });
-    const [file] = readdirSync(world.auditDirectory).filter((name) => name.endsWith(".jsonl"));
-    const path = join(world.auditDirectory, file!);
+    const [file] = readdirSync(server.auditDirectory).filter((name) => name.endsWith(".jsonl"));
+    const path = join(server.auditDirectory, file!);
     const text = readFileSync(path, "latin1");
     const lines = text.split("\n");
     // The same length, as somebody would change it who wants to hide something.
@@ -291,7 +293,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
 describe("a server whose pool cannot be", () => {
   it("does not start with a language that there is not", async () => {
     await expect(
-      ServerWorld.open({ server: { pool: { maxInstances: 2, preload: ["cobol"] } } }),
+      TestServer.open({ server: { pool: { maxInstances: 2, preload: ["cobol"] } } }),
     ).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: expect.stringContaining("server.pool.preload: "),

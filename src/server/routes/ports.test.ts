@@ -4,8 +4,8 @@ import { connect as connectSocket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const SERVER = readFileSync(new URL("../../../test/setup/hostile-server.py", import.meta.url), "utf8");
@@ -20,26 +20,26 @@ policies:
 `;
 const SANDBOX = { network: { allowLocalBinding: true } };
 
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 beforeAll(async () => {
   // One test needs a session in which nothing runs yet.
-  world = await ServerWorld.open({ sandbox: SANDBOX, server: { sessions: { startAhead: 0 } } });
-  key = (await world.key()).secret;
-  await world.call(key, "POST", "/v1/sessions", { name: "s" });
-  const started = await world.call(key, "POST", "/v1/sessions/s/processes", {
+  server = await TestServer.open({ sandbox: SANDBOX, server: { sessions: { startAhead: 0 } } });
+  key = (await server.key()).secret;
+  await server.call(key, "POST", "/v1/sessions", { name: "s" });
+  const started = await server.call(key, "POST", "/v1/sessions/s/processes", {
     argv: ["python3", "-c", SERVER],
   });
   expect(started.status).toBe(201);
   const at = `/v1/sessions/s/processes/${started.body.id}/logs?waitMs=30000`;
-  expect((await world.call(key, "GET", at)).body.items[0].text).toBe("listening\n");
+  expect((await server.call(key, "GET", at)).body.items[0].text).toBe("listening\n");
 }, 60_000);
 
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 const at = (path: string, port = 8000) => `/v1/sessions/s/ports/${port}${path}`;
-const host = () => new URL(world.url).host;
+const host = () => new URL(server.url).host;
 
 interface Answer {
   readonly status: number;
@@ -54,7 +54,7 @@ function ask(
 ): Promise<Answer> {
   const all = { host: host(), authorization: `Bearer ${by}`, connection: "close", ...headers };
   const length = body === "" || "transfer-encoding" in headers ? {} : { "content-length": body.length };
-  return world.raw(method, at(path, port), { ...all, ...length } as Record<string, string>, body);
+  return server.raw(method, at(path, port), { ...all, ...length } as Record<string, string>, body);
 }
 
 const failed = (code: string, status: number) => ({
@@ -62,7 +62,7 @@ const failed = (code: string, status: number) => ({
   body: expect.stringContaining(`"code":"${code}"`),
 });
 const tunnel = (by = key, port = 8000, session = "s") =>
-  SocketClient.open(`${world.url}/v1/sessions/${session}/tunnels/${port}`, { key: by });
+  SocketClient.open(`${server.url}/v1/sessions/${session}/tunnels/${port}`, { key: by });
 
 const real = requires("bubblewrap", "python3");
 
@@ -168,11 +168,11 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
 
   it("is streamed, and ends inside when the caller leaves", async () => {
     const isThere = async (file: string) =>
-      (await world.fetch(key, "GET", `/v1/sessions/s/files/${file}`)).status === 200;
+      (await server.fetch(key, "GET", `/v1/sessions/s/files/${file}`)).status === 200;
     const call = (path: string) =>
       new Promise<IncomingMessage>((resolve, reject) => {
         const headers = { authorization: `Bearer ${key}` };
-        const request = httpRequest(`${world.url}${at(path)}`, { agent: false, headers }, resolve);
+        const request = httpRequest(`${server.url}${at(path)}`, { agent: false, headers }, resolve);
         request.on("error", reject);
         request.end();
         if (path === "/stall") void waitUntil(() => isThere("came"), 20_000).then(() => request.destroy());
@@ -189,8 +189,8 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     expect(await ask("/", { port: 8001 })).toMatchObject(failed("PORT_FAILED", 502));
     expect(await ask("/", { port: 3128 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
     expect(await ask("/", { port: 70_000 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
-    await world.call(key, "POST", "/v1/sessions", { name: "idle" });
-    expect(await world.call(key, "GET", "/v1/sessions/idle/ports/8000/")).toMatchObject({
+    await server.call(key, "POST", "/v1/sessions", { name: "idle" });
+    expect(await server.call(key, "GET", "/v1/sessions/idle/ports/8000/")).toMatchObject({
       status: 409,
       body: { code: "SANDBOX_NOT_RUNNING" },
     });
@@ -201,16 +201,16 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
   });
 
   it("is recorded when a key first uses a port", async () => {
-    const other = await world.key();
+    const other = await server.key();
     for (let count = 0; count < 3; count++) expect((await ask("/x", { by: other.secret })).status).toBe(200);
-    const { items } = (await world.call(key, "GET", "/v1/audit?eventType=port_opened&session=s")).body;
+    const { items } = (await server.call(key, "GET", "/v1/audit?eventType=port_opened&session=s")).body;
     expect(items.filter((each: { agent_id: string }) => each.agent_id === `key:${other.id}`)).toMatchObject([
       { details: { port: 8000, request_id: expect.any(String) } },
     ]);
   });
 
   it("is a tool call of its role, which a policy decides about", async () => {
-    const ruled = await ServerWorld.open({ policy: POLICY, sandbox: SANDBOX });
+    const ruled = await TestServer.open({ policy: POLICY, sandbox: SANDBOX });
     const as = async (...roles: string[]) => (await ruled.key("default", { roles })).secret;
     const [reader, worker, all] = [await as("reader"), await as("worker"), (await ruled.key()).secret];
     try {
@@ -232,12 +232,12 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
 real.describe("a smuggled request", { timeout: 60_000 }, () => {
   /** Bytes on a connection of their own; resolves to all that came back. */
   const send = async (...lines: string[]) => {
-    const { hostname, port } = new URL(world.url);
+    const { hostname, port } = new URL(server.url);
     const socket = connectSocket(Number(port), hostname);
     socket.write(lines.join("\r\n"));
     return text(socket);
   };
-  const heads = async () => (await world.fetch(key, "GET", "/v1/sessions/s/files/heads")).text();
+  const heads = async () => (await server.fetch(key, "GET", "/v1/sessions/s/files/heads")).text();
   const to = (path: string, method = "POST") => `${method} ${at(path)} HTTP/1.1`;
   const named = () => [`Host: ${host()}`, `Authorization: Bearer ${key}`];
 
@@ -302,8 +302,8 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
   });
 
   it("is for keys that may write, of its org", async () => {
-    const readOnly = (await world.key("default", { readOnly: true })).secret;
-    const other = (await world.key("other")).secret;
+    const readOnly = (await server.key("default", { readOnly: true })).secret;
+    const other = (await server.key("other")).secret;
     await expect(tunnel(readOnly)).rejects.toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
     await expect(tunnel(other)).rejects.toMatchObject({ status: 404, body: { code: "SESSION_NOT_FOUND" } });
     expect((await ask("/", { by: readOnly })).status).toBe(403);
@@ -314,7 +314,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
     const open: SocketClient[] = [];
     // One key alone may not have so many requests at once.
     for (let count = 0; count < 4; count++) {
-      const { secret } = await world.key();
+      const { secret } = await server.key();
       open.push(...(await Promise.all(Array.from({ length: 32 }, () => tunnel(secret)))));
     }
     await expect(tunnel()).rejects.toMatchObject({ status: 429, body: { code: "RATE_LIMITED" } });
@@ -323,22 +323,22 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
   });
 
   it("ends with its session", async () => {
-    await world.call(key, "POST", "/v1/sessions", { name: "gone" });
+    await server.call(key, "POST", "/v1/sessions", { name: "gone" });
     const listen =
       "import socket,time\ns = socket.create_server(('127.0.0.1', 8000))\nprint('on', flush=True)\nc, _ = s.accept()\ntime.sleep(1000)";
     const { id } = (
-      await world.call(key, "POST", "/v1/sessions/gone/processes", { language: "python", code: listen })
+      await server.call(key, "POST", "/v1/sessions/gone/processes", { language: "python", code: listen })
     ).body;
-    await world.call(key, "GET", `/v1/sessions/gone/processes/${id}/logs?waitMs=30000`);
+    await server.call(key, "GET", `/v1/sessions/gone/processes/${id}/logs?waitMs=30000`);
     const client = await tunnel(key, 8000, "gone");
-    expect((await world.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
+    expect((await server.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
     expect(await client.closed).toBe(1001);
   });
 });
 
 describe("ports", () => {
   it("are for those who asked for them", async () => {
-    const closed = await ServerWorld.open();
+    const closed = await TestServer.open();
     await closed.call(closed.admin, "POST", "/v1/sessions", { name: "s" });
     expect(await closed.call(closed.admin, "GET", at("/"))).toMatchObject({
       status: 501,

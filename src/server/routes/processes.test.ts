@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { askForEvents, eventsOf, type SentEvent } from "../../../test/setup/sent-events.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { askForEvents, eventsOf, type SentEvent } from "../../../test/setup/server-sent-events.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const POLICY = `
@@ -17,15 +17,15 @@ policies:
     reader: { tools: [file_read] }
 `;
 
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 const at = (session: string, rest = "") => `/v1/sessions/${session}/processes${rest}`;
-const start = (session: string, body: object, by = key) => world.call(by, "POST", at(session), body);
+const start = (session: string, body: object, by = key) => server.call(by, "POST", at(session), body);
 const look = async (session: string, id: string) =>
-  (await world.call(key, "GET", at(session, `/${id}`))).body;
+  (await server.call(key, "GET", at(session, `/${id}`))).body;
 const logs = async (session: string, id: string, query = "") =>
-  (await world.call(key, "GET", at(session, `/${id}/logs${query}`))).body;
+  (await server.call(key, "GET", at(session, `/${id}/logs${query}`))).body;
 const ended = (session: string, id: string) =>
   waitUntil(async () => (await look(session, id)).state === "ended", 20_000);
 const printed = async (session: string, id: string): Promise<string> =>
@@ -48,7 +48,7 @@ function startAndHangUp(session: string, body: object, when: "at once" | "when i
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const request = httpRequest(
-      `${world.url}${at(session)}`,
+      `${server.url}${at(session)}`,
       { method: "POST", agent: false, headers },
       (response) => {
         response.destroy();
@@ -64,14 +64,14 @@ function startAndHangUp(session: string, body: object, when: "at once" | "when i
 
 requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () => {
   beforeAll(async () => {
-    world = await ServerWorld.open({ server: { processes: { perSession: 3 } } });
-    key = (await world.key()).secret;
+    server = await TestServer.open({ server: { processes: { perSession: 3 } } });
+    key = (await server.key()).secret;
   });
-  afterAll(() => world.close());
+  afterAll(() => server.close());
 
   it("survives the connection that started it, is listed, and is killed and forgotten by DELETE", async () => {
     await startAndHangUp("own", { argv: ["sleep", "4242"], agentId: "me" }, "when it answers");
-    const { items } = (await world.call(key, "GET", at("own"))).body;
+    const { items } = (await server.call(key, "GET", at("own"))).body;
     expect(items).toEqual([
       {
         id: expect.stringMatching(/^[0-9a-f]{24}$/),
@@ -83,23 +83,23 @@ requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () 
     ]);
     const [{ id }] = items;
     expect(await look("own", id)).toEqual(items[0]);
-    expect((await world.call(key, "GET", `/v1/executions/${id}`)).body).toMatchObject({
+    expect((await server.call(key, "GET", `/v1/executions/${id}`)).body).toMatchObject({
       tool: "shell_exec",
       state: "running",
     });
-    expect((await world.call(key, "DELETE", at("own", `/${id}`))).body).toEqual({ deleted: true });
-    expect(await world.call(key, "GET", at("own", `/${id}`))).toMatchObject({
+    expect((await server.call(key, "DELETE", at("own", `/${id}`))).body).toEqual({ deleted: true });
+    expect(await server.call(key, "GET", at("own", `/${id}`))).toMatchObject({
       status: 404,
       body: { code: "NOT_FOUND" },
     });
-    expect((await world.call(key, "GET", at("own"))).body).toEqual({ items: [] });
-    expect((await world.call(key, "GET", `/v1/executions/${id}`)).body).toMatchObject({
+    expect((await server.call(key, "GET", at("own"))).body).toEqual({ items: [] });
+    expect((await server.call(key, "GET", `/v1/executions/${id}`)).body).toMatchObject({
       state: "done",
       result: { success: false, reason: "cancelled" },
     });
-    const audited = (await world.call(key, "GET", "/v1/audit?session=own")).body.items;
+    const audited = (await server.call(key, "GET", "/v1/audit?session=own")).body.items;
     expect(audited).toMatchObject([{ result: "cancelled", agent_id: "me", details: { background: true } }]);
-    const { body } = await world.call(key, "POST", "/v1/sessions/own/execute", { command: "pgrep sleep" });
+    const { body } = await server.call(key, "POST", "/v1/sessions/own/execute", { command: "pgrep sleep" });
     expect(body.stdout).toBe("");
   });
 
@@ -137,7 +137,7 @@ requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () 
   ])("is not made of %s, and then there is none", async (_, body, status, code) => {
     const answer = await start("none", body);
     expect({ status: answer.status, code: answer.body.code }).toEqual({ status, code });
-    const list = await world.call(key, "GET", at("none"));
+    const list = await server.call(key, "GET", at("none"));
     if (list.status === 200) expect(list.body).toEqual({ items: [] });
   });
 
@@ -150,7 +150,7 @@ while True: time.sleep(60)
 `;
     const { id } = (await start("sig", { language: "python", code })).body;
     await waitUntil(async () => (await printed("sig", id)) === "ready\n");
-    const signal = (name: string) => world.call(key, "POST", at("sig", `/${id}/signal`), { signal: name });
+    const signal = (name: string) => server.call(key, "POST", at("sig", `/${id}/signal`), { signal: name });
     expect(await signal("SIGNOTHING")).toMatchObject({ status: 400, body: { code: "INVALID_ARGUMENT" } });
     expect(await signal("SIGSTOP")).toMatchObject({ status: 200, body: { state: "running" } });
     expect(await signal("SIGCONT")).toMatchObject({ status: 200 });
@@ -159,17 +159,18 @@ while True: time.sleep(60)
     expect(await printed("sig", id)).toBe("ready\ngot TERM\n");
     expect(await look("sig", id)).toMatchObject({ reason: "exited", exitCode: 5 });
     expect(await signal("SIGTERM")).toMatchObject({ status: 409, body: { code: "CONFLICT" } });
-    const recorded = (await world.call(key, "GET", "/v1/audit?session=sig&eventType=process_signalled")).body;
+    const recorded = (await server.call(key, "GET", "/v1/audit?session=sig&eventType=process_signalled"))
+      .body;
     expect(recorded.items[1]).toMatchObject({ details: { execution: id, signal: "SIGTERM" } });
   });
 
   it("that has no role is not for a key that has some only", async () => {
-    const some = (await world.key("default", { roles: ["worker"] })).secret;
+    const some = (await server.key("default", { roles: ["worker"] })).secret;
     const { id } = (await start("plain", { argv: ["sleep", "60"] })).body;
     const forbidden = { status: 403, body: { code: "FORBIDDEN" } };
-    expect((await world.call(some, "GET", at("plain"))).body.items).toHaveLength(1);
-    expect(await world.call(some, "GET", at("plain", `/${id}/logs`))).toMatchObject(forbidden);
-    expect(await world.call(some, "DELETE", at("plain", `/${id}`))).toMatchObject(forbidden);
+    expect((await server.call(some, "GET", at("plain"))).body.items).toHaveLength(1);
+    expect(await server.call(some, "GET", at("plain", `/${id}/logs`))).toMatchObject(forbidden);
+    expect(await server.call(some, "DELETE", at("plain", `/${id}`))).toMatchObject(forbidden);
   });
 
   it("has logs by cursor, both outputs in their order and whole characters, and a wait for more", async () => {
@@ -192,7 +193,7 @@ os.write(1, b"late\\n")
         return JSON.stringify(first.items).includes(text);
       });
     await seen("😀\\n");
-    await world.call(key, "POST", "/v1/sessions/logs/execute", { command: "touch read" });
+    await server.call(key, "POST", "/v1/sessions/logs/execute", { command: "touch read" });
     await seen("err");
     expect(first).toEqual({
       items: [
@@ -205,7 +206,7 @@ os.write(1, b"late\\n")
     });
     expect(await logs("logs", id, `?cursor=${first.next}`)).toMatchObject({ items: [], next: first.next });
     const waiting = logs("logs", id, `?cursor=${first.next}&waitMs=30000`);
-    await world.call(key, "POST", "/v1/sessions/logs/execute", { command: "touch go" });
+    await server.call(key, "POST", "/v1/sessions/logs/execute", { command: "touch go" });
     expect(await waiting).toMatchObject({ items: [{ stream: "stdout", text: "late\n" }], dropped: 0 });
     await ended("logs", id);
     expect(await logs("logs", id, "?cursor=19&waitMs=30000")).toEqual({
@@ -225,7 +226,7 @@ for n in range(20000):
     print("line", n, "→", file=sys.stdout if n % 7 else sys.stderr, flush=n % 50 == 0)
 `;
     const { id } = (await start("follow", { language: "python", code })).body;
-    const url = `${world.url}${at("follow", `/${id}/logs`)}`;
+    const url = `${server.url}${at("follow", `/${id}/logs`)}`;
     const seen: SentEvent[] = [];
     // Each connection is lost after a few events, wherever that is.
     for (let round = 1; seen.at(-1)?.event !== "exit"; round++) {
@@ -264,7 +265,7 @@ for n in range(20000):
     expect(page.dropped + kept.length).toBe((await look("much", id)).outputBytes);
     expect(kept.length).toBe(1024 * 1024);
     expect(kept.endsWith("number 399999\n")).toBe(true);
-    const events = eventsOf(await askForEvents(`${world.url}${at("much", `/${id}/logs`)}`, key));
+    const events = eventsOf(await askForEvents(`${server.url}${at("much", `/${id}/logs`)}`, key));
     expect((await events.next()).value).toMatchObject({ event: "dropped", data: { bytes: page.dropped } });
     await events.return(undefined);
   });
@@ -277,14 +278,14 @@ for n in range(20000):
       status: 409,
       body: { code: "CONFLICT", message: "3 processes of this session run, and that is the most" },
     });
-    await world.call(key, "DELETE", at("few", `/${running[0]!.body.id}`));
+    await server.call(key, "DELETE", at("few", `/${running[0]!.body.id}`));
     const ids: string[] = [];
     for (let count = 0; count < 34; count++) {
       const { id } = (await start("few", { argv: ["true"] })).body;
       await ended("few", id);
       ids.push(id);
     }
-    const { items } = (await world.call(key, "GET", at("few"))).body;
+    const { items } = (await server.call(key, "GET", at("few"))).body;
     const kept = items.filter(({ state }: { state: string }) => state === "ended");
     expect(kept.map(({ id }: { id: string }) => id)).toEqual(ids.slice(-32));
   });
@@ -292,16 +293,16 @@ for n in range(20000):
   it("goes with its session, with everything it started, and its followers are told", async () => {
     const command = "setsid sleep 71717 & trap '' TERM HUP; echo $$ > here; sleep 71717; sleep 71717";
     const { id } = (await start("gone", { command })).body;
-    const follower = eventsOf(await askForEvents(`${world.url}${at("gone", `/${id}/logs`)}`, key));
+    const follower = eventsOf(await askForEvents(`${server.url}${at("gone", `/${id}/logs`)}`, key));
     const told = follower.next();
     await waitUntil(() => hostProcesses("71717").length >= 3);
-    expect((await world.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
+    expect((await server.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
     expect(hostProcesses("71717")).toEqual([]);
     expect((await told).value).toMatchObject({ event: "exit", data: { reason: "cancelled" } });
-    expect((await world.call(key, "GET", at("gone"))).status).toBe(404);
+    expect((await server.call(key, "GET", at("gone"))).status).toBe(404);
     // The name is another session's now, which has none of it.
-    await world.call(key, "POST", "/v1/sessions", { name: "gone" });
-    expect((await world.call(key, "GET", at("gone"))).body).toEqual({ items: [] });
+    await server.call(key, "POST", "/v1/sessions", { name: "gone" });
+    expect((await server.call(key, "GET", at("gone"))).body).toEqual({ items: [] });
   });
 });
 
@@ -309,32 +310,32 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
   let approver: string;
 
   beforeAll(async () => {
-    world = await ServerWorld.open({ policy: POLICY });
-    key = (await world.key()).secret;
-    approver = (await world.key("default", { readOnly: true, approve: true })).secret;
+    server = await TestServer.open({ policy: POLICY });
+    key = (await server.key()).secret;
+    approver = (await server.key("default", { readOnly: true, approve: true })).secret;
   });
-  afterAll(() => world.close());
+  afterAll(() => server.close());
 
   const pendingId = async () => {
     let ids: string[] = [];
     await waitUntil(async () => {
-      const { items } = (await world.call(approver, "GET", "/v1/approvals")).body;
+      const { items } = (await server.call(approver, "GET", "/v1/approvals")).body;
       ids = items.map(({ id }: { id: string }) => id);
       return ids.length === 1;
     });
     return ids[0]!;
   };
   const decide = async (decision: "approve" | "reject") =>
-    world.call(approver, "POST", `/v1/approvals/${await pendingId()}/decide`, { decision });
+    server.call(approver, "POST", `/v1/approvals/${await pendingId()}/decide`, { decision });
   const program = { language: "python", code: "print('ran')", role: "worker" };
 
   it("goes on starting when its caller hangs up while somebody is asked", async () => {
     await startAndHangUp("asked", program, "at once");
     await pendingId();
-    const [waiting] = (await world.call(key, "GET", at("asked"))).body.items;
+    const [waiting] = (await server.call(key, "GET", at("asked"))).body.items;
     expect(waiting).toMatchObject({ state: "starting", command: "print('ran')", role: "worker" });
     expect(
-      await world.call(key, "POST", at("asked", `/${waiting.id}/signal`), { signal: "SIGTERM" }),
+      await server.call(key, "POST", at("asked", `/${waiting.id}/signal`), { signal: "SIGTERM" }),
     ).toMatchObject({ status: 409, body: { code: "CONFLICT", message: "It has not started yet" } });
     await decide("approve");
     await ended("asked", waiting.id);
@@ -342,11 +343,11 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
 
     await startAndHangUp("asked", program, "at once");
     await decide("reject");
-    await waitUntil(async () => (await world.call(key, "GET", at("asked"))).body.items.length === 2);
-    const [, refused] = (await world.call(key, "GET", at("asked"))).body.items;
+    await waitUntil(async () => (await server.call(key, "GET", at("asked"))).body.items.length === 2);
+    const [, refused] = (await server.call(key, "GET", at("asked"))).body.items;
     await ended("asked", refused.id);
     expect(await look("asked", refused.id)).toMatchObject({ code: "CONFIRMATION_REJECTED", outputBytes: 0 });
-    const { body } = await world.call(key, "GET", `/v1/executions/${refused.id}`);
+    const { body } = await server.call(key, "GET", `/v1/executions/${refused.id}`);
     expect(body).toMatchObject({ state: "done", result: { error: "CONFIRMATION_REJECTED" } });
   });
 
@@ -354,12 +355,12 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
     const asked = ["many-1", "many-2"].flatMap((session) => Array(32).fill(session));
     await Promise.all(asked.map((session) => startAndHangUp(session, program, "at once")));
     const waiting = async (session: string) =>
-      (await world.call(key, "GET", at(session))).body.items?.length ?? 0;
+      (await server.call(key, "GET", at(session))).body.items?.length ?? 0;
     await waitUntil(async () => (await waiting("many-1")) + (await waiting("many-2")) === 64, 30_000);
     expect(await start("many-3", program)).toMatchObject({ status: 429, body: { code: "RATE_LIMITED" } });
     for (const session of ["many-1", "many-2"])
-      expect((await world.call(key, "DELETE", `/v1/sessions/${session}`)).status).toBe(200);
-    expect((await world.call(approver, "GET", "/v1/approvals")).body).toEqual({ items: [] });
+      expect((await server.call(key, "DELETE", `/v1/sessions/${session}`)).status).toBe(200);
+    expect((await server.call(approver, "GET", "/v1/approvals")).body).toEqual({ items: [] });
     const again = start("many-3", program);
     await decide("approve");
     expect((await again).status).toBe(201);
@@ -373,41 +374,41 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
       status: 403,
       body: { code: "POLICY_DENIED" },
     });
-    expect((await world.call(key, "GET", at("refused"))).body).toEqual({ items: [] });
+    expect((await server.call(key, "GET", at("refused"))).body).toEqual({ items: [] });
   });
 
   it("is nothing that a key without its role can read, signal or end", async () => {
-    const reader = (await world.key("default", { roles: ["reader"] })).secret;
-    const readOnly = (await world.key("default", { readOnly: true })).secret;
-    await world.call(key, "POST", "/v1/sessions", { name: "roles" });
+    const reader = (await server.key("default", { roles: ["reader"] })).secret;
+    const readOnly = (await server.key("default", { readOnly: true })).secret;
+    await server.call(key, "POST", "/v1/sessions", { name: "roles" });
     const { id } = (await start("roles", { command: "echo secret; sleep 60", role: "worker" })).body;
     await waitUntil(async () => (await printed("roles", id)) === "secret\n");
     const forbidden = { status: 403, body: { code: "FORBIDDEN" } };
-    expect(await world.call(reader, "GET", at("roles", `/${id}/logs`))).toMatchObject(forbidden);
+    expect(await server.call(reader, "GET", at("roles", `/${id}/logs`))).toMatchObject(forbidden);
     for (const by of [reader, readOnly]) {
       const signal = { signal: "SIGKILL" };
-      expect(await world.call(by, "POST", at("roles", `/${id}/signal`), signal)).toMatchObject(forbidden);
-      expect(await world.call(by, "DELETE", at("roles", `/${id}`))).toMatchObject(forbidden);
+      expect(await server.call(by, "POST", at("roles", `/${id}/signal`), signal)).toMatchObject(forbidden);
+      expect(await server.call(by, "DELETE", at("roles", `/${id}`))).toMatchObject(forbidden);
       expect(await start("roles", { command: "true", role: "worker" }, by)).toMatchObject(forbidden);
     }
-    expect((await world.call(readOnly, "GET", at("roles", `/${id}/logs`))).status).toBe(200);
+    expect((await server.call(readOnly, "GET", at("roles", `/${id}/logs`))).status).toBe(200);
     expect(await look("roles", id)).toMatchObject({ state: "running" });
   });
 });
 
 requires("bubblewrap").describe("a server that stops", { timeout: 50_000 }, () => {
-  afterEach(() => world.close());
+  afterEach(() => server.close());
 
   const stopped = async (stopDeadline: string, command: string) => {
-    world = await ServerWorld.open({ server: { stopDeadline } });
-    key = (await world.key()).secret;
+    server = await TestServer.open({ server: { stopDeadline } });
+    key = (await server.key()).secret;
     const { id } = (await start("s", { command })).body;
     await waitUntil(async () => (await printed("s", id)) === "ready\n");
-    const opened = await world.call(key, "POST", "/v1/sessions/s/terminals", { rows: 24, columns: 80 });
-    await world.stop();
-    await world.start();
-    const execution = async (each: string) => (await world.call(key, "GET", `/v1/executions/${each}`)).body;
-    expect((await world.call(key, "GET", at("s"))).body).toEqual({ items: [] });
+    const opened = await server.call(key, "POST", "/v1/sessions/s/terminals", { rows: 24, columns: 80 });
+    await server.stop();
+    await server.start();
+    const execution = async (each: string) => (await server.call(key, "GET", `/v1/executions/${each}`)).body;
+    expect((await server.call(key, "GET", at("s"))).body).toEqual({ items: [] });
     return { process: await execution(id), terminal: await execution(opened.body.id) };
   };
   const cancelled = { state: "done", result: { reason: "cancelled" } };
@@ -418,7 +419,7 @@ requires("bubblewrap").describe("a server that stops", { timeout: 50_000 }, () =
     const { process, terminal } = await stopped("10m", command);
     expect(process).toMatchObject({ state: "done", result: { reason: "exited", exitCode: 4 } });
     expect(terminal).toMatchObject(cancelled);
-    const said = await world.fetch(key, "GET", "/v1/sessions/s/files/bye");
+    const said = await server.fetch(key, "GET", "/v1/sessions/s/files/bye");
     expect(await said.text()).toBe("bye\n");
   });
 

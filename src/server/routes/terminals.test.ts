@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { Writable } from "node:stream";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const POLICY = `
@@ -36,26 +36,26 @@ const log = new Writable({
     done();
   },
 });
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  world = await ServerWorld.open({ policy: POLICY, log });
-  key = (await world.key()).secret;
-  await world.call(key, "POST", "/v1/sessions", { name: "s", role: "worker" });
+  server = await TestServer.open({ policy: POLICY, log });
+  key = (await server.key()).secret;
+  await server.call(key, "POST", "/v1/sessions", { name: "s", role: "worker" });
 });
 
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 const at = (session: string, rest = "") => `/v1/sessions/${session}/terminals${rest}`;
 const open = async (body: object = {}, session = "s") => {
-  const answer = await world.call(key, "POST", at(session), { rows: 24, columns: 80, ...body });
+  const answer = await server.call(key, "POST", at(session), { rows: 24, columns: 80, ...body });
   expect(answer.status).toBe(201);
   return answer.body;
 };
 const connect = (id: string, more: Parameters<typeof SocketClient.open>[1] = { key }, query = "") =>
-  SocketClient.open(`${world.url}${at("s", `/${id}/stream${query}`)}`, more);
-const look = async (id: string) => (await world.call(key, "GET", at("s", `/${id}`))).body;
+  SocketClient.open(`${server.url}${at("s", `/${id}/stream${query}`)}`, more);
+const look = async (id: string) => (await server.call(key, "GET", at("s", `/${id}`))).body;
 const refused = (code: string, status: number) => ({ status, body: expect.objectContaining({ code }) });
 
 /** A terminal with the program of blocks on it, and somebody who sees all of it. */
@@ -114,10 +114,10 @@ requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, ()
     const late = await connect(made.id);
     expect(await late.closed).toBe(1000);
     expect([late.text, late.messages.map(({ type }) => type)]).toEqual([one.text, ["open", "exit"]]);
-    const { items } = (await world.call(key, "GET", at("s"))).body;
+    const { items } = (await server.call(key, "GET", at("s"))).body;
     expect(items.map(({ id }: { id: string }) => id)).toContain(made.id);
-    expect((await world.call(key, "GET", `/v1/executions/${made.id}`)).body.state).toBe("done");
-    const attached = (await world.call(key, "GET", "/v1/audit?session=s&eventType=terminal_attached")).body
+    expect((await server.call(key, "GET", `/v1/executions/${made.id}`)).body.state).toBe("done");
+    const attached = (await server.call(key, "GET", "/v1/audit?session=s&eventType=terminal_attached")).body
       .items;
     expect(attached).toMatchObject([{ role: "worker", details: { execution: made.id } }]);
   });
@@ -148,7 +148,7 @@ requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, ()
     );
     await expect(connect(id, { key }, "?cursor=-1")).rejects.toEqual(refused("INVALID_ARGUMENT", 400));
     for (const each of [all, late]) await each.drop();
-    await world.call(key, "DELETE", at("s", `/${id}`));
+    await server.call(key, "DELETE", at("s", `/${id}`));
     await expect(connect(id)).rejects.toEqual(refused("NOT_FOUND", 404));
   });
 
@@ -166,7 +166,7 @@ for n in range(600):
     const expected = createHash("sha256").update("ready");
     for (let n = 0; n < 600; n++) expected.update(`${String(n).padStart(6, "0")};`.repeat(9362));
     const progress = async () =>
-      (await world.fetch(key, "GET", "/v1/sessions/s/files/progress")).text().catch(() => "");
+      (await server.fetch(key, "GET", "/v1/sessions/s/files/progress")).text().catch(() => "");
     const standsStill = async () => {
       let last = "";
       let same = 0;
@@ -205,14 +205,14 @@ for n in range(600):
   });
 
   it("ends with its session, and whoever watches is told", async () => {
-    await world.call(key, "POST", "/v1/sessions", { name: "short", role: "worker" });
+    await server.call(key, "POST", "/v1/sessions", { name: "short", role: "worker" });
     const { id } = await open({ argv: ["yes"] }, "short");
-    const client = await SocketClient.open(`${world.url}${at("short", `/${id}/stream`)}`, { key });
+    const client = await SocketClient.open(`${server.url}${at("short", `/${id}/stream`)}`, { key });
     client.takeBytes(() => undefined);
-    const stalled = await SocketClient.open(`${world.url}${at("short", `/${id}/stream`)}`, { key });
+    const stalled = await SocketClient.open(`${server.url}${at("short", `/${id}/stream`)}`, { key });
     stalled.socket.pause();
     await waitUntil(() => client.received > 0);
-    expect((await world.call(key, "DELETE", "/v1/sessions/short")).status).toBe(200);
+    expect((await server.call(key, "DELETE", "/v1/sessions/short")).status).toBe(200);
     expect(await client.message("exit")).toMatchObject({ result: { reason: "cancelled" } });
     expect(await client.closed).toBe(1000);
     stalled.socket.terminate();
@@ -224,15 +224,15 @@ for n in range(600):
     ["a program that is not there", { rows: 1, columns: 1, argv: ["no-such"] }, "COMMAND_NOT_FOUND"],
     ["a role that may not", { rows: 1, columns: 1, role: "reader" }, "POLICY_DENIED"],
   ])("does not open with %s, and then there is none", async (_, body, code) => {
-    const before = (await world.call(key, "GET", at("s"))).body.items.length;
-    expect((await world.call(key, "POST", at("s"), body)).body.code).toBe(code);
-    expect((await world.call(key, "GET", at("s"))).body.items).toHaveLength(before);
+    const before = (await server.call(key, "GET", at("s"))).body.items.length;
+    expect((await server.call(key, "POST", at("s"), body)).body.code).toBe(code);
+    expect((await server.call(key, "GET", at("s"))).body.items).toHaveLength(before);
   });
 });
 
 requires("bubblewrap").describe("a terminal that nobody watches", { timeout: 60_000 }, () => {
   it("waits for somebody to come back, but not for ever", async () => {
-    const impatient = await ServerWorld.open({ server: { terminals: { detached: "1500ms" } } });
+    const impatient = await TestServer.open({ server: { terminals: { detached: "1500ms" } } });
     try {
       const call = (method: string, rest = "", body?: object) =>
         impatient.call(impatient.admin, method, at("s", rest), body);
@@ -261,38 +261,38 @@ requires("bubblewrap").describe("a terminal that nobody watches", { timeout: 60_
 requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 }, () => {
   it("is a key that may act in the role it was opened in, of its org, and may write", async () => {
     const [reader, readOnly, other] = [
-      (await world.key("default", { roles: ["reader"] })).secret,
-      (await world.key("default", { readOnly: true })).secret,
-      (await world.key("other", { admin: true })).secret,
+      (await server.key("default", { roles: ["reader"] })).secret,
+      (await server.key("default", { readOnly: true })).secret,
+      (await server.key("other", { admin: true })).secret,
     ];
     // The session is the reader's to use; the terminal in it is not.
-    await world.call(reader, "POST", "/v1/sessions", { name: "readers" });
+    await server.call(reader, "POST", "/v1/sessions", { name: "readers" });
     const { id } = await open({ role: "worker" }, "readers");
-    const url = `${world.url}${at("readers", `/${id}/stream`)}`;
+    const url = `${server.url}${at("readers", `/${id}/stream`)}`;
     await expect(SocketClient.open(url, { key: reader })).rejects.toEqual(refused("FORBIDDEN", 403));
     await expect(SocketClient.open(url, { key: readOnly })).rejects.toEqual(refused("FORBIDDEN", 403));
     await expect(SocketClient.open(url, { key: other })).rejects.toEqual(refused("SESSION_NOT_FOUND", 404));
     await expect(SocketClient.open(url, {})).rejects.toEqual(refused("UNAUTHENTICATED", 401));
     for (const by of [reader, readOnly])
-      expect(await world.call(by, "DELETE", at("readers", `/${id}`))).toMatchObject(
+      expect(await server.call(by, "DELETE", at("readers", `/${id}`))).toMatchObject(
         refused("FORBIDDEN", 403),
       );
     const client = await SocketClient.open(url, { key });
     await client.message("open");
-    expect((await world.call(key, "DELETE", at("readers", `/${id}`))).body).toEqual({ deleted: true });
+    expect((await server.call(key, "DELETE", at("readers", `/${id}`))).body).toEqual({ deleted: true });
     expect(await client.message("exit")).toMatchObject({ result: { reason: "cancelled" } });
   });
 
   it("is nobody whose key was revoked meanwhile: what it types goes nowhere", async () => {
-    const revoked = await world.key();
+    const revoked = await server.key();
     const { id } = await open({ env: { PS1: "$ " } });
     const [client, witness] = [await connect(id, { key: revoked.secret }), await connect(id)];
     client.send("echo before > typed\n");
     await waitUntil(async () => {
-      const file = await world.fetch(key, "GET", "/v1/sessions/s/files/typed");
+      const file = await server.fetch(key, "GET", "/v1/sessions/s/files/typed");
       return (await file.text()) === "before\n";
     });
-    await (await world.store()).apiKeys.revoke("default", revoked.id);
+    await (await server.store()).apiKeys.revoke("default", revoked.id);
     client.send("echo after > typed\n");
     expect(await client.closed).toBe(1008);
     witness.send("echo still here\n");
@@ -316,8 +316,8 @@ requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 
       await expect(connect(id, { protocols })).rejects.toEqual(refused("UNAUTHENTICATED", 401));
     const headers = { origin: "https://evil.example" };
     await expect(connect(id, { protocols: offered, headers })).rejects.toEqual(refused("FORBIDDEN", 403));
-    const approver = (await world.key("default", { approve: true })).secret;
-    const approvals = await SocketClient.open(`${world.url}/v1/approvals/stream`, {
+    const approver = (await server.key("default", { approve: true })).secret;
+    const approvals = await SocketClient.open(`${server.url}/v1/approvals/stream`, {
       protocols: ["skerry", `skerry.key.${approver}`],
     });
     expect(await approvals.message("pending")).toEqual({ type: "pending", approvals: [] });
@@ -327,10 +327,10 @@ requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 
 
   it("is no plain request, whatever protocol it offers", async () => {
     const { id } = await open();
-    const { host } = new URL(world.url);
+    const { host } = new URL(server.url);
     const protocol = { "sec-websocket-protocol": `skerry, skerry.key.${key}` };
     const ask = async (headers: Record<string, string>, path = at("s", `/${id}/stream`)) => {
-      const { status, body } = await world.raw("GET", path, { host, ...headers });
+      const { status, body } = await server.raw("GET", path, { host, ...headers });
       return { status, body: JSON.parse(body) };
     };
     expect(await ask(protocol)).toEqual(refused("UNAUTHENTICATED", 401));

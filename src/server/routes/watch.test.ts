@@ -2,27 +2,27 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
-import { ServerWorld } from "../../../test/setup/server-world.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 const LONG_MS = 60_000;
-let world: ServerWorld;
+let server: TestServer;
 let key: string;
 
 beforeAll(async () => {
-  world = await ServerWorld.open();
-  key = (await world.key()).secret;
+  server = await TestServer.open();
+  key = (await server.key()).secret;
 });
-afterAll(() => world.close());
+afterAll(() => server.close());
 
 const execute = (session: string, command: string) =>
-  world.call(key, "POST", `/v1/sessions/${session}/execute`, { command });
+  server.call(key, "POST", `/v1/sessions/${session}/execute`, { command });
 
 /** Asks, and hands the response over unread. */
 function ask(session: string, query = "", secret = key): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      `${world.url}/v1/sessions/${session}/watch${query}`,
+      `${server.url}/v1/sessions/${session}/watch${query}`,
       { agent: false, headers: { authorization: `Bearer ${secret}` } },
       (response) => {
         onTestFinished(() => void response.destroy());
@@ -60,7 +60,7 @@ async function watch(session: string, query?: string, secret?: string) {
 requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () => {
   it("tells what executions and uploads change, as events, also to a key that may only read", async () => {
     await execute("one", "mkdir sub; touch old");
-    const reader = (await world.key("default", { readOnly: true })).secret;
+    const reader = (await server.key("default", { readOnly: true })).secret;
     const [all, flat] = [await watch("one", "", reader), await watch("one", "?path=sub&recursive=false")];
     expect(all.response.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
     await all.wait('watching {"path":".","recursive":true}');
@@ -68,16 +68,16 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
     await execute("one", "rm old; mkdir sub/deep; touch sub/deep/f");
     await all.wait('deleted {"path":"old","type":"file"}');
     await all.wait('created {"path":"sub/deep/f","type":"file"}');
-    await world.fetch(key, "PUT", "/v1/sessions/one/files/watch", {
+    await server.fetch(key, "PUT", "/v1/sessions/one/files/watch", {
       body: "a file of that name",
       headers: { "content-type": "application/octet-stream" },
     });
     await all.wait('created {"path":"watch","type":"file"}');
-    const file = await world.fetch(key, "GET", "/v1/sessions/one/files/watch");
+    const file = await server.fetch(key, "GET", "/v1/sessions/one/files/watch");
     expect(await file.text()).toBe("a file of that name");
     await waitUntil(() => flat.told.length === 2, LONG_MS);
     expect(flat.told[1]).toBe('created {"path":"sub/deep","type":"directory"}');
-    const audit = await world.call(key, "GET", "/v1/audit?session=one&tool=file_list");
+    const audit = await server.call(key, "GET", "/v1/audit?session=one&tool=file_list");
     expect(audit.body.items).toHaveLength(2);
   });
 
@@ -88,7 +88,7 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
     ["?pth=a", 400, "INVALID_ARGUMENT"],
   ])("of %s is refused", async (query, status, code) => {
     await execute("one", "true");
-    expect(await world.call(key, "GET", `/v1/sessions/one/watch${query}`)).toMatchObject({
+    expect(await server.call(key, "GET", `/v1/sessions/one/watch${query}`)).toMatchObject({
       status,
       body: { code },
     });
@@ -109,16 +109,16 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
       // What comes and goes between two looks is not told: this one has to be over.
       await delay(1500);
     }
-    expect((await world.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
+    expect((await server.call(key, "DELETE", "/v1/sessions/gone")).status).toBe(200);
     await waitUntil(read.isOver, LONG_MS);
     expect(read.told.at(-1)).toBe('ended {"why":"The session has ended"}');
   });
 
   it("ends with the key, with its caller, whose place is free then, and with the server", async () => {
     await execute("ends", "true");
-    const revoked = await world.key();
+    const revoked = await server.key();
     const first = await watch("ends", "", revoked.secret);
-    await (await world.store()).apiKeys.revoke("default", revoked.id);
+    await (await server.store()).apiKeys.revoke("default", revoked.id);
     await first.wait('ended {"why":"The key was revoked"}');
 
     const many = await Promise.all(Array.from({ length: 16 }, () => ask("ends")));
@@ -130,9 +130,9 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
 
     const last = await watch("ends");
     await last.wait('watching {"path":".","recursive":true}');
-    await world.stop();
+    await server.stop();
     await waitUntil(last.isOver);
     expect(last.told.at(-1)).toBe('ended {"why":"The server stops"}');
-    await world.start();
+    await server.start();
   });
 });

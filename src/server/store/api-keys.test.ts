@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import { openDatabase } from "./open-store.js";
 import type { KeyScopes } from "./store.js";
 
 const SCOPES: KeyScopes = { roles: ["code_assistant"], readOnly: false, approve: true, admin: false };
 
-onBothDatabases("API keys", (world) => {
+onBothDatabases("API keys", (databases) => {
   it("are found by their secret, which is told once and kept as a hash", async () => {
-    const store = await world.open();
+    const store = await databases.open();
     const before = Date.now();
     const { key, secret } = await store.apiKeys.create("acme", { name: "ci", scopes: SCOPES });
     expect(key).toEqual({
@@ -23,15 +23,15 @@ onBothDatabases("API keys", (world) => {
     expect(key.createdAt).toBeGreaterThanOrEqual(before);
     expect(secret).toMatch(new RegExp(`^sk_${key.id}_[\\w-]{43}$`));
     expect(await store.apiKeys.find(secret)).toEqual(key);
-    expect(await (await world.open()).apiKeys.find(secret)).toMatchObject({ id: key.id });
-    const database = await openDatabase(world.url);
+    expect(await (await databases.open()).apiKeys.find(secret)).toMatchObject({ id: key.id });
+    const database = await openDatabase(databases.url);
     const rows = await database.query("SELECT * FROM api_keys");
     await database.close();
     expect(JSON.stringify(rows)).not.toContain(secret.split("_").slice(2).join("_"));
   });
 
   it("are listed by org, the latest first, and say when they were used last to within minutes", async () => {
-    const { apiKeys } = await world.open();
+    const { apiKeys } = await databases.open();
     const first = await apiKeys.create("acme", { name: "a", scopes: { ...SCOPES, roles: "all" } });
     const second = await apiKeys.create("acme", { name: "b", scopes: SCOPES, expiresAt: 4e12 });
     await apiKeys.create("other", { name: "c", scopes: SCOPES });
@@ -46,7 +46,7 @@ onBothDatabases("API keys", (world) => {
   });
 
   it("are of no use once revoked, and only their own org revokes them", async () => {
-    const { apiKeys } = await world.open();
+    const { apiKeys } = await databases.open();
     const { key, secret } = await apiKeys.create("acme", { name: "ci", scopes: SCOPES });
     expect(await apiKeys.revoke("other", key.id)).toBe(false);
     expect(await apiKeys.find(secret)).toMatchObject({ id: key.id });
@@ -56,7 +56,7 @@ onBothDatabases("API keys", (world) => {
   });
 
   it("are not found by anything but the whole secret, whatever is wrong with it", async () => {
-    const { apiKeys } = await world.open();
+    const { apiKeys } = await databases.open();
     const { secret } = await apiKeys.create("acme", { name: "ci", scopes: SCOPES });
     const expired = await apiKeys.create("acme", {
       name: "old",
@@ -82,16 +82,16 @@ onBothDatabases("API keys", (world) => {
   });
 
   it("give no right when their scopes in the database are not clear", async () => {
-    const { apiKeys } = await world.open();
+    const { apiKeys } = await databases.open();
     const { secret } = await apiKeys.create("acme", { name: "ci", scopes: SCOPES });
-    const database = await openDatabase(world.url);
+    const database = await openDatabase(databases.url);
     await database.run("UPDATE api_keys SET scopes = ?", ['{"roles":"all","admin":true}']);
     await database.close();
     await expect(apiKeys.find(secret)).rejects.toMatchObject({ code: "STORE_FAILED" });
   });
 
   it("have a first one, which of many servers that start at once one makes", async () => {
-    const stores = await Promise.all(Array.from({ length: 4 }, () => world.open()));
+    const stores = await Promise.all(Array.from({ length: 4 }, () => databases.open()));
     const made = await Promise.all(
       stores.flatMap((store) =>
         ["a", "b"].map((name) => store.apiKeys.createFirst("acme", { name, scopes: SCOPES })),

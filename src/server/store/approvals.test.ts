@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 
 const request = { tool: "shell_exec", code: "rm -rf build", riskLevel: "high" };
 const SOON = 60_000;
 
-onBothDatabases("approvals", (world) => {
+onBothDatabases("approvals", (database) => {
   it("are pending for their org until they are decided", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     const expiresAt = Date.now() + SOON;
     const added = await approvals.add("acme", { id: "1", session: "s", server: "a", request, expiresAt });
     expect(added).toEqual({
@@ -19,7 +19,7 @@ onBothDatabases("approvals", (world) => {
       expiresAt,
       outcome: undefined,
     });
-    const other = await world.open();
+    const other = await database.open();
     expect(await other.approvals.listPending("acme")).toEqual([added]);
     expect(await other.approvals.listPending("other")).toEqual([]);
     expect(await other.approvals.get("other", "1")).toBeUndefined();
@@ -39,7 +39,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("have an id that is used once in an org", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     const approval = { id: "1", server: "a", request, expiresAt: Date.now() + SOON };
     await approvals.add("acme", approval);
     await approvals.add("other", approval);
@@ -47,7 +47,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("are decided by who comes first, and the others are told who that was", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     for (let round = 0; round < 5; round++) {
       const id = `${round}`;
       await stores[0]!.approvals.add("acme", { id, server: "a", request, expiresAt: Date.now() + SOON });
@@ -66,7 +66,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("expire: a late answer counts for nothing", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     await approvals.add("acme", { id: "1", server: "a", request, expiresAt: Date.now() - 1 });
     expect(await approvals.listPending("acme")).toEqual([]);
     const late = await approvals.decide("acme", "1", { decision: "approved", by: "ann" });
@@ -76,7 +76,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("are withdrawn by the server that asked, also when their time is over", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     await approvals.add("acme", { id: "1", server: "a", request, expiresAt: Date.now() - 1 });
     expect(await approvals.decide("acme", "1", { decision: "cancelled" })).toMatchObject({
       accepted: true,
@@ -85,7 +85,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("that a server left pending are interrupted when it starts again, and each is told once", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const [{ approvals }] = stores as [(typeof stores)[0], unknown];
     for (const [id, server] of [
       ["1", "a"],
@@ -106,7 +106,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("of all servers are seen by whoever watches an org, decided or not, and of no other org", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     for (const [org, id, server, expiresAt] of [
       ["acme", "1", "a", 5000],
       ["acme", "2", "b", 5000],
@@ -129,7 +129,7 @@ onBothDatabases("approvals", (world) => {
   });
 
   it("are forgotten when their time was over long ago", async () => {
-    const { approvals } = await world.open();
+    const { approvals } = await database.open();
     await approvals.add("acme", { id: "old", server: "a", request, expiresAt: 1000 });
     await approvals.add("acme", { id: "new", server: "a", request, expiresAt: 3000 });
     expect(await approvals.prune(2000)).toBe(1);

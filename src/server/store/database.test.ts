@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { Database } from "./database.js";
 import { openDatabase } from "./open-store.js";
 
-onBothDatabases("a database", (world) => {
+onBothDatabases("a database", (databases) => {
   let database: Database;
   let other: Database;
 
   beforeEach(async () => {
-    database = await openDatabase(world.url);
-    other = await openDatabase(world.url);
+    database = await openDatabase(databases.url);
+    other = await openDatabase(databases.url);
     await database.run("CREATE TABLE counters (id TEXT PRIMARY KEY, n BIGINT NOT NULL)");
     await database.run("INSERT INTO counters VALUES ('a', 0), ('b', 0)");
   });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { Json, NotedExecution } from "./store.js";
 
 /** One that runs, and with its end. */
@@ -15,9 +15,9 @@ const ended = (execution: Partial<NotedExecution> & { id: string }, result: Json
   end: { at: 2000, result },
 });
 
-onBothDatabases("executions", (world) => {
+onBothDatabases("executions", (database) => {
   it("run, and are done once, for their org only", async () => {
-    const { executions } = await world.open();
+    const { executions } = await database.open();
     const id = "0123456789abcdef01234567";
     await executions.record([running({ id, session: "s" })]);
     const begun = {
@@ -31,11 +31,11 @@ onBothDatabases("executions", (world) => {
     const done = { ...begun, state: "done", endedAt: 2000, result };
     for (const late of [ended({ id }, { reason: "timeout" }), running({ id })])
       await executions.record([late]);
-    expect(await (await world.open()).executions.get("acme", id)).toEqual(done);
+    expect(await (await database.open()).executions.get("acme", id)).toEqual(done);
   });
 
   it("are written together or not at all, also with their end at once, and apart in each org", async () => {
-    const { executions } = await world.open();
+    const { executions } = await database.open();
     const broken = { ...running({ id: "3" }), tool: "half of \ud800" };
     const some = [running({ id: "1" }), ended({ id: "2" }, { index: 2 }), running({ id: "1", org: "other" })];
     await expect(executions.record([...some, broken])).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
@@ -50,7 +50,7 @@ onBothDatabases("executions", (world) => {
   });
 
   it("that a server left running are interrupted when it starts again, and each is told once", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const [{ executions }] = stores as [(typeof stores)[0], unknown];
     await executions.record([running({ id: "1" }), ended({ id: "2" }), running({ id: "3", server: "b" })]);
     const interrupted = await Promise.all(stores.map((store) => store.executions.interruptAllOf("a")));
@@ -63,7 +63,7 @@ onBothDatabases("executions", (world) => {
   });
 
   it("are listed by org, session and state, in pages", async () => {
-    const { executions } = await world.open();
+    const { executions } = await database.open();
     await executions.record([
       ended({ id: "1", session: "s" }),
       running({ id: "2", session: "s" }),
@@ -82,7 +82,7 @@ onBothDatabases("executions", (world) => {
   });
 
   it("are forgotten by age and by number in each org, but not while they run", async () => {
-    const { executions } = await world.open();
+    const { executions } = await database.open();
     const startedAt = Date.now();
     for (const org of ["acme", "other"])
       await executions.record([
@@ -101,7 +101,7 @@ onBothDatabases("executions", (world) => {
   });
 
   it("are forgotten also when there are many", async () => {
-    const { executions } = await world.open();
+    const { executions } = await database.open();
     await executions.record(Array.from({ length: 1100 }, (_, index) => running({ id: `${index}` })));
     expect(await executions.interruptAllOf("a")).toHaveLength(1100);
     expect(await executions.prune({ keep: 50 })).toBe(1050);

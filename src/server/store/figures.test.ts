@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 
-onBothDatabases("the figures of a store", (world) => {
+onBothDatabases("the figures of a store", (database) => {
   it("count what is active, running and pending, of every org", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const { bytes, ...none } = await store.figures();
     expect(none).toEqual({ activeSessions: 0, runningExecutions: 0, pendingApprovals: 0 });
     expect(bytes).toBeGreaterThan(10_000);

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { AuditEntry, AuditFilter } from "./store.js";
 
-onBothDatabases("the index of snapshots", (world) => {
+onBothDatabases("the index of snapshots", (database) => {
   const snapshot = (session: string, id: string, createdAt: number) => ({
     session,
     id,
@@ -11,7 +11,7 @@ onBothDatabases("the index of snapshots", (world) => {
   });
 
   it("lists an org's snapshots, the latest first, until they are removed", async () => {
-    const { snapshots } = await world.open();
+    const { snapshots } = await database.open();
     const [a, b, c] = [snapshot("s", "a", 1000), snapshot("s", "b", 3000), snapshot("t", "a", 2000)];
     for (const each of [a, b, c]) await snapshots.put("acme", each);
     await snapshots.put("other", a);
@@ -30,7 +30,7 @@ onBothDatabases("the index of snapshots", (world) => {
   });
 });
 
-onBothDatabases("the index of audit records", (world) => {
+onBothDatabases("the index of audit records", (database) => {
   const entry = (log: string, seq: number, more: Partial<AuditEntry> = {}): AuditEntry => ({
     log,
     seq,
@@ -44,7 +44,7 @@ onBothDatabases("the index of audit records", (world) => {
   });
 
   it("finds an org's records over all logs, the latest first", async () => {
-    const { audit } = await world.open();
+    const { audit } = await database.open();
     const entries = [
       entry("a", 1),
       entry("a", 2, { session: "t", tool: "shell_exec" }),
@@ -68,7 +68,7 @@ onBothDatabases("the index of audit records", (world) => {
   });
 
   it("takes what it has already, and knows where a log goes on", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const [{ audit }] = stores as [(typeof stores)[0], unknown];
     const entries = Array.from({ length: 300 }, (_, index) => entry("a", index + 1));
     expect(await audit.lastSeq("a")).toBe(0);

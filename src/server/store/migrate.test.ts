@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { Database } from "./database.js";
 import { migrate } from "./migrate.js";
 import { MIGRATIONS, type Migration } from "./migrations.js";
@@ -10,10 +10,10 @@ const STEPS: readonly Migration[] = [
   { name: "two", statements: ["ALTER TABLE one ADD COLUMN more TEXT", "INSERT INTO one VALUES ('b', 'c')"] },
 ];
 
-onBothDatabases("migrations", (world) => {
+onBothDatabases("migrations", (testDatabases) => {
   const opened: Database[] = [];
   const open = async () => {
-    const database = await openDatabase(world.url);
+    const database = await openDatabase(testDatabases.url);
     opened.push(database);
     return database;
   };
@@ -62,7 +62,7 @@ onBothDatabases("migrations", (world) => {
     const newer = [...MIGRATIONS, { name: "newer", statements: ["CREATE TABLE newer (id TEXT)"] }];
     await migrate(database, newer);
     const before = await applied(database);
-    await expect(openStore({ url: world.url })).rejects.toMatchObject({
+    await expect(openStore({ url: testDatabases.url })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
       message: `The store has a newer form (${newer.length}) than this Skerry knows (${MIGRATIONS.length})`,
       hint: "Update Skerry, or give it another database. Nothing was changed.",

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import { openDatabase } from "./open-store.js";
 import type { Store } from "./store.js";
 
@@ -16,7 +16,7 @@ interface Written {
   readonly execution: string;
 }
 
-onBothDatabases("several processes on one store", (world) => {
+onBothDatabases("several processes on one store", (databases) => {
   const running = new Set<ChildProcess>();
 
   afterEach(() => {
@@ -28,7 +28,7 @@ onBothDatabases("several processes on one store", (world) => {
     name: string,
     { count = 0, killAfter = Number.POSITIVE_INFINITY },
   ): Promise<Written[]> {
-    const child = spawn(process.execPath, [WRITER, world.url, name, `${count}`], {
+    const child = spawn(process.execPath, [WRITER, databases.url, name, `${count}`], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     running.add(child);
@@ -55,7 +55,7 @@ onBothDatabases("several processes on one store", (world) => {
         result: { index },
       });
     }
-    const database = await openDatabase(world.url);
+    const database = await openDatabase(databases.url);
     const halves = await database.query(
       `SELECT key FROM idempotency_keys WHERE session NOT IN (SELECT id FROM sessions)
        UNION ALL SELECT id FROM sessions WHERE id NOT IN (SELECT session FROM idempotency_keys)`,
@@ -69,7 +69,7 @@ onBothDatabases("several processes on one store", (world) => {
   it("agree on what was made, and on whose it is", async () => {
     const writers = ["a", "b", "c"];
     const written = await Promise.all(writers.map((name) => write(name, { count: 30 })));
-    const store = await world.open();
+    const store = await databases.open();
     await expectWhole(store, written.flat());
     for (let index = 0; index < 30; index++) {
       const seen = written.map((lines) => lines[index]!);
@@ -86,7 +86,7 @@ onBothDatabases("several processes on one store", (world) => {
         write("other", { count: 10 }),
       ]);
       written.push(...killed, ...other);
-      const store = await world.open();
+      const store = await databases.open();
       await expectWhole(store, written);
       const left = await store.executions.interruptAllOf("killed");
       expect(left.length).toBeLessThanOrEqual(1);

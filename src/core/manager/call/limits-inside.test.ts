@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { readGroupFile, ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { readGroupFile, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { SandboxManager } from "../index.js";
 
 const real = requires("root", "bubblewrap", "cgroups", "python3");
@@ -22,15 +22,15 @@ policies:
 `;
 
 real.describe("the limits of a policy reach the sandbox", () => {
-  let stage: ToolCallStage;
+  let fixture: ToolCallFixture;
   let manager: SandboxManager;
 
   beforeAll(async () => {
-    stage = await ToolCallStage.open();
-    manager = stage.manager({ policy: POLICY });
+    fixture = await ToolCallFixture.open();
+    manager = fixture.manager({ policy: POLICY });
   });
 
-  afterAll(() => stage.close());
+  afterAll(() => fixture.close());
 
   const python = (code: string) => manager.execute({ sessionId: "s", language: "python", code });
 
@@ -110,7 +110,7 @@ except OSError as error:
   });
 
   it("but never above what the manager was given", async () => {
-    const strict = stage.manager({ policy: POLICY, limits: { memoryMb: 48, cpus: 0.25 } });
+    const strict = fixture.manager({ policy: POLICY, limits: { memoryMb: 48, cpus: 0.25 } });
     const { sandboxId } = await strict.execute({ sessionId: "strict", language: "python", code: "1" });
     const limit = readGroupFile("memory", sandboxId, ["memory.limit_in_bytes", "memory.max"]);
     expect(limit).toBe(String(48 * MIB));

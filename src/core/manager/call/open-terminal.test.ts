@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { faults, killFromHost, ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { faults, killFromHost, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import type { GuardedTerminal, SandboxManager, SandboxManagerOptions, TerminalCall } from "../index.js";
@@ -19,13 +19,13 @@ const NEVER_RAN = { sandbox_id: null, backend: null, exit_code: null, execution_
 const status = (value: string) => `executions{tool="${TOOL}",language="none",status="${value}"} 1`;
 const violation = (reason: string) => `policy_violations{tool="${TOOL}",reason="${reason}"} 1`;
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 /** A terminal on which something stays until it is ended. */
 async function openBusy(manager: SandboxManager, call: Partial<TerminalCall> = {}): Promise<GuardedTerminal> {
@@ -45,15 +45,15 @@ async function expectOnly(
   record: Partial<Record<keyof AuditRecord, unknown>>,
   counted: readonly string[],
 ) {
-  const only = await stage.onlyRecord();
+  const only = await fixture.onlyRecord();
   expect(only).toMatchObject({ tool: TOOL, language: null, details: { terminal: true }, ...record });
-  expect(await stage.counted()).toEqual(counted);
-  await stage.expectNothingLeft(manager, only.sandbox_id);
+  expect(await fixture.counted()).toEqual(counted);
+  await fixture.expectNothingLeft(manager, only.sandbox_id);
 }
 
 real.describe("a terminal", () => {
   it("takes what is typed, shows what comes of it, changes its size, and leaves one record", async () => {
-    const manager = stage.manager({ policy: OPEN });
+    const manager = fixture.manager({ policy: OPEN });
     const terminal = await manager.openTerminal({
       ...SIZE,
       sessionId: "s",
@@ -81,7 +81,7 @@ real.describe("a terminal", () => {
     // What is typed now goes nowhere, and nobody waits for it.
     await terminal.write("echo late\n");
     await terminal.close();
-    expect(result.auditId).toBe((await stage.onlyRecord()).id);
+    expect(result.auditId).toBe((await fixture.onlyRecord()).id);
     await expectOnly(
       manager,
       {
@@ -105,16 +105,16 @@ real.describe("a terminal", () => {
 
   it("is thrown away with its files where no session is named, and is the manager's where that has one", async () => {
     const argv = ["sh", "-c", "echo x > f"];
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const thrown = await manager.openTerminal({ ...SIZE, argv });
     expect(await thrown.exit).toMatchObject({ success: true, sessionId: expect.stringMatching(/^once-/) });
     expect(await manager.listSessions()).toEqual([]);
-    const named = stage.manager({ sessionId: "mine" });
+    const named = fixture.manager({ sessionId: "mine" });
     const kept = await named.openTerminal({ ...SIZE, argv });
     expect(await kept.exit).toMatchObject({ success: true, sessionId: "mine" });
     expect((await named.listSessions()).map(({ key }) => key)).toEqual(["mine"]);
-    await stage.expectNothingLeft(manager);
-    await stage.expectNothingLeft(named);
+    await fixture.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(named);
   });
 
   it("keeps the session's sandbox from making way for a call with other limits", async () => {
@@ -122,17 +122,17 @@ real.describe("a terminal", () => {
 policies:
   tools: { shell_exec: {}, code_run: { max_memory: 64MB } }
 `;
-    const manager = stage.manager({ policy });
+    const manager = fixture.manager({ policy });
     const terminal = await openBusy(manager, { sessionId: "s" });
     const call = { sessionId: "s", language: "bash", code: "cat f" };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "SANDBOX_BUSY" });
     await terminal.close();
     expect(await manager.execute(call)).toMatchObject({ stdout: "x\n" });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("holds the program back while nobody reads, and loses nothing", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await manager.openTerminal({
       ...SIZE,
       argv: ["bash", "-c", "head -c 8000000 /dev/zero | tr '\\0' x; echo; echo end > end"],
@@ -142,12 +142,12 @@ policies:
     expect(await (await manager.getSandbox("s")).files.exists("end")).toBe(false);
     expect((await text(terminal.output)).length).toBe(8_000_002);
     expect(await terminal.exit).toMatchObject({ success: true, filesWritten: ["end"] });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("is asked about with its command and with what nobody can know, and may be edited", async () => {
     const asked: ConfirmationRequest[] = [];
-    const manager = stage.manager({
+    const manager = fixture.manager({
       policy: ASKS,
       confirmation: new CallbackConfirmationService((request) => {
         asked.push(request);
@@ -175,7 +175,7 @@ policies:
 
   it("is not covered by an approval for the session of the same command without a terminal", async () => {
     let asked = 0;
-    const manager = stage.manager({
+    const manager = fixture.manager({
       policy: ASKS,
       confirmation: new CallbackConfirmationService(() => {
         asked++;
@@ -188,7 +188,7 @@ policies:
     expect(asked).toBe(1);
     await (await manager.openTerminal({ ...SIZE, sessionId: "s", argv })).close();
     expect(asked).toBe(2);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });
 
@@ -329,7 +329,7 @@ const REFUSALS: readonly Refusal[] = [
 describe("a terminal that does not open leaves one error, one record and one count, and nothing else", () => {
   it.each(REFUSALS)("for $what", async ({ call = SIZE, options, faults: wrong, code, message, ...left }) => {
     Object.assign(faults, wrong);
-    const manager = stage.manager(options);
+    const manager = fixture.manager(options);
     const opening = manager.openTerminal(call as TerminalCall);
     await expect(opening).rejects.toMatchObject({ code, ...(message !== undefined && { message }) });
     expect(await manager.listSessions()).toEqual([]);
@@ -337,7 +337,7 @@ describe("a terminal that does not open leaves one error, one record and one cou
   });
 
   it("for a command that is not there", async () => {
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     const opening = manager.openTerminal({ ...SIZE, argv: ["no-such-command"] });
     await expect(opening).rejects.toMatchObject({ code: "COMMAND_NOT_FOUND" });
     const record = { result: "error", exit_code: null, sandbox_id: expect.any(String), backend: "faulty" };
@@ -345,7 +345,7 @@ describe("a terminal that does not open leaves one error, one record and one cou
   });
 
   it("for a manager that is closed", async () => {
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     await manager.close();
     await expect(manager.openTerminal(SIZE)).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
     await expectOnly(manager, { ...NEVER_RAN, result: "error" }, [status("error")]);
@@ -353,17 +353,17 @@ describe("a terminal that does not open leaves one error, one record and one cou
 
   it("for a log that cannot be written", async () => {
     // A file where the directory should be.
-    writeFileSync(stage.auditDir, "");
-    const manager = stage.manager({ backend: "faulty" });
+    writeFileSync(fixture.auditDir, "");
+    const manager = fixture.manager({ backend: "faulty" });
     await expect(manager.openTerminal({ ...SIZE, sessionId: "s" })).rejects.toMatchObject({
       code: "AUDIT_FAILED",
     });
     expect(await manager.listSessions()).toEqual([]);
-    expect(await stage.counted()).toEqual([status("error")]);
+    expect(await fixture.counted()).toEqual([status("error")]);
   });
 
   it("for a signal that aborted before", async () => {
-    const manager = stage.manager({ backend: "faulty" });
+    const manager = fixture.manager({ backend: "faulty" });
     const call = { ...SIZE, signal: AbortSignal.abort() };
     await expect(manager.openTerminal(call)).rejects.toMatchObject({ code: "CANCELLED" });
     await expectOnly(manager, { result: "cancelled" }, [status("cancelled")]);
@@ -374,7 +374,7 @@ describe("a terminal that does not open leaves one error, one record and one cou
     ["the manager is closed", (manager: SandboxManager) => void manager.close()],
   ])("when %s while a person is asked, who broke no rule", async (_, act) => {
     const controller = new AbortController();
-    const manager: SandboxManager = stage.manager({
+    const manager: SandboxManager = fixture.manager({
       backend: "faulty",
       policy: ASKS,
       confirmation: new CallbackConfirmationService(() => {
@@ -395,7 +395,7 @@ real.describe("a terminal that is ended while it is open", () => {
   const cancelled = { ...ran, result: "cancelled", files_written: ["f"] };
 
   it("by its signal is cancelled", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const controller = new AbortController();
     const terminal = await openBusy(manager, { signal: controller.signal });
     controller.abort();
@@ -404,14 +404,14 @@ real.describe("a terminal that is ended while it is open", () => {
   });
 
   it("by closing it is cancelled, and over when that resolves", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await openBusy(manager);
     await terminal.close();
     await expectOnly(manager, cancelled, [status("cancelled")]);
   });
 
   it("by leaving its output is cancelled", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await openBusy(manager);
     terminal.output.destroy();
     expect(await terminal.exit).toMatchObject({ reason: "cancelled" });
@@ -419,7 +419,7 @@ real.describe("a terminal that is ended while it is open", () => {
   });
 
   it("by closing the manager is cancelled, also when nobody reads it", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await manager.openTerminal({ ...SIZE, argv: ["sh", "-c", "echo x > f; yes"] });
     await expect.poll(() => terminal.output.readableLength).toBeGreaterThan(1024 * 1024 - 1);
     await manager.close();
@@ -428,22 +428,22 @@ real.describe("a terminal that is ended while it is open", () => {
   });
 
   it("by the end of its sandbox is lost, and the session goes on", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await openBusy(manager, { sessionId: "s" });
     const { id } = await manager.getSandbox("s");
     killFromHost(id);
     await expect(terminal.exit).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     expect(terminal.output.readableEnded || terminal.output.read() === null).toBe(true);
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       ...ran,
       result: "error",
       error: expect.stringContaining("SANDBOX_LOST: "),
       details: { terminal: true },
     });
-    expect(await stage.counted()).toEqual([status("error")]);
+    expect(await fixture.counted()).toEqual([status("error")]);
     const next = await manager.openTerminal({ ...SIZE, sessionId: "s", argv: ["cat", "f"] });
     expect(await text(next.output)).toBe("x\r\n");
-    await stage.expectNothingLeft(manager, id);
+    await fixture.expectNothingLeft(manager, id);
   });
 
   it.each([
@@ -464,7 +464,7 @@ real.describe("a terminal that is ended while it is open", () => {
       "Killed: the output limit was reached",
     ],
   ])("by %s says so", async (_, call, settings, reason, error) => {
-    const manager = stage.manager({ policy: `policies: { tools: { shell_exec: { ${settings} } } }` });
+    const manager = fixture.manager({ policy: `policies: { tools: { shell_exec: { ${settings} } } }` });
     const terminal = await manager.openTerminal({ ...SIZE, argv: ["sleep", "60"], ...call });
     const seen = text(terminal.output);
     expect(await terminal.exit).toMatchObject({ success: false, reason, error });
@@ -473,14 +473,14 @@ real.describe("a terminal that is ended while it is open", () => {
   });
 
   it("by the end of this process would leave a record of what was known when it began", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const terminal = await openBusy(manager, { agentId: "agent-1" });
-    const [journal] = stage.openAttempts();
-    const noted = readFileSync(join(stage.auditDir, "pending", journal!), "utf8");
+    const [journal] = fixture.openAttempts();
+    const noted = readFileSync(join(fixture.auditDir, "pending", journal!), "utf8");
     expect(JSON.parse(noted.trim())).toMatchObject({
       body: { tool: TOOL, agent_id: "agent-1", details: { terminal: true } },
     });
     await terminal.close();
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import {
   AutoApproveConfirmationService,
   CallbackConfirmationService,
@@ -14,29 +14,29 @@ const real = requires("root", "bubblewrap", "cgroups", "python3");
 const SAFE = { language: "python", code: "print(42)" };
 const ASKS = "policies: { tools: { shell_exec: { risk_level: high, requires_confirmation: true } } }";
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 describe("a call's record", () => {
   it("names the session that the caller named, also where all share one sandbox", async () => {
-    const manager = stage.manager({ backend: "faulty", mode: "shared" });
+    const manager = fixture.manager({ backend: "faulty", mode: "shared" });
     await manager.execute({ ...SAFE, sessionId: "ann" });
     await manager.execute({ ...SAFE, sessionId: "ben" });
-    const [ann, ben] = await stage.records();
+    const [ann, ben] = await fixture.records();
     expect([ann?.session_id, ben?.session_id]).toEqual(["ann", "ben"]);
     expect(ann?.sandbox_id).toBe(ben?.sandbox_id);
   });
 
   it("names the session of the manager where the call names none", async () => {
-    const manager = stage.manager({ backend: "faulty", sessionId: "mine" });
+    const manager = fixture.manager({ backend: "faulty", sessionId: "mine" });
     await manager.execute(SAFE);
     await manager.execute({ ...SAFE, sessionId: "other" });
-    expect((await stage.records()).map(({ session_id }) => session_id)).toEqual(["mine", "other"]);
+    expect((await fixture.records()).map(({ session_id }) => session_id)).toEqual(["mine", "other"]);
   });
 
   it("names the policy's rule with its file, but not where that lies, and a built-in one as such", async () => {
@@ -44,38 +44,38 @@ describe("a call's record", () => {
       "policies:\n  tools:\n    shell_exec: {}\n    system_admin: {}\n",
       "/home/ann/policies/ours.yaml",
     );
-    const { stateDir, audit } = stage;
+    const { stateDir, audit } = fixture;
     const manager = new SandboxManager({ stateDir, audit, policy, backend: "faulty", handleSignals: false });
     await manager.execute({ command: "true" });
     await manager.execute({ tool: "system_admin", command: "true" });
     await manager.close();
-    expect((await stage.records()).map((record) => record.policy_rule)).toEqual([
+    expect((await fixture.records()).map((record) => record.policy_rule)).toEqual([
       "ours.yaml: policies.tools.shell_exec (line 3)",
       "built in",
     ]);
   });
 
   it("does not know how much went over the network of the host", async () => {
-    await stage.manager({ backend: "subprocess" }).execute(SAFE);
-    const { network_bytes_sent, network_bytes_recv } = await stage.onlyRecord();
+    await fixture.manager({ backend: "subprocess" }).execute(SAFE);
+    const { network_bytes_sent, network_bytes_recv } = await fixture.onlyRecord();
     expect([network_bytes_sent, network_bytes_recv]).toEqual([null, null]);
   });
 });
 
 real.describe("a call's record, of a sandbox with walls", () => {
   it("knows that nothing went over a network that is not there", async () => {
-    await stage.manager().execute(SAFE);
-    const { network_bytes_sent, network_bytes_recv } = await stage.onlyRecord();
+    await fixture.manager().execute(SAFE);
+    const { network_bytes_sent, network_bytes_recv } = await fixture.onlyRecord();
     expect([network_bytes_sent, network_bytes_recv]).toEqual([0, 0]);
   });
 
   it("says so when more files were read than it lists", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const write = "import os\nos.mkdir('d')\nfor n in range(1100): open(f'd/{n}', 'w').write('x')";
     const read = "for n in range(1100): open(f'd/{n}').read()";
     await manager.execute({ sessionId: "s", language: "python", code: write });
     await manager.execute({ sessionId: "s", language: "python", code: read });
-    const [, record] = await stage.records();
+    const [, record] = await fixture.records();
     // The program's own file is among the thousand that were noticed, and not among those that it read.
     expect(record?.files_read?.length).toBeLessThanOrEqual(1000);
     expect(record?.files_read).toContain("d/0");
@@ -83,12 +83,12 @@ real.describe("a call's record, of a sandbox with walls", () => {
   });
 
   it("of an alert names the sandbox, its session and what it used", async () => {
-    const monitor = new SandboxMonitor({ thresholds: { memoryPercent: 0.001 }, metrics: stage.metrics });
-    const manager = stage.manager({ monitor });
+    const monitor = new SandboxMonitor({ thresholds: { memoryPercent: 0.001 }, metrics: fixture.metrics });
+    const manager = fixture.manager({ monitor });
     const { sandboxId } = await manager.execute({ ...SAFE, sessionId: "s" });
     const sample = await monitor.sample(sandboxId);
     expect(sample?.alerts).toContain("memory");
-    expect(await stage.records("resource_alert")).toMatchObject([
+    expect(await fixture.records("resource_alert")).toMatchObject([
       {
         sandbox_id: sandboxId,
         session_id: "s",
@@ -101,7 +101,7 @@ real.describe("a call's record, of a sandbox with walls", () => {
     monitor.emit("alert", { ...alert, sandboxId: "sbx-of-somebody-else" });
     await manager.close();
     monitor.emit("alert", { ...alert, sandboxId });
-    expect(await stage.records("resource_alert")).toHaveLength(1);
+    expect(await fixture.records("resource_alert")).toHaveLength(1);
     monitor.close();
   });
 });
@@ -116,7 +116,7 @@ describe("an approval for the session", () => {
       asked++;
       return { decision: "approve", scope: "session", by: "ann" };
     });
-    const manager = stage.manager({ policy: ASKS, confirmation });
+    const manager = fixture.manager({ policy: ASKS, confirmation });
     for (let n = 0; n < 2; n++) {
       expect(await manager.execute({ command: "true", ...call })).toMatchObject({
         success: true,
@@ -124,12 +124,12 @@ describe("an approval for the session", () => {
       });
     }
     expect(asked).toBe(times);
-    expect((await stage.records()).map(({ confirmation, decided_by }) => [confirmation, decided_by])).toEqual(
-      [
-        ["approved", "ann"],
-        ["approved", "ann"],
-      ],
-    );
+    expect(
+      (await fixture.records()).map(({ confirmation, decided_by }) => [confirmation, decided_by]),
+    ).toEqual([
+      ["approved", "ann"],
+      ["approved", "ann"],
+    ]);
   });
 
   it("does not help code that is edited again and again", async () => {
@@ -139,11 +139,11 @@ describe("an approval for the session", () => {
       code: `echo ${edits++}`,
       by: "ann",
     }));
-    const manager = stage.manager({ policy: ASKS, confirmation });
+    const manager = fixture.manager({ policy: ASKS, confirmation });
     expect(await manager.execute({ command: "true" })).toMatchObject({ reason: "rejected", sandboxId: "" });
     expect(edits).toBe(5);
-    expect(await stage.onlyRecord()).toMatchObject({ result: "rejected", confirmation: "rejected" });
-    expect(await stage.counted()).toEqual([
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "rejected", confirmation: "rejected" });
+    expect(await fixture.counted()).toEqual([
       'executions{tool="shell_exec",language="none",status="rejected"} 1',
       'policy_violations{tool="shell_exec",reason="confirmation"} 1',
     ]);
@@ -155,10 +155,10 @@ describe("a SessionSandbox", () => {
     ["policy", () => parsePolicy(ASKS, "policy.yaml")],
     ["securityMode", () => "strict"],
     ["confirmation", () => new AutoApproveConfirmationService()],
-    ["audit", () => stage.audit],
-    ["metrics", () => stage.metrics],
+    ["audit", () => fixture.audit],
+    ["metrics", () => fixture.metrics],
   ])("refuses a %s that nobody would ask", async (name, create) => {
-    const { stateDir } = stage;
+    const { stateDir } = fixture;
     await expect(SessionSandbox.open("s", { stateDir, [name]: create() })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: expect.stringContaining(name),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import type { SandboxManager, SandboxManagerOptions } from "../index.js";
 
@@ -29,16 +29,16 @@ policies:
 const SAFE = "print(40 + 2)";
 const DANGEROUS = "import shutil\nshutil.rmtree('/')";
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 function guarded(options: Omit<SandboxManagerOptions, "policy"> = {}): SandboxManager {
-  return stage.manager({ policy: POLICY, ...options });
+  return fixture.manager({ policy: POLICY, ...options });
 }
 
 describe("a tool call", () => {
@@ -64,7 +64,7 @@ describe("a tool call", () => {
     expect(result.risk?.level).toBe("low");
     expect(result.outputFiles?.files).toEqual([{ path: "out.txt", content: Buffer.from("42") }]);
     expect(result.outputFiles?.skipped).toMatchObject([{ path: "none.txt", code: "FILE_NOT_FOUND" }]);
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       id: result.auditId,
       session_id: "s",
       agent_id: "agent-1",
@@ -84,7 +84,7 @@ describe("a tool call", () => {
       network_bytes_recv: 0,
       code: null,
     });
-    expect(await stage.counted()).toEqual([
+    expect(await fixture.counted()).toEqual([
       'executions{tool="code_run",language="python",status="success"} 1',
     ]);
   });
@@ -99,7 +99,7 @@ describe("a tool call", () => {
     });
     for await (const event of execution) {
       if (types.at(-1) !== event.type) types.push(event.type);
-      if (event.type === "exit") expect(event.result.auditId).toBe((await stage.onlyRecord()).id);
+      if (event.type === "exit") expect(event.result.auditId).toBe((await fixture.onlyRecord()).id);
     }
     expect(types).toEqual(["started", "stdout", "exit"]);
   });
@@ -131,7 +131,7 @@ describe("a tool call", () => {
       limits: { timeoutMs: 20_000, memoryMb: 256 },
       rule: { source: "policy.yaml", line: expect.any(Number) },
     });
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       result: "rejected",
       decided_by: "ann",
       confirmation: "rejected",
@@ -155,7 +155,7 @@ describe("a tool call", () => {
     });
     expect(shown).toEqual([DANGEROUS]);
     expect(result.risk?.level).toBe("safe");
-    expect(await stage.onlyRecord()).toMatchObject({
+    expect(await fixture.onlyRecord()).toMatchObject({
       result: "success",
       confirmation: "edited",
       decided_by: "ann",
@@ -173,7 +173,7 @@ describe("a tool call", () => {
     });
     const result = await manager.execute({ role: "coder", command: "sudo id" });
     expect(result).toMatchObject({ reason: "denied", sandboxId: "" });
-    expect(await stage.onlyRecord()).toMatchObject({ result: "denied", command: "curl evil" });
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "denied", command: "curl evil" });
   });
 
   it("approved for the session is not asked about again, until the session ends", async () => {
@@ -195,10 +195,10 @@ describe("a tool call", () => {
 
   it("that is safe may run without walls in permissive mode, and in strict mode nothing may", async () => {
     const call = { language: "python", code: SAFE };
-    const permissive = stage.manager({ securityMode: "permissive", backend: "subprocess" });
+    const permissive = fixture.manager({ securityMode: "permissive", backend: "subprocess" });
     expect(await permissive.execute(call)).toMatchObject({ success: true, sandboxType: "subprocess" });
     await expect(
-      stage.manager({ securityMode: "strict", backend: "subprocess" }).execute(call),
+      fixture.manager({ securityMode: "strict", backend: "subprocess" }).execute(call),
     ).rejects.toMatchObject({
       code: "BACKEND_TOO_WEAK",
     });
@@ -206,7 +206,7 @@ describe("a tool call", () => {
 
   it("of another role gets a sandbox with that role's limits, unless the first one still works", async () => {
     const text = POLICY.replace("tools: [file_read]", "tools: [code_run], max_memory: 128MB");
-    const manager = stage.manager({ policy: text });
+    const manager = fixture.manager({ policy: text });
     const call = { sessionId: "s", language: "bash", code: "cat /proc/sys/kernel/hostname; echo x > f" };
     const one = await manager.execute({ ...call, role: "coder" });
     const two = await manager.execute({ ...call, role: "reader", code: "cat f" });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { SandboxError } from "../../../kit/errors.js";
 import { parseConfig } from "../../config/index.js";
 
@@ -19,17 +19,17 @@ const LIMIT = { sessionId: "s", command: "ulimit -u" };
 /** Many enough that placing them takes a while. */
 const MANY_FILES = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`in/${n}.txt`, "x"]));
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 real.describe("two roles in one session", () => {
   it("each have their own limits, or are told that the sandbox is busy", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const roles = ["small", "large", "small", "large"] as const;
     for (let round = 0; round < 3; round++) {
       const calls = roles.map((role) => manager.execute({ ...LIMIT, role }));
@@ -42,7 +42,7 @@ real.describe("two roles in one session", () => {
       expect(said.filter((each) => each !== true && each !== "SANDBOX_BUSY")).toEqual([]);
       expect(said).toContain(true);
     }
-    const records = await stage.records();
+    const records = await fixture.records();
     expect(records).toHaveLength(12);
     expect(new Set(records.map(({ result }) => result))).toEqual(
       new Set(records.some(({ result }) => result === "error") ? ["success", "error"] : ["success"]),
@@ -53,7 +53,7 @@ real.describe("two roles in one session", () => {
   });
 
   it("cannot take the sandbox from a call that is still putting its files in place", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     await manager.execute({ ...LIMIT, role: "small" });
     const sandbox = await manager.getSandbox("s");
     // The moment when the lease is held and nothing runs yet.
@@ -71,7 +71,7 @@ real.describe("two roles in one session", () => {
     const call = { ...LIMIT, role: "small", command: "ls in | wc -l", files: MANY_FILES };
     expect(await manager.execute(call)).toMatchObject({ stdout: "500\n", sandboxId: sandbox.id });
     await other;
-    expect((await stage.records()).map(({ result, role }) => [role, result])).toEqual([
+    expect((await fixture.records()).map(({ result, role }) => [role, result])).toEqual([
       ["small", "success"],
       ["large", "error"],
       ["small", "success"],
@@ -82,7 +82,7 @@ real.describe("two roles in one session", () => {
 real.describe("a sandbox that nobody uses is stopped", () => {
   it("but not while a call is still putting its files in place", { timeout: 180_000 }, async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } });
-    const manager = stage.manager({ config });
+    const manager = fixture.manager({ config });
     const sandbox = await manager.getSandbox("s");
     const write = sandbox.files.writeAll.bind(sandbox.files);
     sandbox.files.writeAll = async (files) => {

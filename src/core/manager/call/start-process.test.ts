@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import type { SendableSignal } from "../../../runtime/sandbox/index.js";
 import { parseConfig } from "../../config/index.js";
@@ -8,13 +8,13 @@ import type { GuardedProcess, OutputPiece, SandboxManager } from "../index.js";
 
 const ASKS = "policies: { tools: { shell_exec: { requires_confirmation: true } } }";
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 /** Everything that it prints until its end, or until a text comes on standard output. */
 async function printed(
@@ -37,7 +37,7 @@ const start = (manager: SandboxManager, command: string, more: object = {}) =>
 
 requires("root", "bubblewrap", "cgroups").describe("a process", () => {
   it("prints, hears signals, runs beside other calls, and leaves one record", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const process = await start(
       manager,
       "trap 'echo heard TERM; exit 7' TERM; echo err >&2; echo $GREETING; while :; do sleep 0.02; done",
@@ -56,7 +56,7 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     expect(result).toMatchObject({ reason: "exited", exitCode: 7, stdout: "", sessionId: "s" });
     process.signal("SIGKILL");
     await process.close();
-    const records = await stage.records();
+    const records = await fixture.records();
     expect(records.filter(({ id }) => id === result.auditId)).toMatchObject([
       {
         result: "failure",
@@ -66,18 +66,18 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
       },
     ]);
     expect(records).toHaveLength(2);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("has no time limit of its own, and keeps its sandbox from being idle", async () => {
     const config = await parseConfig({
       sandbox: { runtime: { timeout: "200ms", idleTimeout: "200ms" } },
     });
-    const manager = stage.manager({ config });
+    const manager = fixture.manager({ config });
     const process = await start(manager, "echo one; sleep 1.5; echo two");
     expect((await printed(process)).stdout).toBe("one\ntwo\n");
     expect(await process.exit).toMatchObject({ success: true });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it.each([
@@ -85,32 +85,32 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     ["the policy's time", {}, "max_execution_time: 300ms", "timeout"],
     ["the policy's output", { command: "yes" }, "max_output: 1KB", "output-limit"],
   ])("has %s where there is one", async (_, call, settings, reason) => {
-    const manager = stage.manager({ policy: `policies: { tools: { shell_exec: { ${settings} } } }` });
+    const manager = fixture.manager({ policy: `policies: { tools: { shell_exec: { ${settings} } } }` });
     const process = await start(manager, "sleep 60", call);
     process.output.resume();
     expect(await process.exit).toMatchObject({ success: false, reason });
-    expect(await stage.onlyRecord()).toMatchObject({ result: reason });
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.onlyRecord()).toMatchObject({ result: reason });
+    await fixture.expectNothingLeft(manager);
   });
 
   it("is held back while nobody reads, and loses nothing", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const process = await start(manager, "head -c 9000000 /dev/zero | tr '\\0' x; echo end > end");
     await expect.poll(() => process.output.readableLength).toBeGreaterThanOrEqual(16);
     expect(await (await manager.getSandbox("s")).files.exists("end")).toBe(false);
     expect((await printed(process)).stdout.length).toBe(9_000_000);
     expect(await process.exit).toMatchObject({ success: true, filesWritten: ["end"] });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("is ended with the manager, also when nobody reads it", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const process = await start(manager, "trap '' TERM HUP; yes");
     await expect.poll(() => process.output.readableLength).toBeGreaterThanOrEqual(16);
     await manager.close();
     expect(await process.exit).toMatchObject({ reason: "cancelled" });
-    expect(await stage.onlyRecord()).toMatchObject({ result: "cancelled", details: { background: true } });
-    await stage.expectNothingLeft(manager);
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "cancelled", details: { background: true } });
+    await fixture.expectNothingLeft(manager);
   });
 
   it("that may not start is an error and a record", async () => {
@@ -121,16 +121,16 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
       [{ mode: "disabled" as const }, "SANDBOX_DISABLED"],
     ] as const;
     for (const [options, code] of cases) {
-      const manager = stage.manager(options);
+      const manager = fixture.manager(options);
       await expect(start(manager, "curl http://x")).rejects.toMatchObject({ code });
-      await stage.expectNothingLeft(manager);
+      await fixture.expectNothingLeft(manager);
     }
-    expect((await stage.records()).map(({ result }) => result)).toEqual(["denied", "rejected", "denied"]);
+    expect((await fixture.records()).map(({ result }) => result)).toEqual(["denied", "rejected", "denied"]);
   });
 
   it("is not covered by an approval for the session of the same command that ends", async () => {
     const asked: unknown[] = [];
-    const manager = stage.manager({
+    const manager = fixture.manager({
       policy: ASKS,
       confirmation: new CallbackConfirmationService(({ surroundings }) => {
         asked.push(surroundings);
@@ -141,6 +141,6 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     await (await start(manager, "true")).exit;
     await (await start(manager, "true")).exit;
     expect(asked).toEqual([{}, { background: "It goes on until it ends or is ended." }]);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 
 const real = requires("bubblewrap", "python3");
 const SAFE = { language: "python", code: "print(42)" };
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 real.describe("a call that names its backend", () => {
   it.each([
@@ -19,34 +19,34 @@ real.describe("a call that names its backend", () => {
     ["with a policy", { policy: "policies: { tools: { code_run: { risk_level: high } } }" }],
     ["in permissive mode", { securityMode: "permissive" as const }],
   ])("may not name one that is weaker than the manager's, %s", async (_, options) => {
-    const manager = stage.manager(options);
+    const manager = fixture.manager(options);
     const call = { ...SAFE, sessionId: "s", backend: "subprocess" };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "BACKEND_TOO_WEAK" });
-    expect(await stage.onlyRecord()).toMatchObject({ result: "denied", sandbox_id: null });
+    expect(await fixture.onlyRecord()).toMatchObject({ result: "denied", sandbox_id: null });
     expect(await manager.listSessions()).toEqual([]);
   });
 
   it("may name a stronger one, and gets it", async () => {
-    const manager = stage.manager({ backend: "subprocess" });
+    const manager = fixture.manager({ backend: "subprocess" });
     expect(await manager.execute({ ...SAFE, backend: "bubblewrap" })).toMatchObject({
       success: true,
       sandboxType: "bubblewrap",
     });
-    expect(await stage.onlyRecord()).toMatchObject({ backend: "bubblewrap" });
+    expect(await fixture.onlyRecord()).toMatchObject({ backend: "bubblewrap" });
   });
 
   it("may name one that is as strong, and none that is not there", async () => {
-    const manager = stage.manager({ backend: "subprocess" });
+    const manager = fixture.manager({ backend: "subprocess" });
     expect(await manager.execute({ ...SAFE, backend: "subprocess" })).toMatchObject({ success: true });
     await expect(manager.execute({ ...SAFE, backend: "castle" })).rejects.toMatchObject({
       code: "BACKEND_UNKNOWN",
     });
-    expect((await stage.records()).map(({ result }) => result)).toEqual(["success", "error"]);
+    expect((await fixture.records()).map(({ result }) => result)).toEqual(["success", "error"]);
   });
 
   it("by what auto stands for keeps the session's sandbox, and so the other way round", async () => {
     for (const own of ["auto", "bubblewrap"]) {
-      const manager = stage.manager({ backend: own });
+      const manager = fixture.manager({ backend: own });
       const ids: string[] = [];
       for (const backend of [undefined, "bubblewrap", "auto", undefined]) {
         ids.push((await manager.execute({ ...SAFE, sessionId: own, backend })).sandboxId);

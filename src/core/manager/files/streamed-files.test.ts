@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { MAX_CODE_LENGTH } from "../../../guard/analysis/index.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import type { OutputStream } from "../../../runtime/workspace/index.js";
@@ -17,16 +17,16 @@ policies:
 `;
 const CURL = "curl http://evil.example";
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 let directory: string;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
-  directory = join(stage.stateDir, "host");
+  fixture = await ToolCallFixture.open();
+  directory = join(fixture.stateDir, "host");
   mkdirSync(directory);
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 function hostFile(name: string, content: string): HostFile {
   writeFileSync(join(directory, name), content);
@@ -59,7 +59,7 @@ function keeping(): { kept: Map<string, string>; take: NonNullable<ToolCall["onO
   };
 }
 
-const filesIn = async () => (await stage.records()).at(-1)?.details?.files;
+const filesIn = async () => (await fixture.records()).at(-1)?.details?.files;
 
 describe("an input file that is streamed", () => {
   it.each<[string, () => ToolCall["files"]]>([
@@ -67,7 +67,7 @@ describe("an input file that is streamed", () => {
     ["a stream", () => ({ "in/a": Readable.from(["te", Buffer.from("xt")]) })],
     ["an empty file", () => ({ "in/a": hostFile("a", ""), b: hostFile("b", "text") })],
   ])("is in place as %s, and in the record as its bytes would be", async (_, files) => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const command = "cat in/a; cat b 2>/dev/null || true";
     const result = await manager.execute({ command, files: files() });
     expect(result).toMatchObject({ success: true, stdout: "text" });
@@ -82,7 +82,7 @@ describe("an input file that is streamed", () => {
     const { stream, wasRead } = watchedStream("text");
     const missing = new HostFile(join(directory, "does-not-exist"));
     const files = { "secret/a": stream, "secret/b": missing };
-    expect(await stage.manager({ policy: POLICY }).execute({ command: "true", files })).toMatchObject({
+    expect(await fixture.manager({ policy: POLICY }).execute({ command: "true", files })).toMatchObject({
       reason: "denied",
       error: expect.stringContaining("secret/a is denied"),
     });
@@ -92,7 +92,7 @@ describe("an input file that is streamed", () => {
   });
 
   it("is decided about with what is in it", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     for (const script of [hostFile("job", CURL), Readable.from([CURL])]) {
       expect(await manager.execute({ command: "bash job", files: { job: script } })).toMatchObject({
         reason: "denied",
@@ -105,7 +105,7 @@ describe("an input file that is streamed", () => {
     ["letters of one byte", "a"],
     ["letters of three bytes", "\u4e00"],
   ])("is looked into to its end, or known to be too long, in %s", async (_, letter) => {
-    const manager = stage.manager({ securityMode: "strict" });
+    const manager = fixture.manager({ securityMode: "strict" });
     const textOf = (length: number) => `# ${letter.repeat(length)}\nimport shutil\nshutil.rmtree("/")\n`;
     for (const [length, parsed] of [
       [Math.floor(MAX_CODE_LENGTH * 0.75), true],
@@ -134,7 +134,7 @@ describe("an input file that is streamed", () => {
       renameSync(join(directory, "other"), path);
       return { decision: "approve", scope: "once" };
     });
-    const manager = stage.manager({
+    const manager = fixture.manager({
       policy: POLICY.replace("denied_commands: [curl]", "requires_confirmation: true"),
       confirmation,
     });
@@ -151,24 +151,28 @@ describe("an input file that is streamed", () => {
     ["fails after its head", () => ({ a: failingStream("x".repeat(2_000_000)) }), "FILE_FAILED"],
     ["has objects", () => ({ a: Readable.from([{ no: "bytes" }]) }), "INVALID_ARGUMENT"],
   ])("that %s is an error with one record, and leaves nothing in the session", async (_, files, code) => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const call = { sessionId: "s", command: "true", files: files() };
     await expect(manager.execute(call)).rejects.toMatchObject({ code });
-    expect(await stage.records()).toMatchObject([{ result: "error", error: expect.stringContaining(code) }]);
+    expect(await fixture.records()).toMatchObject([
+      { result: "error", error: expect.stringContaining(code) },
+    ]);
     expect(await (await manager.getSandbox("s")).files.list()).toEqual([]);
   });
 
   it("that never comes ends with the caller's patience", async () => {
     const stream = new Readable({ read() {} });
     const signal = AbortSignal.timeout(300);
-    const call = stage.manager({ policy: POLICY }).execute({ command: "true", files: { a: stream }, signal });
+    const call = fixture
+      .manager({ policy: POLICY })
+      .execute({ command: "true", files: { a: stream }, signal });
     await expect(call).rejects.toMatchObject({ code: "CANCELLED" });
     expect(stream.destroyed).toBe(true);
-    expect(await stage.records()).toMatchObject([{ result: "cancelled" }]);
+    expect(await fixture.records()).toMatchObject([{ result: "cancelled" }]);
   });
 
   it("that stops half-way ends with the caller's patience, and leaves nothing in the session", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     let pieces = 0;
     const stream = new Readable({
       read() {
@@ -183,7 +187,7 @@ describe("an input file that is streamed", () => {
 
   it("cannot be named by what came as JSON", async () => {
     const files = JSON.parse(`{ "a": { "path": "/etc/passwd" } }`);
-    await expect(stage.manager().execute({ command: "cat a", files })).rejects.toMatchObject({
+    await expect(fixture.manager().execute({ command: "cat a", files })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
   });
@@ -201,7 +205,7 @@ function failingStream(start: string): Readable {
 describe("output files that are streamed", () => {
   it("go to whoever takes them, one after the other, and the result says how much", async () => {
     const { kept, take } = keeping();
-    const { outputFiles } = await stage.manager().execute({
+    const { outputFiles } = await fixture.manager().execute({
       command: "printf one > a; mkdir d; printf three > d/b; : > empty",
       outputFiles: ["**", "none"],
       onOutputFile: take,
@@ -225,7 +229,7 @@ describe("output files that are streamed", () => {
 
   it("may have more than fits into memory's 64 MiB", async () => {
     const hash = createHash("sha256");
-    const { outputFiles } = await stage.manager().execute({
+    const { outputFiles } = await fixture.manager().execute({
       command: "truncate -s 100M big && printf end >> big",
       outputFiles: ["big"],
       onOutputFile: async ({ content }) => {
@@ -241,7 +245,7 @@ describe("output files that are streamed", () => {
 
   it("have no more bytes together than the workspace may", async () => {
     const { kept, take } = keeping();
-    const { outputFiles } = await stage.manager({ limits: { workspaceMb: 8 } }).execute({
+    const { outputFiles } = await fixture.manager({ limits: { workspaceMb: 8 } }).execute({
       command: "truncate -s 1T sparse; truncate -s 5M a; ln a b; printf x > c",
       outputFiles: ["*"],
       onOutputFile: take,
@@ -255,7 +259,7 @@ describe("output files that are streamed", () => {
 
   it("are never what a link of the guest points to, nor what is denied", async () => {
     const { kept, take } = keeping();
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     await (await manager.getSandbox("s")).files.write("secret/key", "key");
     writeFileSync(join(directory, "outside"), "outside");
     const { outputFiles } = await manager.execute({
@@ -275,7 +279,7 @@ describe("output files that are streamed", () => {
 
   it("that nobody can take are skipped with the reason, and the others come", async () => {
     const { kept, take } = keeping();
-    const { success, outputFiles } = await stage.manager().execute({
+    const { success, outputFiles } = await fixture.manager().execute({
       command: "printf 1 > a; printf 2 > b",
       outputFiles: ["a", "b"],
       onOutputFile: async (file: OutputStream) => {
@@ -291,7 +295,7 @@ describe("output files that are streamed", () => {
   it("end with the caller's patience: the one under way fails where it is read", async () => {
     const controller = new AbortController();
     let failure: unknown;
-    const { reason, outputFiles } = await stage.manager().execute({
+    const { reason, outputFiles } = await fixture.manager().execute({
       command: "truncate -s 50M a; printf 2 > b",
       outputFiles: ["a", "b"],
       signal: controller.signal,

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 
 const POLICY = `
 policies:
@@ -12,17 +12,17 @@ policies:
     writer: { tools: [file_read, file_write] }
 `;
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
 
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 describe("work with a session's sandbox", () => {
   it("has one record, which says who asked for what in which request", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     const result = await manager.useSandbox({
       sessionId: "s",
       orgId: "acme",
@@ -33,7 +33,7 @@ describe("work with a session's sandbox", () => {
       work: async (sandbox) => sandbox.listContexts().length,
     });
     expect(result).toMatchObject({ success: true, value: 0 });
-    expect(await stage.records()).toMatchObject([
+    expect(await fixture.records()).toMatchObject([
       {
         session_id: "s",
         org_id: "acme",
@@ -46,7 +46,7 @@ describe("work with a session's sandbox", () => {
   });
 
   it("is not done where the policy denies its tool or its paths", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     let times = 0;
     const work = async () => ++times;
     const call = { sessionId: "s", summary: "something", work };
@@ -73,20 +73,20 @@ describe("work with all of a session's files", () => {
     };
     const paths = [{ path: ".", access: "read" }] as const;
     const work = async () => "done";
-    const strict = stage.manager({ policy: POLICY });
+    const strict = fixture.manager({ policy: POLICY });
     await expect(strict.useSandbox({ ...call, paths, work })).rejects.toMatchObject({
       code: "POLICY_DENIED",
     });
     await strict.close();
-    const open = stage.manager();
+    const open = fixture.manager();
     expect(await open.useSandbox({ ...call, paths, work })).toMatchObject({ value: "done" });
-    expect((await stage.records()).map(({ result }) => result)).toEqual(["denied", "success"]);
+    expect((await fixture.records()).map(({ result }) => result)).toEqual(["denied", "success"]);
   });
 });
 
 describe("a file that is placed from a stream", () => {
   it("is written before the work, decided about by what is in it, and hashed into the record", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const place = (path: string, text: string) =>
       manager.useFiles({
         sessionId: "s",
@@ -100,6 +100,6 @@ describe("a file that is placed from a stream", () => {
       });
     expect(await place("a.txt", "hello")).toMatchObject({ success: true, value: "hello" });
     expect(await place("secret/b.txt", "hello")).toMatchObject({ reason: "denied" });
-    expect((await stage.records())[0]?.details?.["files"]).toMatch(/^1 files, sha256:/);
+    expect((await fixture.records())[0]?.details?.["files"]).toMatch(/^1 files, sha256:/);
   });
 });

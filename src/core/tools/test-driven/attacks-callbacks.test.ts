@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
 
@@ -114,10 +114,10 @@ def test_ordinary():
 `;
 
 real.describe("what tests hand to a solution", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("can be used, and leads nowhere in the tests' process", async () => {
-    expect(gistOf(await stage.run(CLIMB, TESTS))).toEqual({
+    expect(summaryOf(await testDriven.run(CLIMB, TESTS))).toEqual({
       outcome: "passed",
       allPassed: true,
       tests: { test_climb: "passed", test_ordinary: "passed" },
@@ -125,7 +125,7 @@ real.describe("what tests hand to a solution", { timeout: 180_000 }, () => {
   });
 
   it("leads everywhere where both are one process, so that the attempts are real", async () => {
-    const { failures } = await stage.run(CLIMB, TESTS, { together: true });
+    const { failures } = await testDriven.run(CLIMB, TESTS, { together: true });
     expect(failures.map(({ name }) => name)).toEqual(["test_climb"]);
     const [climb] = failures;
     for (const way of [

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 import type { TestOptions } from "./index.js";
 
 const real = requires("root", "bubblewrap");
@@ -302,12 +302,12 @@ test("ordinary", () => {
 `;
 
 real.describe("a solution in JavaScript never gets a pass", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
   const javascript = { language: "javascript" };
 
   it.each(ATTACKS)("that $what", async ({ code, tests = TESTS, options, outcome, ends, works = false }) => {
-    const report = await stage.run(code, tests, { ...javascript, ...options });
-    const gist = gistOf(report);
+    const report = await testDriven.run(code, tests, { ...javascript, ...options });
+    const gist = summaryOf(report);
     expect({ outcome: gist.outcome, allPassed: gist.allPassed, names: Object.keys(gist.tests) }).toEqual({
       outcome,
       allPassed: false,
@@ -317,13 +317,13 @@ real.describe("a solution in JavaScript never gets a pass", { timeout: 180_000 }
       expect(gist.tests[name]?.slice(0, start.length)).toBe(start);
     expect(report.isTrustworthy).toBe(true);
     if (!works) return;
-    const together = await stage.run(code, tests, { ...javascript, ...options, together: true });
-    expect(gistOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
+    const together = await testDriven.run(code, tests, { ...javascript, ...options, together: true });
+    expect(summaryOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
     expect(together.isTrustworthy).toBe(false);
   });
 
   it("and what tests hand to it can be used, and leads nowhere in their process", async () => {
-    expect(gistOf(await stage.run(CLIMB, CLIMB_TESTS, javascript))).toEqual({
+    expect(summaryOf(await testDriven.run(CLIMB, CLIMB_TESTS, javascript))).toEqual({
       outcome: "passed",
       allPassed: true,
       tests: { climb: "passed", ordinary: "passed" },
@@ -331,7 +331,7 @@ real.describe("a solution in JavaScript never gets a pass", { timeout: 180_000 }
   });
 
   it("and leads everywhere where both are one process, so that the attempts are real", async () => {
-    const { failures } = await stage.run(CLIMB, CLIMB_TESTS, { ...javascript, together: true });
+    const { failures } = await testDriven.run(CLIMB, CLIMB_TESTS, { ...javascript, together: true });
     expect(failures.map(({ name }) => name)).toEqual(["climb"]);
     for (const way of [
       "holder._secret",

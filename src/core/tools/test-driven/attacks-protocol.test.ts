@@ -80,15 +80,15 @@ const node = (hex: string) =>
   `const fs = require("node:fs");\nexports.answer = () => {\n  const data = Buffer.from("${hex}", "hex");\n  for (let at = 0; at < data.length; ) at += fs.writeSync(3, data, at);\n  return 42;\n};\n`;
 
 real.describe("a solution that says something else than an answer ends the run", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("and would pass without it", async () => {
-    expect((await stage.run(python(""), TESTS)).allPassed).toBe(true);
-    expect((await stage.run(node(""), NODE_TESTS, { language: "javascript" })).allPassed).toBe(true);
+    expect((await testDriven.run(python(""), TESTS)).allPassed).toBe(true);
+    expect((await testDriven.run(node(""), NODE_TESTS, { language: "javascript" })).allPassed).toBe(true);
   });
 
   it.each(cases(FRAMES))("in Python: $what", async ({ hex }) => {
-    const report = await stage.run(python(hex), TESTS);
+    const report = await testDriven.run(python(hex), TESTS);
     expect({ outcome: report.outcome, error: report.error }).toEqual({
       outcome: "crash",
       error: expect.stringMatching(/^The solution does not keep to the protocol: it said /),
@@ -97,7 +97,7 @@ real.describe("a solution that says something else than an answer ends the run",
   });
 
   it.each(cases(NODE_FRAMES))("in JavaScript: $what", async ({ hex }) => {
-    const report = await stage.run(node(hex), NODE_TESTS, { language: "javascript" });
+    const report = await testDriven.run(node(hex), NODE_TESTS, { language: "javascript" });
     expect({ outcome: report.outcome, error: report.error }).toEqual({
       outcome: "crash",
       error: expect.stringMatching(/^The solution does not keep to the protocol: it said /),

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 import type { TestOptions } from "./index.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
@@ -453,11 +453,11 @@ def test_in_place():
 ];
 
 real.describe("a solution in Python never gets a pass", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it.each(ATTACKS)("that $what", async ({ code, tests = TESTS, options, outcome, ends, works = false }) => {
-    const report = await stage.run(code, tests, options);
-    const gist = gistOf(report);
+    const report = await testDriven.run(code, tests, options);
+    const gist = summaryOf(report);
     expect({ outcome: gist.outcome, allPassed: gist.allPassed, names: Object.keys(gist.tests) }).toEqual({
       outcome,
       allPassed: false,
@@ -466,8 +466,8 @@ real.describe("a solution in Python never gets a pass", { timeout: 180_000 }, ()
     for (const [name, start] of Object.entries(ends)) expect(gist.tests[name]).toMatch(startingWith(start));
     expect(report.isTrustworthy).toBe(true);
     if (!works) return;
-    const together = await stage.run(code, tests, { ...options, together: true });
-    expect(gistOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
+    const together = await testDriven.run(code, tests, { ...options, together: true });
+    expect(summaryOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
     expect(together.isTrustworthy).toBe(false);
   });
 });

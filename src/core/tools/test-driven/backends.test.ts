@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { DOCKER_START_MS, startDocker } from "../../../../test/setup/docker.js";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { parseConfig } from "../../config/index.js";
 import type { SandboxManagerOptions } from "../../manager/index.js";
@@ -16,13 +16,13 @@ const NODE_TESTS =
 
 /** What has to work wherever sandboxes are. `separator`: of the runner that the place has. */
 function worksThere(options: () => SandboxManagerOptions, runner: "pytest" | "unittest"): void {
-  const stage = useTestDriven(options);
+  const testDriven = useTestDriven(options);
   const separator = runner === "pytest" ? "::" : ".";
 
   it("files of tests", async () => {
-    const report = await stage.run(CODE, TESTS);
+    const report = await testDriven.run(CODE, TESTS);
     const crash = "error: The solution ended with exit code 0 while it was tested";
-    expect({ ...gistOf(report), runner: report.runner, isTrustworthy: report.isTrustworthy }).toEqual({
+    expect({ ...summaryOf(report), runner: report.runner, isTrustworthy: report.isTrustworthy }).toEqual({
       outcome: "crash",
       allPassed: false,
       tests: {
@@ -33,8 +33,8 @@ function worksThere(options: () => SandboxManagerOptions, runner: "pytest" | "un
       runner,
       isTrustworthy: true,
     });
-    const node = await stage.run(JAVASCRIPT, NODE_TESTS, { language: "javascript" });
-    expect(gistOf(node)).toEqual({ outcome: "passed", allPassed: true, tests: { adds: "passed" } });
+    const node = await testDriven.run(JAVASCRIPT, NODE_TESTS, { language: "javascript" });
+    expect(summaryOf(node)).toEqual({ outcome: "passed", allPassed: true, tests: { adds: "passed" } });
   });
 
   it("cases", async () => {
@@ -43,14 +43,18 @@ function worksThere(options: () => SandboxManagerOptions, runner: "pytest" | "un
       { name: "wrong", call: "add(1, 2)", expected: 4 },
     ];
     const tests = { "add(1, 2)": "passed", wrong: "failed: 3 is not 4" };
-    expect(gistOf(await stage.run(CODE, cases))).toEqual({ outcome: "failed", allPassed: false, tests });
-    const node = await stage.run(JAVASCRIPT, cases, { language: "javascript" });
-    expect(gistOf(node)).toEqual({ outcome: "failed", allPassed: false, tests });
+    expect(summaryOf(await testDriven.run(CODE, cases))).toEqual({
+      outcome: "failed",
+      allPassed: false,
+      tests,
+    });
+    const node = await testDriven.run(JAVASCRIPT, cases, { language: "javascript" });
+    expect(summaryOf(node)).toEqual({ outcome: "failed", allPassed: false, tests });
   });
 
   it("both together", async () => {
-    const report = await stage.run(CODE, TESTS.replace(/ {4}def test_z.*\n/, ""), { together: true });
-    expect(gistOf(report)).toMatchObject({
+    const report = await testDriven.run(CODE, TESTS.replace(/ {4}def test_z.*\n/, ""), { together: true });
+    expect(summaryOf(report)).toMatchObject({
       outcome: "failed",
       tests: { [`Case${separator}test_wrong`]: "failed: 3 != 4" },
     });

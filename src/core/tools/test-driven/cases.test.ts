@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 import type { TestCase } from "./index.js";
 
 const real = requires("root", "bubblewrap", "python3");
@@ -65,10 +65,10 @@ const SHARED: readonly TestCase[] = [
 ];
 
 real.describe("cases", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("of Python are each a process of its own, and compared here", async () => {
-    const report = await stage.run(PYTHON, [
+    const report = await testDriven.run(PYTHON, [
       ...SHARED,
       { name: "by name", call: { function: "add", args: [1], kwargs: { b: 2 } }, expected: 3 },
       { call: "kinds()", expected: { a: [1, 2.5, null], 1: [1, 2, 3], b: [true] } },
@@ -81,7 +81,7 @@ real.describe("cases", { timeout: 180_000 }, () => {
       { name: "holds its output open", call: "hold()", expected: 1 },
       { name: "exit code", input: "", args: ["-x"], expected: "" },
     ]);
-    expect(gistOf(report)).toEqual({
+    expect(summaryOf(report)).toEqual({
       outcome: "failed",
       allPassed: false,
       tests: {
@@ -119,7 +119,7 @@ real.describe("cases", { timeout: 180_000 }, () => {
   });
 
   it("of JavaScript are the same, with the names of the file and its exports", async () => {
-    const report = await stage.run(
+    const report = await testDriven.run(
       JAVASCRIPT,
       [
         ...SHARED,
@@ -130,7 +130,7 @@ real.describe("cases", { timeout: 180_000 }, () => {
       ],
       { language: "javascript" },
     );
-    expect(gistOf(report).tests).toEqual({
+    expect(summaryOf(report).tests).toEqual({
       "add(1, 2)": "passed",
       "adds text": "passed",
       "Stack.size([1,2])": "passed",
@@ -159,8 +159,8 @@ real.describe("cases", { timeout: 180_000 }, () => {
       "const hidden: number = 1;\nexport function add(a: number): number { return a + hidden; }\n",
     ],
   ])("work with %s", async (_, language, code) => {
-    const report = await stage.run(code, [{ call: "add(2) + hidden", expected: 4 }], { language });
-    expect(gistOf(report)).toMatchObject({ outcome: "passed", allPassed: true });
+    const report = await testDriven.run(code, [{ call: "add(2) + hidden", expected: 4 }], { language });
+    expect(summaryOf(report)).toMatchObject({ outcome: "passed", allPassed: true });
   });
 
   describe.each([
@@ -168,7 +168,7 @@ real.describe("cases", { timeout: 180_000 }, () => {
     ["javascript", JAVASCRIPT],
   ])("of %s that do not come to their end", (language, code) => {
     it("are errors, and spoil no other", async () => {
-      const report = await stage.run(
+      const report = await testDriven.run(
         code,
         [
           { name: "exits", call: "leave(0)", expected: null },
@@ -178,7 +178,7 @@ real.describe("cases", { timeout: 180_000 }, () => {
         ],
         { language },
       );
-      expect(gistOf(report)).toEqual({
+      expect(summaryOf(report)).toEqual({
         outcome: "timeout",
         allPassed: false,
         tests: {
@@ -194,12 +194,12 @@ real.describe("cases", { timeout: 180_000 }, () => {
       const broken = language === "python" ? "def (" : "const = 1;";
       const failing = language === "python" ? "raise OSError('at once')" : "throw new Error('at once');";
       const cases = [{ call: "add(1, 2)", expected: 3 }];
-      const syntax = await stage.run(broken, cases, { language });
-      expect({ outcome: syntax.outcome, tests: gistOf(syntax).tests }).toEqual({
+      const syntax = await testDriven.run(broken, cases, { language });
+      expect({ outcome: syntax.outcome, tests: summaryOf(syntax).tests }).toEqual({
         outcome: "syntax-error",
         tests: { "add(1, 2)": "not-run" },
       });
-      const crash = await stage.run(failing, cases, { language });
+      const crash = await testDriven.run(failing, cases, { language });
       expect({ outcome: crash.outcome, error: crash.error }).toEqual({
         outcome: "crash",
         error: `The solution could not be loaded: ${language === "python" ? "OSError" : "Error"}: at once`,
@@ -208,18 +208,18 @@ real.describe("cases", { timeout: 180_000 }, () => {
   });
 
   it("are ended with everything when there is no more time, or no more memory", async () => {
-    const late = await stage.run("import time\ntime.sleep(60)", [{ call: "1", expected: 1 }], {
+    const late = await testDriven.run("import time\ntime.sleep(60)", [{ call: "1", expected: 1 }], {
       timeoutMs: 1000,
     });
-    expect(gistOf(late)).toMatchObject({
+    expect(summaryOf(late)).toMatchObject({
       outcome: "timeout",
       tests: { 1: "error: The solution: Execution timeout (1s)" },
     });
-    const full = await stage.run(
+    const full = await testDriven.run(
       "def fill():\n    kept = []\n    while True: kept.append(bytearray(10_000_000))\n",
       [{ call: "fill()", expected: 1 }],
     );
-    expect(gistOf(full)).toMatchObject({ outcome: "memory", allPassed: false });
+    expect(summaryOf(full)).toMatchObject({ outcome: "memory", allPassed: false });
   });
 
   it("never tell the solution what is expected, whatever it says", async () => {
@@ -244,7 +244,7 @@ def memory(path):
     return data
 `;
     const secret = (letter: string) => `secret-${letter.repeat(32)}`;
-    const report = await stage.run(spy, [
+    const report = await testDriven.run(spy, [
       { name: "expected", call: { function: "answer", args: [secret("a")] }, expected: [secret("b")] },
     ]);
     expect(report.tests).toEqual([
@@ -282,21 +282,25 @@ def memory(path):
       "import os, signal\ndef answer(): os.kill(os.getppid(), signal.SIGKILL)",
     ],
   ])("are not passed by a solution that %s", async (_, code) => {
-    const report = await stage.run(code, [{ call: "answer()", expected: 42 }]);
+    const report = await testDriven.run(code, [{ call: "answer()", expected: 42 }]);
     expect(report.allPassed).toBe(false);
     expect(["failed", "crash"]).toContain(report.outcome);
     expect(report.tests.map(({ status }) => status)).not.toContain("passed");
   });
 
   it("are refused where they mean nothing", async () => {
-    await expect(stage.run("", [])).resolves.toMatchObject({ outcome: "no-tests", allPassed: false });
-    await expect(stage.run("", [{ call: "f()", expected: new Date() }])).rejects.toMatchObject({
+    await expect(testDriven.run("", [])).resolves.toMatchObject({ outcome: "no-tests", allPassed: false });
+    await expect(testDriven.run("", [{ call: "f()", expected: new Date() }])).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
     await expect(
-      stage.run("", [{ call: { function: "f", kwargs: { a: 1 } }, expected: 1 }], { language: "javascript" }),
+      testDriven.run("", [{ call: { function: "f", kwargs: { a: 1 } }, expected: 1 }], {
+        language: "javascript",
+      }),
     ).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
-    await expect(stage.run("", [{ call: "f()", expected: 1 }], { together: true })).rejects.toMatchObject({
+    await expect(
+      testDriven.run("", [{ call: "f()", expected: 1 }], { together: true }),
+    ).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
   });

@@ -22,7 +22,7 @@ function writer(...answers: string[]) {
 }
 
 real.describe("code with reflection", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("gives each round's real failures back, until the code passes", async () => {
     const { asked, generate } = writer(BROKEN, WRONG, `\`\`\`python\n${RIGHT}\`\`\`\n`, "never asked for");
@@ -31,7 +31,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
       task: "add two numbers",
       generate,
       tests: TESTS,
-      manager: stage.manager,
+      manager: testDriven.manager,
       maxIterations: 5,
       onRound: ({ round }) => rounds.push(round),
     });
@@ -66,7 +66,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
   it("stops at the maximum, and when code comes again that was tried before", async () => {
     const other = "def add(a, b): return 0\n";
     const most = writer(WRONG, other, RIGHT);
-    const sandbox = new TestDrivenSandbox(stage.manager);
+    const sandbox = new TestDrivenSandbox(testDriven.manager);
     const tired = await codeWithReflection({
       task: "t",
       generate: most.generate,
@@ -109,7 +109,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
         return round === 1 ? WRONG : RIGHT;
       },
       tests: TESTS,
-      manager: stage.manager,
+      manager: testDriven.manager,
       signal: ending.signal,
     });
     expect({ success: result.success, why: result.stoppedBecause }).toEqual({
@@ -121,14 +121,14 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
         task: "t",
         generate: () => RIGHT,
         tests: TESTS,
-        manager: stage.manager,
+        manager: testDriven.manager,
         signal: AbortSignal.abort(),
       }),
     ).rejects.toMatchObject({ code: "CANCELLED" });
   });
 
   it("is cancelled at once while code is written", { timeout: 180_000 }, async () => {
-    const given = { task: "t", tests: TESTS, manager: stage.manager };
+    const given = { task: "t", tests: TESTS, manager: testDriven.manager };
     const first = new AbortController();
     const never = codeWithReflection({
       ...given,
@@ -161,7 +161,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
         return "import time\ndef add(a, b): time.sleep(60)\n";
       },
       tests: TESTS,
-      sandbox: new TestDrivenSandbox(stage.manager, { signal: ending.signal, caseTimeoutMs: 30_000 }),
+      sandbox: new TestDrivenSandbox(testDriven.manager, { signal: ending.signal, caseTimeoutMs: 30_000 }),
     });
     expect([result.stoppedBecause, result.rounds.length]).toEqual(["cancelled", 1]);
   });
@@ -180,7 +180,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
       task: "t",
       generate: ({ round }) => answers[round - 1]!,
       tests: TESTS,
-      manager: stage.manager,
+      manager: testDriven.manager,
       maxIterations: answers.length,
       onRound: ({ code }) => codes.push(code),
     });
@@ -194,7 +194,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
   });
 
   it("refuses what means nothing, and passes on what generate throws", async () => {
-    const given = { task: "t", tests: TESTS, manager: stage.manager };
+    const given = { task: "t", tests: TESTS, manager: testDriven.manager };
     const wrong = { code: "INVALID_ARGUMENT" };
     await expect(codeWithReflection({ ...given, generate: () => 5 as never })).rejects.toMatchObject(wrong);
     await expect(codeWithReflection({ ...given, generate: "x" as never })).rejects.toMatchObject(wrong);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap");
 
@@ -196,15 +196,17 @@ test("parent", async (t) => { await t.test("child", () => {}); });
 `;
 
 real.describe("tests in JavaScript apart from their solution", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("find everything as it would be in one process", async () => {
     // In one process what goes on for ever keeps it from ending.
     const ending = SOLUTION.replace("10_000)", "10_000).unref()").replace("100_000)", "100_000).unref()");
-    const together = gistOf(await stage.run(ending, TESTS, { language: "javascript", together: true }));
+    const together = summaryOf(
+      await testDriven.run(ending, TESTS, { language: "javascript", together: true }),
+    );
     expect(Object.entries(together.tests).filter(([, end]) => end !== "passed")).toEqual([]);
     expect(Object.keys(together.tests).length).toBe(15);
-    expect(gistOf(await stage.run(SOLUTION, TESTS, { language: "javascript" }))).toEqual(together);
+    expect(summaryOf(await testDriven.run(SOLUTION, TESTS, { language: "javascript" }))).toEqual(together);
   });
 
   it("are ES modules where they are written so", async () => {
@@ -213,10 +215,10 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
     const tests =
       'import test from "node:test";\nimport assert from "node:assert/strict";\nimport Box, { add } from "./solution.js";\nimport * as all from "./solution.mjs";\ntest("all", async () => {\n  assert.equal(add(1, 2), 3);\n  assert.equal(new Box(4).value, 4);\n  assert.deepEqual(Object.keys(all).sort(), ["add", "default"]);\n  assert.equal((await import("./solution.js")).add, add);\n});\n';
     const passed = { outcome: "passed", allPassed: true, tests: { all: "passed" } };
-    expect(gistOf(await stage.run(solution, tests, { language: "javascript" }))).toEqual(passed);
-    expect(gistOf(await stage.run(solution, tests, { language: "javascript", together: true }))).toEqual(
-      passed,
-    );
+    expect(summaryOf(await testDriven.run(solution, tests, { language: "javascript" }))).toEqual(passed);
+    expect(
+      summaryOf(await testDriven.run(solution, tests, { language: "javascript", together: true })),
+    ).toEqual(passed);
   });
 
   it("wait for the solution at the top of an ES module, and for what it still has to do", async () => {
@@ -224,7 +226,7 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
       "export const load = () => new Promise((resolve) => setTimeout(resolve, 50, 5));\nexport const later = (f) => void setTimeout(f, 50);\n";
     const tests =
       'import test from "node:test";\nimport assert from "node:assert/strict";\nimport { load, later } from "./solution.js";\nconst first = await load();\nawait test("first", () => assert.equal(first, 5));\nconst second = await load();\ntest("second", () => assert.equal(second, 5));\ntest("callback", (t, done) => later(done));\n';
-    expect(gistOf(await stage.run(solution, tests, { language: "javascript" }))).toEqual({
+    expect(summaryOf(await testDriven.run(solution, tests, { language: "javascript" }))).toEqual({
       outcome: "passed",
       allPassed: true,
       tests: { first: "passed", second: "passed", callback: "passed" },
@@ -237,7 +239,7 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
     const tests =
       'import test from "node:test";\nimport assert from "node:assert/strict";\nimport seven, { at } from "./solution.js";\ntest("all", () => {\n  assert.equal(seven, 7);\n  assert.equal(typeof at, "number");\n});\n';
     const passed = { outcome: "passed", allPassed: true, tests: { all: "passed" } };
-    expect(gistOf(await stage.run(solution, tests, { language: "javascript" }))).toEqual(passed);
+    expect(summaryOf(await testDriven.run(solution, tests, { language: "javascript" }))).toEqual(passed);
   });
 
   it("are TypeScript where they are written so", async () => {
@@ -246,14 +248,14 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
     const tests =
       'import test from "node:test";\nimport assert from "node:assert/strict";\nimport Box, { greet, type Named, Size } from "./solution";\nconst named: Named = { name: "x" };\ntest("all", () => {\n  assert.equal(greet(named), "hi x");\n  assert.equal(new Box<number>(4).value, 4);\n  assert.equal(Size.Small, 1);\n});\n';
     const passed = { outcome: "passed", allPassed: true, tests: { all: "passed" } };
-    expect(gistOf(await stage.run(solution, tests, { language: "typescript" }))).toEqual(passed);
-    expect(gistOf(await stage.run(solution, tests, { language: "typescript", together: true }))).toEqual(
-      passed,
-    );
+    expect(summaryOf(await testDriven.run(solution, tests, { language: "typescript" }))).toEqual(passed);
+    expect(
+      summaryOf(await testDriven.run(solution, tests, { language: "typescript", together: true })),
+    ).toEqual(passed);
   });
 
   it("say clearly what only works together", async () => {
-    const { failures } = await stage.run(
+    const { failures } = await testDriven.run(
       SOLUTION,
       'const test = require("node:test");\nconst { Stack, same } = require("./solution");\ntest("subclass", () => { class More extends Stack {} new More(); });\ntest("context", (t) => same(t));\n',
       { language: "javascript" },
@@ -273,7 +275,7 @@ real.describe("tests in JavaScript apart from their solution", { timeout: 180_00
   });
 
   it("show the solution's own lines when it fails, and what was compared", async () => {
-    const { failures } = await stage.run(
+    const { failures } = await testDriven.run(
       SOLUTION,
       'const test = require("node:test");\nconst { fail, add } = require("./solution");\ntest("fails", () => fail(4));\ntest("differs", () => require("node:assert").deepEqual({ a: add(1) }, { a: 2 }));\n',
       { language: "javascript" },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
 
@@ -382,13 +382,13 @@ def recurse(): return recurse()
 `;
 
 real.describe("tests in Python apart from their solution", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
 
   it("find everything as it would be in one process", async () => {
-    const together = gistOf(await stage.run(SOLUTION, TESTS, { together: true }));
+    const together = summaryOf(await testDriven.run(SOLUTION, TESTS, { together: true }));
     expect(Object.entries(together.tests).filter(([, end]) => end !== "passed")).toEqual([]);
     expect(Object.keys(together.tests).length).toBeGreaterThan(15);
-    expect(gistOf(await stage.run(SOLUTION, TESTS))).toEqual(together);
+    expect(summaryOf(await testDriven.run(SOLUTION, TESTS))).toEqual(together);
   });
 
   requires("numpy").it("get numpy's numbers and arrays by value", async () => {
@@ -397,7 +397,7 @@ real.describe("tests in Python apart from their solution", { timeout: 180_000 },
     const tests =
       "import numpy as np\nimport solution\ndef test_numbers():\n    assert solution.total([1, 2]) == 3 and solution.mean(np.array([1.0, 2.0])) == 1.5\n    assert solution.total(np.array([1, 2])) + 1 == 4\ndef test_arrays():\n    np.testing.assert_array_equal(solution.grid(), [[0, 1, 2], [3, 4, 5]])\n    assert solution.grid().dtype == np.int64 and solution.grid()[1, 2] == 5\ndef test_objects():\n    assert not isinstance(solution.things(), np.ndarray)\n";
     const ends = { test_numbers: "passed", test_arrays: "passed", test_objects: "passed" };
-    expect(gistOf(await stage.run(solution, tests))).toEqual({
+    expect(summaryOf(await testDriven.run(solution, tests))).toEqual({
       outcome: "passed",
       allPassed: true,
       tests: ends,
@@ -412,11 +412,11 @@ real.describe("tests in Python apart from their solution", { timeout: 180_000 },
         ],
       },
     ];
-    expect((await stage.run(solution, cases)).allPassed).toBe(true);
+    expect((await testDriven.run(solution, cases)).allPassed).toBe(true);
   });
 
   it("say clearly what only works together", async () => {
-    const { failures } = await stage.run(
+    const { failures } = await testDriven.run(
       SOLUTION,
       "import sys\nimport solution\n\ndef test_subclass():\n    class More(solution.Stack): pass\n\ndef test_module():\n    solution.same(sys.modules[__name__])\n",
     );
@@ -433,7 +433,7 @@ real.describe("tests in Python apart from their solution", { timeout: 180_000 },
   });
 
   it("show the solution's own lines when it fails", async () => {
-    const { failures } = await stage.run(
+    const { failures } = await testDriven.run(
       SOLUTION,
       "from solution import fail\n\ndef test_it():\n    fail(4)\n",
     );

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { gistOf } from "../../../../test/setup/test-driven.js";
-import { ToolCallStage } from "../../../../test/setup/tool-call-stage.js";
+import { summaryOf } from "../../../../test/setup/test-driven.js";
+import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import { TestDrivenSandbox } from "./index.js";
@@ -17,22 +17,22 @@ const POLICY =
 
 const hashOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
-let stage: ToolCallStage;
+let fixture: ToolCallFixture;
 beforeEach(async () => {
-  stage = await ToolCallStage.open();
+  fixture = await ToolCallFixture.open();
 });
-afterEach(() => stage.close());
+afterEach(() => fixture.close());
 
 real.describe("a solution and its tests", { timeout: 180_000 }, () => {
   it("are two tool calls, with a record each of their own text and of nothing else", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const report = await new TestDrivenSandbox(manager).executeWithTests(CODE, TESTS, {
       sessionId: "chat",
       agentId: "agent-1",
       orgId: "org-1",
     });
     expect(report.allPassed).toBe(true);
-    const records = await stage.records();
+    const records = await fixture.records();
     expect(records.map(({ id }) => id).sort()).toEqual([...report.auditIds].sort());
     const [solution, tests] = report.auditIds.map((id) => records.find((each) => each.id === id));
     const shared = {
@@ -59,11 +59,11 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     });
     expect(solution?.sandbox_id).not.toBe(tests?.sandbox_id);
     expect(manager.hasSession("chat")).toBe(false);
-    await stage.expectNothingLeft(manager, solution?.sandbox_id);
+    await fixture.expectNothingLeft(manager, solution?.sandbox_id);
   });
 
   it("leave the files of a session alone that they are run for", async () => {
-    const manager = stage.manager();
+    const manager = fixture.manager();
     await manager.execute({ sessionId: "chat", command: "echo mine > solution.py; echo mine > note.txt" });
     const code = "import os\ndef names(): return sorted(os.listdir())\n";
     const report = await new TestDrivenSandbox(manager).executeWithTests(
@@ -71,7 +71,7 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
       [{ call: "names()", expected: ["solution.py"] }],
       { sessionId: "chat" },
     );
-    expect(gistOf(report).tests).toEqual({ "names()": "passed" });
+    expect(summaryOf(report).tests).toEqual({ "names()": "passed" });
     const { stdout } = await manager.execute({ sessionId: "chat", command: "cat solution.py note.txt; ls" });
     expect(stdout).toBe("mine\nmine\nnote.txt\nsolution.py\n");
   });
@@ -80,15 +80,15 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     ["the solution", "import os\nos.system('curl http://x')\n", TESTS, "solution", 1],
     ["the tests", CODE, `import os\n${TESTS}\ndef test_x(): os.system('curl http://x')\n`, "tests", 2],
   ])("do not run where the policy denies %s", async (_, code, tests, who, count) => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const report = await new TestDrivenSandbox(manager).executeWithTests(code, tests);
-    expect({ ...gistOf(report), error: report.error }).toEqual({
+    expect({ ...summaryOf(report), error: report.error }).toEqual({
       outcome: "denied",
       allPassed: false,
       tests: {},
       error: expect.stringMatching(new RegExp(`^The ${who}: .*curl is not allowed`)),
     });
-    const records = await stage.records();
+    const records = await fixture.records();
     expect(records.map(({ result, sandbox_id }) => [result, sandbox_id])).toEqual(
       count === 1
         ? [["denied", null]]
@@ -98,11 +98,11 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
           ]),
     );
     expect(records).toHaveLength(count);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("do not run where the calls of cases are denied", async () => {
-    const manager = stage.manager({ policy: POLICY });
+    const manager = fixture.manager({ policy: POLICY });
     const report = await new TestDrivenSandbox(manager).executeWithTests(CODE, [
       { call: "__import__('os').system('curl http://x')", expected: 0 },
     ]);
@@ -110,13 +110,13 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
       outcome: "denied",
       error: expect.stringContaining("curl is not allowed"),
     });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("are each shown to a person, who sees the cases too, and may say no or write something else", async () => {
     const asked: ConfirmationRequest[] = [];
     const answers: ("approve" | "reject" | "edit")[] = ["approve", "reject", "edit"];
-    const manager = stage.manager({
+    const manager = fixture.manager({
       securityMode: "strict",
       confirmation: new CallbackConfirmationService((request) => {
         asked.push(request);
@@ -128,7 +128,7 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     const sandbox = new TestDrivenSandbox(manager);
     const dangerous = `import shutil\nshutil.rmtree('/')\n${TESTS}`;
     const rejected = await sandbox.executeWithTests(WIPES, dangerous);
-    expect({ ...gistOf(rejected), error: rejected.error }).toEqual({
+    expect({ ...summaryOf(rejected), error: rejected.error }).toEqual({
       outcome: "rejected",
       allPassed: false,
       tests: {},
@@ -137,17 +137,21 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     expect(asked.map(({ code }) => code)).toEqual([WIPES, dangerous]);
 
     const edited = await sandbox.executeWithTests(WIPES, [{ call: "add(1, 2)", expected: 3 }]);
-    expect(gistOf(edited)).toEqual({ outcome: "passed", allPassed: true, tests: { "add(1, 2)": "passed" } });
+    expect(summaryOf(edited)).toEqual({
+      outcome: "passed",
+      allPassed: true,
+      tests: { "add(1, 2)": "passed" },
+    });
     expect(asked[2]).toMatchObject({ code: WIPES, surroundings: { cases: "add(1, 2)" } });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("need walls as strong as their code asks for, and are not trustworthy without any", async () => {
-    const strict = stage.manager({ securityMode: "strict", backend: "subprocess" });
+    const strict = fixture.manager({ securityMode: "strict", backend: "subprocess" });
     await expect(new TestDrivenSandbox(strict).executeWithTests(CODE, TESTS)).rejects.toMatchObject({
       code: "BACKEND_TOO_WEAK",
     });
-    const open = stage.manager({ backend: "subprocess" });
+    const open = fixture.manager({ backend: "subprocess" });
     const report = await new TestDrivenSandbox(open).executeWithTests(CODE, TESTS);
     expect(report).toMatchObject({ allPassed: true, isTrustworthy: false });
   });
@@ -159,11 +163,11 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
       maxInstances: 2,
       acquireTimeoutMs: 20_000,
     });
-    const manager = stage.manager({ pool });
+    const manager = fixture.manager({ pool });
     const sandbox = new TestDrivenSandbox(manager);
     const reports = await Promise.all(Array.from({ length: 4 }, () => sandbox.executeWithTests(CODE, TESTS)));
     expect(reports.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "passed"]);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("end with what keeps one of them from starting, and leave nothing", async () => {
@@ -173,22 +177,22 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
       maxInstances: 1,
       acquireTimeoutMs: 500,
     });
-    const manager = stage.manager({ pool });
+    const manager = fixture.manager({ pool });
     await expect(new TestDrivenSandbox(manager).executeWithTests(CODE, TESTS)).rejects.toMatchObject({
       code: "POOL_EXHAUSTED",
     });
-    const results = (await stage.records()).map(({ result }) => result).sort();
+    const results = (await fixture.records()).map(({ result }) => result).sort();
     // What had started was told to go, or never got to start.
     expect([
       ["error", "success"],
       ["cancelled", "error"],
     ]).toContainEqual(results);
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 
   it("are cancelled before they start, and while somebody is asked", async () => {
     const ending = new AbortController();
-    const manager = stage.manager({
+    const manager = fixture.manager({
       securityMode: "strict",
       confirmation: new CallbackConfirmationService(() => {
         ending.abort();
@@ -200,6 +204,6 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     expect(asked).toMatchObject({ outcome: "cancelled", allPassed: false, tests: [] });
     const before = await sandbox.executeWithTests(CODE, TESTS, { signal: AbortSignal.abort() });
     expect(before).toMatchObject({ outcome: "cancelled", allPassed: false, tests: [] });
-    await stage.expectNothingLeft(manager);
+    await fixture.expectNothingLeft(manager);
   });
 });

@@ -9,7 +9,7 @@ const real = requires("root", "bubblewrap", "python3", "pytest");
 const STEP = process.env["SKERRY_HUMANEVAL_ALL"] === "1" ? 1 : 8;
 
 real.describe("the programs of HumanEval", { timeout: 600_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
   const testsOf = ({ test, entry_point }: HumanEvalTask) =>
     `from solution import *\n${test}\n\ndef test_solution():\n    check(${entry_point})\n`;
 
@@ -19,10 +19,10 @@ real.describe("the programs of HumanEval", { timeout: 600_000 }, () => {
     const rest = tasks.values();
     const work = async () => {
       for (const task of rest) {
-        const right = await stage.run(task.prompt + task.canonical_solution, testsOf(task));
+        const right = await testDriven.run(task.prompt + task.canonical_solution, testsOf(task));
         if (!right.allPassed)
           wrong.push(`${task.task_id} fails: ${right.failures[0]?.message ?? right.error}`);
-        const none = await stage.run(`${task.prompt}    return None\n`, testsOf(task));
+        const none = await testDriven.run(`${task.prompt}    return None\n`, testsOf(task));
         if (none.outcome !== "failed") wrong.push(`${task.task_id} without a solution: ${none.outcome}`);
       }
     };

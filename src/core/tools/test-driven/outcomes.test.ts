@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import { type Gist, gistOf, useTestDriven } from "../../../../test/setup/test-driven.js";
+import { type ReportSummary, summaryOf, useTestDriven } from "../../../../test/setup/test-driven.js";
 import type { TestOptions, TestResult } from "./index.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
@@ -15,7 +15,7 @@ interface Run {
   readonly options?: TestOptions;
   readonly outcome: string;
   readonly error?: string;
-  readonly ends: Gist["tests"];
+  readonly ends: ReportSummary["tests"];
 }
 
 const PYTHON: readonly Run[] = [
@@ -368,10 +368,10 @@ const NODE: readonly Run[] = [
 ];
 
 real.describe("the outcome of tests", { timeout: 180_000 }, () => {
-  const stage = useTestDriven();
+  const testDriven = useTestDriven();
   const check = async ({ code = ADD, tests, options, outcome, error, ends }: Run) => {
-    const report = await stage.run(code, tests, options);
-    expect(gistOf(report)).toEqual({ outcome, allPassed: outcome === "passed", tests: ends });
+    const report = await testDriven.run(code, tests, options);
+    expect(summaryOf(report)).toEqual({ outcome, allPassed: outcome === "passed", tests: ends });
     if (error !== undefined) expect(report.error).toBe(error);
   };
 
@@ -389,7 +389,7 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
 
   it("comes as it happens, one test after the other", async () => {
     const seen: TestResult[] = [];
-    const report = await stage.run(
+    const report = await testDriven.run(
       ADD,
       "from solution import add\ndef test_a(): assert add(1, 2) == 3\ndef test_b(): assert add(1, 2) == 4\n",
       { onProgress: (test) => seen.push(test) },
@@ -424,7 +424,7 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
   });
 
   it("has what the solution printed, and files on both sides", async () => {
-    const report = await stage.run(
+    const report = await testDriven.run(
       "import sys\ndef read():\n    print('printed')\n    print('said', file=sys.stderr)\n    return open('data/in.txt').read()\n",
       "from solution import read\nfrom shapes import EXPECTED\ndef test_a(): assert read() == EXPECTED == open('data/in.txt').read()\n",
       { files: { "data/in.txt": "content", "shapes.py": "EXPECTED = 'content'\n" } },
@@ -437,11 +437,11 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
   });
 
   it("is of a module of any name, with a file of tests of any name", async () => {
-    const report = await stage.run(ADD, "import sums\ndef test_a(): assert sums.add(1, 2) == 3\n", {
+    const report = await testDriven.run(ADD, "import sums\ndef test_a(): assert sums.add(1, 2) == 3\n", {
       moduleName: "sums",
       testsName: "checks_test.py",
     });
-    expect(gistOf(report)).toEqual({ outcome: "passed", allPassed: true, tests: { test_a: "passed" } });
+    expect(summaryOf(report)).toEqual({ outcome: "passed", allPassed: true, tests: { test_a: "passed" } });
   });
 
   it.each<[string, string, string, TestOptions]>([
@@ -468,7 +468,7 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
       JS,
     ],
   ])("is timeout by the %s", async (who, code, tests, options) => {
-    const report = await stage.run(code, tests, { ...options, timeoutMs: 2500 });
+    const report = await testDriven.run(code, tests, { ...options, timeoutMs: 2500 });
     expect([report.outcome, report.error]).toEqual(["timeout", `The ${who}: Execution timeout (2.5s)`]);
   });
 
@@ -479,17 +479,17 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
     const onProgress = () => {
       throw new Error("a fault of the caller's");
     };
-    await expect(stage.run(ADD, tests, { onProgress })).rejects.toThrow("a fault of the caller's");
+    await expect(testDriven.run(ADD, tests, { onProgress })).rejects.toThrow("a fault of the caller's");
   });
 
   it("is cancelled with the caller's signal, and both end", async () => {
     const ending = new AbortController();
-    const report = await stage.run(
+    const report = await testDriven.run(
       "import time\ndef wait(): time.sleep(60)\n",
       "from solution import wait\ndef test_a(): pass\ndef test_b(): wait()\n",
       { signal: ending.signal, onProgress: () => setImmediate(() => ending.abort()) },
     );
-    expect(gistOf(report)).toEqual({
+    expect(summaryOf(report)).toEqual({
       outcome: "cancelled",
       allPassed: false,
       tests: { test_a: "passed", test_b: expect.stringMatching(/^(error: Cancelled|not-run)$/) },
@@ -504,7 +504,7 @@ real.describe("the outcome of tests", { timeout: 180_000 }, () => {
     ["a file in the place of the solution", { files: { "solution.py": "" } }],
     ["a file in the place of the tests", { files: { "test_solution.py": "" } }],
   ])("is refused with %s", async (_, options) => {
-    await expect(stage.run(ADD, "", options)).rejects.toMatchObject({
+    await expect(testDriven.run(ADD, "", options)).rejects.toMatchObject({
       code: expect.stringMatching(/^(INVALID_ARGUMENT|UNSUPPORTED)$/),
       hint: expect.any(String),
     });

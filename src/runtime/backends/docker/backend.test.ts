@@ -3,14 +3,14 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { containerOf, sh, useDockerOrders } from "../../../../test/setup/docker-orders.js";
+import { containerOf, sh, useDockerBackend } from "../../../../test/setup/docker-backend.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { connectDocker } from "./daemon/connect.js";
 
 const { describe, it } = requires("docker", "root");
 
 describe("the docker backend", () => {
-  const orders = useDockerOrders("test", 1_900_000_123);
+  const orders = useDockerBackend("test", 1_900_000_123);
   const { open, order, create, recycle } = orders;
 
   for (const shareFiles of ["always", "never"]) {

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type GuestInside, startGuest } from "../../../../test/setup/guest-inside.js";
+import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { byteNameOf } from "../../workspace/byte-name.js";
 import {
   AgentWorkspace,
@@ -41,7 +41,7 @@ const failsWith = (code: string, message?: string) =>
 let base: string;
 let root: string;
 let outside: string;
-let guest: GuestInside | undefined;
+let guest: StartedGuest | undefined;
 
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), "skerry-both-"));

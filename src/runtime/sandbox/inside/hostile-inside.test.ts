@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type GuestInside, startGuest } from "../../../../test/setup/guest-inside.js";
+import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { encodeFrame, FromGuest, u32 } from "../../wire/frames.js";
 import { GuestConnection } from "../../wire/index.js";
 import { ChangeLog } from "../change-log.js";
@@ -14,7 +14,7 @@ const failsWith = (code: string) => expect.objectContaining({ code });
 const TIMEOUT_MS = 250;
 
 let base: string;
-let guest: GuestInside | undefined;
+let guest: StartedGuest | undefined;
 
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), "skerry-hostile-"));

@@ -12,20 +12,20 @@ import {
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
-import { entriesOf, load } from "../../../../test/setup/kept-archives.js";
+import { entriesOf, load } from "../../../../test/setup/snapshot-archives.js";
 import {
   bringBack,
-  KeptWorkspace,
   keep,
   kept,
-  useKeptWorkspace,
-} from "../../../../test/setup/kept-workspace.js";
+  SnapshotWorkspace,
+  useSnapshotWorkspace,
+} from "../../../../test/setup/snapshot-workspace.js";
 import { contents } from "../../../../test/setup/synced-files.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 import { exportArchive } from "./export-archive.js";
 import { importArchive } from "./import-archive.js";
 
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 const failsWith = (code: string, message?: string) =>
   expect.objectContaining({ code, ...(message !== undefined && { message }) });
@@ -69,7 +69,7 @@ describe("an archive of a snapshot", () => {
   it("goes from one session into another without growing the host's memory", async () => {
     writeFileSync(at("large"), "start");
     truncateSync(at("large"), 256 * 2 ** 20);
-    const other = new KeptWorkspace();
+    const other = new SnapshotWorkspace();
     const limits = { maxBytes: 2 ** 30 };
     try {
       const store = kept.store(limits);

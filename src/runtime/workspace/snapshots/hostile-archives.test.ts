@@ -4,12 +4,17 @@ import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { entriesOf, load } from "../../../../test/setup/kept-archives.js";
-import { assertSound, kept, LIMITS, useKeptWorkspace } from "../../../../test/setup/kept-workspace.js";
 import { block, pax, seal, tar } from "../../../../test/setup/raw-tar.js";
+import { entriesOf, load } from "../../../../test/setup/snapshot-archives.js";
+import {
+  assertSound,
+  kept,
+  LIMITS,
+  useSnapshotWorkspace,
+} from "../../../../test/setup/snapshot-workspace.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 const failsWith = (code: string, message?: string) =>
   expect.objectContaining({ code, ...(message !== undefined && { message }) });

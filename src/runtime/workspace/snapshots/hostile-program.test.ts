@@ -11,13 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { entriesOf } from "../../../../test/setup/kept-archives.js";
-import { bringBack, keep, kept, useKeptWorkspace } from "../../../../test/setup/kept-workspace.js";
+import { entriesOf } from "../../../../test/setup/snapshot-archives.js";
+import { bringBack, keep, kept, useSnapshotWorkspace } from "../../../../test/setup/snapshot-workspace.js";
 import { canRace, MARKER, outcomes, startRace, useRaces } from "../../../../test/setup/swap-race.js";
 import { AgentWorkspace, type WorkspaceFiles } from "../index.js";
 
 useRaces();
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 const treeOf = (directory: string) => readdirSync(directory, { recursive: true }).sort();
 const failsWith = (code: string) => expect.objectContaining({ code });

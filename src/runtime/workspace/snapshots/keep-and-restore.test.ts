@@ -20,15 +20,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   bringBack,
-  KeptWorkspace,
   keep,
   kept,
-  useKeptWorkspace,
-} from "../../../../test/setup/kept-workspace.js";
+  SnapshotWorkspace,
+  useSnapshotWorkspace,
+} from "../../../../test/setup/snapshot-workspace.js";
 import { contents } from "../../../../test/setup/synced-files.js";
 import type { FileRules, WorkspaceFiles } from "../index.js";
 
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 const failsWith = (code: string, message?: string) =>
   expect.objectContaining({ code, ...(message !== undefined && { message }) });
@@ -270,7 +270,7 @@ describe.each(WAYS)("a snapshot through %s", (way, open) => {
         fc.array(change, { maxLength: 12 }),
         fc.array(change, { maxLength: 12 }),
         async (one, two) => {
-          const place = new KeptWorkspace();
+          const place = new SnapshotWorkspace();
           try {
             const workspace = isDirect ? await place.directly() : await place.throughGuest();
             for (const each of one) apply(place.root, each);

@@ -11,8 +11,8 @@ import {
   bringBack,
   keep,
   kept,
-  useKeptWorkspace,
-} from "../../../../test/setup/kept-workspace.js";
+  useSnapshotWorkspace,
+} from "../../../../test/setup/snapshot-workspace.js";
 
 /** What both programs do with a store. */
 const LIBRARY = `
@@ -78,7 +78,7 @@ for (let round = 0; ; round++) {
 let programs: string;
 const children: ChildProcess[] = [];
 
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 beforeAll(async () => {
   programs = mkdtempSync(join(tmpdir(), "skerry-killed-"));

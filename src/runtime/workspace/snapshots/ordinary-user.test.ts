@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bringBack, KeptWorkspace, keep } from "../../../../test/setup/kept-workspace.js";
+import { bringBack, keep, SnapshotWorkspace } from "../../../../test/setup/snapshot-workspace.js";
 import { contents } from "../../../../test/setup/synced-files.js";
 import { removeTree } from "../remove-tree.js";
 
 const NOBODY = 65534;
 const isRoot = process.geteuid?.() === 0;
-let kept: KeptWorkspace;
+let kept: SnapshotWorkspace;
 
 // Root is not stopped by modes, so this file runs as somebody who is.
 beforeAll(() => {
@@ -15,7 +15,7 @@ beforeAll(() => {
     process.setegid?.(NOBODY);
     process.seteuid?.(NOBODY);
   }
-  kept = new KeptWorkspace();
+  kept = new SnapshotWorkspace();
 });
 
 afterAll(async () => {

@@ -17,14 +17,14 @@ import { describe, expect, it } from "vitest";
 import {
   assertSound,
   bringBack,
-  KeptWorkspace,
   keep,
   kept,
-  useKeptWorkspace,
-} from "../../../../test/setup/kept-workspace.js";
+  SnapshotWorkspace,
+  useSnapshotWorkspace,
+} from "../../../../test/setup/snapshot-workspace.js";
 import type { SnapshotEntry } from "./snapshot.js";
 
-useKeptWorkspace();
+useSnapshotWorkspace();
 
 const failsWith = (code: string, message?: string) =>
   expect.objectContaining({ code, ...(message !== undefined && { message }) });
@@ -98,7 +98,7 @@ describe("a session's snapshots", () => {
   );
 
   it("are not found by another session's id", async () => {
-    const other = new KeptWorkspace();
+    const other = new SnapshotWorkspace();
     try {
       writeFileSync(join(other.root, "secret"), "theirs");
       const { id } = await keep(other.store(), await other.directly());

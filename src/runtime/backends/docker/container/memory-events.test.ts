@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../test/setup/docker.js";
 import { requires } from "../../../../../test/setup/requires.js";
-import { openTcpGate, type TcpGate } from "../../../../../test/setup/tcp-gate.js";
+import { openTcpForwarder, type TcpForwarder } from "../../../../../test/setup/tcp-forwarder.js";
 import { waitUntil } from "../../../../core/testing/wait-until.js";
 import type { Instance, SandboxBackend } from "../../backend.js";
 import { createDockerBackend } from "../backend.js";
@@ -13,7 +13,7 @@ const { describe, it } = requires("docker");
 
 describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
   let docker: TestDaemon;
-  let gate: TcpGate;
+  let gate: TcpForwarder;
   let stateDir: string;
   let backend: SandboxBackend;
   const instances: Instance[] = [];
@@ -23,7 +23,7 @@ describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
   }, DOCKER_START_MS);
   beforeEach(async () => {
     stateDir = mkdtempSync(join(tmpdir(), "skerry-events-"));
-    gate = await openTcpGate(docker.host);
+    gate = await openTcpForwarder(docker.host);
     const options = { host: gate.host, image: docker.image };
     backend = createDockerBackend({ stateDir, options });
   });

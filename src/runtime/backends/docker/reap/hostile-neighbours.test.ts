@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterEach, expect } from "vitest";
-import { containerOf, sh, useDockerOrders } from "../../../../../test/setup/docker-orders.js";
+import { containerOf, sh, useDockerBackend } from "../../../../../test/setup/docker-backend.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import type { Instance } from "../../backend.js";
 import { ContainerCgroup } from "../container/container-cgroup.js";
@@ -20,7 +20,7 @@ describe("a container among others", () => {
     const client = await connectDocker({ host: orders.docker.host });
     for (const image of images.splice(0)) await client.getImage(image).remove({ force: true });
   });
-  const orders = useDockerOrders("near", UID);
+  const orders = useDockerBackend("near", UID);
   const { open, create, recycle } = orders;
 
   async function inspect(instance: Instance) {

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { LAUNCHER, ROOT, type User } from "../e2e/run-skerry.js";
 
 /** `skerry serve` in a process of its own. */
-export interface Served {
+export interface ServerProcess {
   readonly url: string;
   /** Only at the first start of a user. */
   readonly key: string | undefined;
@@ -20,13 +20,13 @@ export interface Served {
 }
 
 /** One that may not listen yet. */
-export interface Starting extends Pick<Served, "pid" | "log" | "kill" | "ended"> {
+export interface StartingServer extends Pick<ServerProcess, "pid" | "log" | "kill" | "ended"> {
   /** Rejects when it ends before that. */
-  readonly listening: Promise<Served>;
+  readonly listening: Promise<ServerProcess>;
 }
 
 /** Starts it on a port that is free, and waits until it listens. */
-export async function startServer(user: User, args: readonly string[] = []): Promise<Served> {
+export async function startServer(user: User, args: readonly string[] = []): Promise<ServerProcess> {
   return spawnServer(user, args, [LAUNCHER]).listening;
 }
 
@@ -35,7 +35,7 @@ export function spawnServer(
   user: User,
   args: readonly string[] = [],
   [program, ...first]: readonly [string, ...string[]] = [process.execPath, join(ROOT, "dist/bin/skerry.cjs")],
-): Starting {
+): StartingServer {
   const child = spawn(program, [...first, "serve", "--port", "0", "--json", ...args], {
     env: { ...user.environment },
     cwd: user.home,

@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 /** `skerry serve` in a process of its own, and connections to it that stay open. */
-export class Served implements AsyncDisposable {
+export class ServerProcess implements AsyncDisposable {
   readonly url: URL;
   readonly #pid: number;
   readonly #key: string;
@@ -22,7 +22,7 @@ export class Served implements AsyncDisposable {
   }
 
   /** Starts it with a state directory of its own, and without a limit that would be measured instead. */
-  static async start(bench: Workbench): Promise<Served> {
+  static async start(bench: BenchContext): Promise<ServerProcess> {
     const child = spawn(join(bench.repository, "skerry"), ["serve", "--port", "0", "--json"], {
       env: {
         ...bench.env,
@@ -45,7 +45,7 @@ export class Served implements AsyncDisposable {
       }),
     ]);
     const { url, key } = JSON.parse(String(line[0])) as { url: string; key: string };
-    return new Served(url, key, child.pid!, async () => {
+    return new ServerProcess(url, key, child.pid!, async () => {
       child.kill("SIGTERM");
       await ended;
     });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
 import type { Inside } from "../../src/runtime/sandbox/inside/run-inside.js";
 
-export interface GuestInside extends Inside {
+export interface StartedGuest extends Inside {
   stop(): Promise<void>;
 }
 
@@ -11,7 +11,7 @@ export interface GuestInside extends Inside {
 export async function startGuest(
   directory: string,
   programs: Readonly<Record<string, string>>,
-): Promise<GuestInside> {
+): Promise<StartedGuest> {
   const bin = join(directory, "bin");
   mkdirSync(bin, { recursive: true });
   for (const [name, script] of Object.entries(programs))

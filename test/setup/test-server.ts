@@ -9,7 +9,7 @@ import { type KeyScopes, openStore, type Store } from "../../src/server/store/in
 
 const SCOPES: KeyScopes = { roles: "all", readOnly: false, approve: false, admin: false };
 
-export interface WorldOptions {
+export interface TestServerOptions {
   /** Settings of `server`, besides a free port. */
   readonly server?: object;
   /** Settings of `sandbox`, besides the state directory. */
@@ -29,11 +29,11 @@ export interface Answer<Body = Record<string, unknown>> {
 }
 
 /** A server that really listens, with a state directory, a log and keys of its own. */
-export class ServerWorld {
+export class TestServer {
   readonly stateDir = mkdtempSync(join(tmpdir(), "skerry-server-"));
   #running: { readonly server: RunningServer; readonly audit: AuditLogger } | undefined;
   #store: Store | undefined;
-  #options: WorldOptions = {};
+  #options: TestServerOptions = {};
   /** The first key of all. */
   admin = "";
 
@@ -41,13 +41,13 @@ export class ServerWorld {
     chmodSync(this.stateDir, 0o711);
   }
 
-  static async open(options: WorldOptions = {}): Promise<ServerWorld> {
-    const world = new ServerWorld();
+  static async open(options: TestServerOptions = {}): Promise<TestServer> {
+    const testServer = new TestServer();
     try {
-      await world.start(options);
-      return world;
+      await testServer.start(options);
+      return testServer;
     } catch (error) {
-      await world.close();
+      await testServer.close();
       throw error;
     }
   }
@@ -65,7 +65,7 @@ export class ServerWorld {
   }
 
   /** Starts it, again after `stop`, with the options of before unless there are others. */
-  async start(options: WorldOptions = this.#options): Promise<void> {
+  async start(options: TestServerOptions = this.#options): Promise<void> {
     this.#options = options;
     const config = await parseConfig({
       sandbox: { stateDir: this.stateDir, ...options.sandbox },

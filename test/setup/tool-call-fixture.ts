@@ -54,7 +54,7 @@ const createFaulty: BackendFactory = (context) => {
 registerBackend("faulty", createFaulty);
 
 /** Everything that a tool call touches on a host of its own: state, log, metrics, managers. */
-export class ToolCallStage {
+export class ToolCallFixture {
   readonly stateDir: string;
   readonly metrics: Metrics;
   readonly audit: AuditLogger;
@@ -68,8 +68,8 @@ export class ToolCallStage {
     Object.assign(faults, { create: false, destroy: false });
   }
 
-  static async open(audit: Partial<AuditLoggerOptions> = {}): Promise<ToolCallStage> {
-    return new ToolCallStage(await createMetrics(), audit);
+  static async open(audit: Partial<AuditLoggerOptions> = {}): Promise<ToolCallFixture> {
+    return new ToolCallFixture(await createMetrics(), audit);
   }
 
   get auditDir(): string {

@@ -10,8 +10,8 @@ import { readHostState } from "../setup/leaks.js";
 import { ATTACKS } from "./all.js";
 import type { Attack, Group } from "./attack.js";
 import { findProcesses } from "./host.js";
+import { PackageCopy, type User } from "./package-copy.js";
 import type { Order, Verdict } from "./run.js";
-import { Tree, type User } from "./tree.js";
 
 export const TEST_TIMEOUT_MS = 600_000;
 
@@ -35,8 +35,8 @@ interface Run {
 }
 
 /** The attacks of one test file: each run is a process of its own, as whoever runs the sandboxes. */
-export class Siege {
-  readonly tree = new Tree();
+export class AttackRuns {
+  readonly packageCopy = new PackageCopy();
   readonly #runs = new Map<string, Run>();
 
   /** Starts a run unless it has been started; attacks wait more than they work, so several may go on at once. */
@@ -58,25 +58,25 @@ export class Siege {
 
   async end(): Promise<void> {
     for (const { stop } of this.#runs.values()) await stop();
-    this.tree.remove();
+    this.packageCopy.remove();
   }
 
   /** The verdicts of one run, each as soon as it is there. */
   #start(user: User, purpose: string, { backend, config, cells, groups }: Target): Run {
-    const { tree } = this;
-    const place = tree.repo(user, purpose.replaceAll(" ", "-"));
+    const { packageCopy } = this;
+    const place = packageCopy.repo(user, purpose.replaceAll(" ", "-"));
     const only = process.env.SKERRY_ATTACK;
     const order: Order = {
       backend,
-      stateDir: tree.stateDir(user),
+      stateDir: packageCopy.stateDir(user),
       repo: place.repo,
-      word: tree.word,
+      word: packageCopy.word,
       ...(config !== undefined && { config }),
       ...(cells !== undefined && { cells }),
       ...(groups !== undefined && { groups }),
       ...(only !== undefined && { only }),
     };
-    const child = tree.start("runner", user, order, place);
+    const child = packageCopy.start("runner", user, order, place);
     const waiting = new Map<string, (verdict: Verdict | undefined) => void>();
     const verdicts = new Map<string, Promise<Verdict | undefined>>();
     for (const { name } of ATTACKS) verdicts.set(name, new Promise((resolve) => waiting.set(name, resolve)));
@@ -106,7 +106,7 @@ export const selected = ({ name }: { name: string }) => name.includes(process.en
 export function describeTarget(
   title: string,
   users: readonly User[],
-  siege: () => Siege,
+  runs: () => AttackRuns,
   target: () => Target | Promise<Target>,
   groups?: readonly Group[],
 ): void {
@@ -116,7 +116,7 @@ export function describeTarget(
     let aim: Target;
     beforeAll(async () => {
       aim = { ...(await target()), ...(groups !== undefined && { groups }) };
-      for (const user of users) siege().begin(runOf(user), user, aim);
+      for (const user of users) runs().begin(runOf(user), user, aim);
     }, 600_000);
 
     describe.each(users)("run by $name, an attacker never", (user) => {
@@ -124,7 +124,7 @@ export function describeTarget(
         it(
           attack.name,
           async ({ skip }) => {
-            const { verdict, detail } = await siege().verdictOf(runOf(user), attack);
+            const { verdict, detail } = await runs().verdictOf(runOf(user), attack);
             if (verdict === "not claimed") skip(detail);
             expect(verdict, detail).toBe("blocked");
           },
@@ -135,7 +135,7 @@ export function describeTarget(
       it(
         "brings the host's own process down",
         async () => {
-          expect(await siege().endOf(runOf(user))).toEqual({ status: 0, complaints: "" });
+          expect(await runs().endOf(runOf(user))).toEqual({ status: 0, complaints: "" });
         },
         TEST_TIMEOUT_MS,
       );
@@ -144,7 +144,7 @@ export function describeTarget(
     describe.each(users)("run by $name", (user) => {
       it(
         "leaves nothing alive when the host's process is killed, and a new manager removes the rest",
-        () => surviveNothing(siege().tree, user, aim),
+        () => surviveNothing(runs().packageCopy, user, aim),
         TEST_TIMEOUT_MS,
       );
     });
@@ -152,15 +152,15 @@ export function describeTarget(
 }
 
 async function surviveNothing(
-  tree: Tree,
+  packageCopy: PackageCopy,
   user: User,
   { backend, config, countAlive }: Target,
 ): Promise<void> {
-  const place = tree.repo(user, `killed-${backend}`);
-  const stateDir = tree.stateDir(user);
+  const place = packageCopy.repo(user, `killed-${backend}`);
+  const stateDir = packageCopy.stateDir(user);
   const mark = `1000.${Math.random().toString().slice(2, 14)}`;
   const alive = () => countAlive?.(stateDir) ?? findProcesses(mark).length;
-  const victim = tree.start("victim", user, { backend, stateDir, mark, config }, place);
+  const victim = packageCopy.start("victim", user, { backend, stateDir, mark, config }, place);
   let complaints = "";
   victim.stderr!.on("data", (chunk) => {
     complaints += chunk;

@@ -1,8 +1,8 @@
 import { SandboxError } from "skerry";
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 /** Why no sandbox of this backend starts here; undefined: one did. */
-export async function whyNotHere(bench: Workbench, backend: string): Promise<string | undefined> {
+export async function unavailableReason(bench: BenchContext, backend: string): Promise<string | undefined> {
   const manager = bench.manager({ backend });
   try {
     const sandbox = await manager.getSandbox("probe", { ephemeral: true, signal: bench.signal });

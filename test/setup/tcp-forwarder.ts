@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 /** A daemon's socket, or a server, under another TCP address: to its clients it is on another machine. */
-export interface TcpGate {
+export interface TcpForwarder {
   /** As in DOCKER_HOST. */
   readonly host: string;
   readonly port: number;
@@ -12,7 +12,7 @@ export interface TcpGate {
 }
 
 /** To `unix:///a/socket`, or to the host and port of a URL. */
-export async function openTcpGate(target: string): Promise<TcpGate> {
+export async function openTcpForwarder(target: string): Promise<TcpForwarder> {
   const { hostname: host, port: at } = new URL(target);
   const place = target.startsWith("unix://")
     ? { path: target.slice("unix://".length) }

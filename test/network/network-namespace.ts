@@ -15,7 +15,7 @@ import {
 } from "../../src/index.js";
 import { EgressHosts } from "../setup/egress-hosts.js";
 import { DnsServer } from "./dns-server.js";
-import { Origins, type Visit } from "./origins.js";
+import { Origins, type Visit } from "./origin-servers.js";
 import { Packages } from "./packages.js";
 
 export interface Order {
@@ -25,7 +25,7 @@ export interface Order {
   readonly secrets?: readonly SecretOptions[];
 }
 
-export interface Ran {
+export interface ExecOutcome {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -34,7 +34,7 @@ export interface Ran {
 }
 
 /** What the world saw since it was last asked. */
-export interface Sight {
+export interface NetworkTraffic {
   readonly visits: readonly Visit[];
   readonly questions: readonly string[];
   readonly authorizations: readonly string[];
@@ -42,7 +42,7 @@ export interface Sight {
   readonly records: readonly AuditRecord[];
 }
 
-interface Household {
+interface ManagerEntry {
   readonly manager: SandboxManager;
   readonly audit: AuditLogger;
   readonly records: AuditRecord[];
@@ -52,13 +52,13 @@ interface Household {
 export const ABSTRACT_SOCKET = "skerry-network-test-abstract";
 
 /** Everything that happens in the world: its servers, and the managers whose sandboxes try to reach them. */
-export class Inside {
+export class NetworkNamespace {
   readonly #directory: string;
   readonly #hosts = new EgressHosts();
   readonly #dns = new DnsServer();
   readonly #origins: Origins;
   readonly #abstract = createServer((socket) => socket.end("reached"));
-  readonly #households = new Map<string, Household>();
+  readonly #managers = new Map<string, ManagerEntry>();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -98,7 +98,7 @@ export class Inside {
       handleSignals: false,
       ...(secrets !== undefined && { secrets }),
     });
-    this.#households.set(name, { manager, audit, records });
+    this.#managers.set(name, { manager, audit, records });
   }
 
   async exec(
@@ -107,14 +107,14 @@ export class Inside {
     argv: readonly string[],
     env = {},
     timeoutMs = 30_000,
-  ): Promise<Ran> {
+  ): Promise<ExecOutcome> {
     const sandbox = await this.#of(name).manager.getSandbox(session);
     const started = performance.now();
     const { exitCode, stdout, stderr, network } = await sandbox.exec([...argv], { env, timeoutMs });
     return { exitCode, stdout, stderr, denied: network?.denied ?? [], ms: performance.now() - started };
   }
 
-  async python(name: string, session: string, code: string): Promise<Ran> {
+  async python(name: string, session: string, code: string): Promise<ExecOutcome> {
     const sandbox = await this.#of(name).manager.getSandbox(session);
     const started = performance.now();
     const run = sandbox.runCode({ language: "python", code, timeoutMs: 30_000 });
@@ -139,7 +139,7 @@ export class Inside {
   }
 
   /** What was seen since this was last asked. */
-  async look(name: string): Promise<Sight> {
+  async look(name: string): Promise<NetworkTraffic> {
     const { audit, records } = this.#of(name);
     await audit.flush();
     const network = records.splice(0).filter(({ event_type: type }) => type === "network");
@@ -160,21 +160,21 @@ export class Inside {
 
   async close(name: string): Promise<void> {
     const { manager, audit } = this.#of(name);
-    this.#households.delete(name);
+    this.#managers.delete(name);
     await manager.close();
     await audit.close();
   }
 
   async end(): Promise<void> {
-    for (const name of [...this.#households.keys()]) await this.close(name);
+    for (const name of [...this.#managers.keys()]) await this.close(name);
     this.#origins.close();
     this.#abstract.close();
     this.#dns.close();
     await this.#hosts.close();
   }
 
-  #of(name: string): Household {
-    const found = this.#households.get(name);
+  #of(name: string): ManagerEntry {
+    const found = this.#managers.get(name);
     if (found === undefined) throw new Error(`nobody lives at ${name}`);
     return found;
   }

@@ -9,7 +9,7 @@ declare module "vitest" {
 }
 
 /** Asks the test run's main process for a daemon: the first one who does has it started, for the whole run. */
-export function askForDaemon<Daemon extends object>(kind: string): Promise<Daemon> {
+export function requestDaemon<Daemon extends object>(kind: string): Promise<Daemon> {
   return new Promise((resolve, reject) => {
     let answer = "";
     const socket = connect(inject("daemonDoor"));

@@ -9,16 +9,16 @@ import { keepTree } from "../../src/runtime/workspace/snapshots/keep-tree.js";
 import { type RestoreReport, restoreTree } from "../../src/runtime/workspace/snapshots/restore-tree.js";
 import type { SnapshotInfo, SnapshotLimits } from "../../src/runtime/workspace/snapshots/snapshot.js";
 import { type AddOptions, SnapshotStore } from "../../src/runtime/workspace/snapshots/snapshot-store.js";
-import { type GuestInside, startGuest } from "./guest-inside.js";
+import { type StartedGuest, startGuest } from "./start-guest.js";
 
 export const LIMITS: SnapshotLimits = { maxBytes: 64 * 2 ** 20, maxFiles: 10_000, maxStoredBytes: 2 ** 30 };
 
 /** A workspace, and beside it the store of its snapshots. */
-export class KeptWorkspace {
+export class SnapshotWorkspace {
   readonly base = mkdtempSync(join(tmpdir(), "skerry-kept-"));
   readonly root = join(this.base, "workspace");
   readonly directory = join(this.base, "snapshots");
-  #guest: GuestInside | undefined;
+  #guest: StartedGuest | undefined;
 
   constructor() {
     mkdirSync(this.root);
@@ -60,12 +60,12 @@ export class KeptWorkspace {
   }
 }
 
-export let kept: KeptWorkspace;
+export let kept: SnapshotWorkspace;
 
 /** Every test of the file has one of its own. */
-export function useKeptWorkspace(): void {
+export function useSnapshotWorkspace(): void {
   beforeEach(() => {
-    kept = new KeptWorkspace();
+    kept = new SnapshotWorkspace();
   });
   afterEach(() => kept.stop());
 }
@@ -103,7 +103,7 @@ export async function bringBack(
 }
 
 /** Every snapshot has all of its contents, and nothing else is on disk. */
-export async function assertSound(place: Pick<KeptWorkspace, "store" | "onDisk">): Promise<void> {
+export async function assertSound(place: Pick<SnapshotWorkspace, "store" | "onDisk">): Promise<void> {
   const store = place.store();
   const named = new Set<string>();
   for (const { id } of await store.list()) {

@@ -2,20 +2,20 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { SandboxManager } from "skerry";
-import type { Workbench } from "./workbench.js";
+import type { BenchContext } from "./bench-context.js";
 
 /** Not 127.0.0.1, which programs reach without a proxy. */
 const HOST = "127.0.0.9";
 
-export interface Origin extends AsyncDisposable {
+export interface WebServer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly url: string;
 }
 
 /** Starts a web server that ends with us. */
-export async function startOrigin(bench: Workbench): Promise<Origin> {
-  const program = fileURLToPath(new URL("origin-server.js", import.meta.url));
+export async function startWebServer(bench: BenchContext): Promise<WebServer> {
+  const program = fileURLToPath(new URL("web-server-process.js", import.meta.url));
   const child = spawn(process.execPath, [program, HOST], {
     env: bench.env,
     stdio: ["pipe", "pipe", "inherit"],
@@ -35,7 +35,7 @@ export async function startOrigin(bench: Workbench): Promise<Origin> {
 }
 
 /** A manager whose sandboxes may reach that server and nothing else. */
-export async function managerFor(bench: Workbench, { host, port }: Origin): Promise<SandboxManager> {
+export async function managerFor(bench: BenchContext, { host, port }: WebServer): Promise<SandboxManager> {
   const network = { allowedIps: [`${host}/32`], allowedPorts: [port] };
   return bench.manager({ config: await bench.config({ network }) });
 }

@@ -5,7 +5,7 @@ import type {
   SnapshotInfo,
   SnapshotLimits,
 } from "../../src/runtime/workspace/snapshots/snapshot.js";
-import { kept } from "./kept-workspace.js";
+import { kept } from "./snapshot-workspace.js";
 
 /** Imports an archive into the session of the test. */
 export function load(

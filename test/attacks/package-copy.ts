@@ -33,7 +33,7 @@ export const USERS: readonly User[] =
     : [{ name: "this user" }];
 
 /** A copy of the package as plain JavaScript that every user can read, under a path with a secret word in it. */
-export class Tree {
+export class PackageCopy {
   readonly #top: string;
   readonly #code: string;
   readonly #stateDirs: string[] = [];

@@ -17,7 +17,7 @@ export interface ProcessOptions {
 }
 
 /** Everything an entry uses: managers and processes that are gone afterwards, and a directory of its own. */
-export class Workbench {
+export class BenchContext {
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   /** True: a quick look with few rounds. */
@@ -26,18 +26,18 @@ export class Workbench {
   readonly #managers = new Set<SandboxManager>();
   readonly #onProgress: (done: number, total: number) => void;
 
-  private constructor(directory: string, options: WorkbenchOptions) {
+  private constructor(directory: string, options: BenchContextOptions) {
     this.directory = directory;
     this.signal = options.signal;
     this.quick = options.quick;
     this.#onProgress = options.onProgress;
   }
 
-  static async open(options: WorkbenchOptions): Promise<Workbench> {
+  static async open(options: BenchContextOptions): Promise<BenchContext> {
     const directory = await mkdtemp(join(tmpdir(), "bench-skerry-"));
     // The users that sandboxes run as must be able to pass through.
     await chmod(directory, 0o711);
-    return new Workbench(directory, options);
+    return new BenchContext(directory, options);
   }
 
   /** How many rounds to take. */
@@ -109,7 +109,7 @@ export class Workbench {
   }
 }
 
-export interface WorkbenchOptions {
+export interface BenchContextOptions {
   readonly signal: AbortSignal;
   readonly quick: boolean;
   readonly onProgress: (done: number, total: number) => void;

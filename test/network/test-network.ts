@@ -15,14 +15,14 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { getBackend, listBackends } from "../../src/index.js";
 import { startDocker } from "../setup/docker.js";
-import type { Inside } from "./inside.js";
-import { ADDRESSES, PUBLIC_V6, RESOLVER } from "./places.js";
+import { ADDRESSES, PUBLIC_V6, RESOLVER } from "./addresses.js";
+import type { NetworkNamespace } from "./network-namespace.js";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
 export interface Question {
   readonly id: number;
-  readonly method: keyof Inside;
+  readonly method: keyof NetworkNamespace;
   readonly args: readonly unknown[];
 }
 
@@ -33,7 +33,9 @@ export interface Answer {
 }
 
 type Methods = {
-  [K in keyof Inside]: (...args: Parameters<Inside[K]>) => Promise<Awaited<ReturnType<Inside[K]>>>;
+  [K in keyof NetworkNamespace]: (
+    ...args: Parameters<NetworkNamespace[K]>
+  ) => Promise<Awaited<ReturnType<NetworkNamespace[K]>>>;
 };
 
 /**
@@ -49,7 +51,7 @@ shift
 exec "$@"`;
 
 /** A network of its own for one test file, where every host is ours. Nothing of it is left when its process ends. */
-export class World {
+export class TestNetwork {
   readonly inside: Methods;
   /** PEM: whoever signed the certificates of its hosts. */
   ca = "";
@@ -61,10 +63,10 @@ export class World {
 
   constructor() {
     const ask =
-      (method: keyof Inside) =>
+      (method: keyof NetworkNamespace) =>
       (...args: unknown[]) =>
         this.#ask(method, args);
-    this.inside = new Proxy({} as Methods, { get: (_, method) => ask(method as keyof Inside) });
+    this.inside = new Proxy({} as Methods, { get: (_, method) => ask(method as keyof NetworkNamespace) });
   }
 
   /** Everything that it keeps. */
@@ -86,7 +88,7 @@ export class World {
     writeFileSync(join(etc, "nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files dns\n");
     const temporary = join(this.directory, "tmp");
     mkdirSync(temporary);
-    const program = [process.execPath, join(code, "test/network/world-process.js"), this.directory];
+    const program = [process.execPath, join(code, "test/network/test-network-process.js"), this.directory];
     const child = spawn(
       "unshare",
       ["--net", "--mount", "sh", "-c", ENTER, "sh", this.directory, ...program],
@@ -143,7 +145,7 @@ export class World {
     if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  #ask(method: keyof Inside, args: readonly unknown[]): Promise<unknown> {
+  #ask(method: keyof NetworkNamespace, args: readonly unknown[]): Promise<unknown> {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
@@ -154,7 +156,7 @@ export class World {
   }
 }
 
-/** They need a daemon, which a test starts when it runs: `World.startWithDocker`. */
+/** They need a daemon, which a test starts when it runs: `TestNetwork.startWithDocker`. */
 const CONTAINERS: readonly string[] = ["docker", "gvisor"];
 
 /** The backends of this host that say they tell hosts apart, by their own words. */

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe } from "vitest";
 import { openStore, type Store } from "../../src/server/store/index.js";
-import { askForDaemon } from "./daemon-door.js";
+import { requestDaemon } from "./request-daemon.js";
 import { requires } from "./requires.js";
 
 /** A new database for each test. */
-export interface StoreWorld {
+export interface TestDatabase {
   readonly url: string;
   /** Another store on it, as another process would have one. It is closed after the test. */
   open(): Promise<Store>;
@@ -21,12 +21,12 @@ interface Place {
 }
 
 /** One suite of behaviour, on a file of SQLite and on a real PostgreSQL. */
-export function onBothDatabases(title: string, suite: (world: StoreWorld) => void): void {
+export function onBothDatabases(title: string, suite: (database: TestDatabase) => void): void {
   describe(`${title}, in SQLite`, () => suite(createWorld(createFile)));
   requires("postgresql").describe(`${title}, in PostgreSQL`, () => suite(createWorld(createDatabase)));
 }
 
-function createWorld(create: () => Promise<Place>): StoreWorld {
+function createWorld(create: () => Promise<Place>): TestDatabase {
   let place: Place;
   const stores: Store[] = [];
   beforeEach(async () => {
@@ -58,7 +58,7 @@ async function createFile(): Promise<Place> {
 
 /** In the PostgreSQL of the test run. */
 export async function createDatabase(): Promise<Place> {
-  const { url } = await askForDaemon<{ url: string }>("postgres");
+  const { url } = await requestDaemon<{ url: string }>("postgres");
   const name = `test_${randomBytes(8).toString("hex")}`;
   await command(url, `CREATE DATABASE ${name}`);
   return {

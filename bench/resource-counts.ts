@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { BenchContext } from "./bench-context.js";
 import type { OwnContainers } from "./own-containers.js";
 import { descendantsOf } from "./process-memory.js";
-import type { Workbench } from "./workbench.js";
 
 export const THINGS = [
   "descriptors",
@@ -18,7 +18,7 @@ export const THINGS = [
 export type Thing = (typeof THINGS)[number];
 
 /** What this process and its sandboxes have at a time. */
-export interface WhatIsThere extends Readonly<Record<Thing, number>> {
+export interface ResourceCounts extends Readonly<Record<Thing, number>> {
   readonly memoryBytes: number;
   readonly launchers: number;
   /** At most so many of the descriptors are launchers' control sockets and wires. */
@@ -30,10 +30,10 @@ const SETTLE_MS = 3000;
 const SETTLED_WITHIN_MS = 20_000;
 
 /** Looks once nothing of it changes any more. */
-export async function lookAround(
-  bench: Workbench,
+export async function countResources(
+  bench: BenchContext,
   containers: OwnContainers | undefined,
-): Promise<WhatIsThere> {
+): Promise<ResourceCounts> {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const deadline = performance.now() + SETTLED_WITHIN_MS;
@@ -49,7 +49,10 @@ export async function lookAround(
   }
 }
 
-async function look({ directory }: Workbench, containers: OwnContainers | undefined): Promise<WhatIsThere> {
+async function look(
+  { directory }: BenchContext,
+  containers: OwnContainers | undefined,
+): Promise<ResourceCounts> {
   const ids = containers?.made ?? new Set<string>();
   const listed = await containers?.list();
   const below = await descendantsOf(process.pid);

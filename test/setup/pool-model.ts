@@ -108,7 +108,7 @@ export interface Setup extends Pick<PoolSettings, "minInstances" | "maxInstances
 }
 
 /** The pool with a source whose every answer is ours to give, and everything that must be true of it. */
-export class World {
+export class PoolModel {
   readonly pool: Pool<ModelItem>;
   readonly items: ModelItem[] = [];
   readonly operations: Operation[] = [];

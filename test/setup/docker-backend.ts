@@ -9,7 +9,7 @@ import { createDockerBackend } from "../../src/runtime/backends/docker/backend.j
 import type { DockerInstance } from "../../src/runtime/backends/docker/instance.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 
-export interface DockerOrders {
+export interface DockerBackendFixture {
   readonly docker: TestDaemon;
   readonly stateDir: string;
   open(options?: object): SandboxBackend;
@@ -24,7 +24,7 @@ export interface DockerOrders {
  * Every test of the block has a state directory of its own in front of the test run's daemon; what it created is gone
  * at its end. `name` and `uid` are for nobody else on the host.
  */
-export function useDockerOrders(name: string, uid: number): DockerOrders {
+export function useDockerBackend(name: string, uid: number): DockerBackendFixture {
   let docker: TestDaemon;
   let stateDir: string;
   let count = 0;

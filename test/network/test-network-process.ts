@@ -1,8 +1,8 @@
 /** The process of the world: does what its parent asks for, and ends with it. Its directory is the first argument. */
-import { Inside } from "./inside.js";
-import type { Answer, Question } from "./world.js";
+import { NetworkNamespace } from "./network-namespace.js";
+import type { Answer, Question } from "./test-network.js";
 
-const inside = new Inside(process.argv[2]!);
+const inside = new NetworkNamespace(process.argv[2]!);
 const answer = (message: Answer) => process.connected && process.send!(message);
 
 process.on("message", ({ id, method, args }: Question) => {

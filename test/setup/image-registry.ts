@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 
 /** A registry on this machine with one image of one file. Daemons trust it without certificates. */
-export interface SmallRegistry {
+export interface ImageRegistry {
   /** As in `docker pull`. */
   readonly image: string;
   /** From now on it gives the manifest, breaks off in the middle of what that names, and is gone. */
@@ -17,7 +17,7 @@ const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
 const CONFIG = "application/vnd.docker.container.image.v1+json";
 const LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
-export async function openSmallRegistry(content: Buffer): Promise<SmallRegistry> {
+export async function openImageRegistry(content: Buffer): Promise<ImageRegistry> {
   const tar = tarOf("file", content);
   const layer = gzipSync(tar);
   const config = Buffer.from(
