@@ -10,8 +10,8 @@ import {
   toVercelTools,
 } from "./adapters.js";
 import { createTools } from "./create-tools.js";
+import type { ToolReply } from "./replies/tool-reply.js";
 import { defineTool, READS } from "./tool.js";
-import type { ToolReply } from "./tool-reply.js";
 
 const say = defineTool({
   name: "say",

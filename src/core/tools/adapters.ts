@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { boundData } from "./bounded-data.js";
 import type { ToolDescription, ToolSet } from "./create-tools.js";
+import { boundData } from "./replies/bounded-data.js";
+import type { ToolReply } from "./replies/tool-reply.js";
 import type { ToolAnnotations } from "./tool.js";
-import type { ToolReply } from "./tool-reply.js";
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -3,20 +3,20 @@ import { visible } from "../../kit/escape-unsafe.js";
 import { nearest } from "../../kit/nearest.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { SandboxManager } from "../manager/index.js";
-import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-dispatch.js";
-import { fileDelete } from "./files/delete.js";
-import { fileEdit } from "./files/edit.js";
-import { fileList } from "./files/list.js";
-import { fileRead } from "./files/read.js";
-import { fileSearch } from "./files/search.js";
-import { fileWrite } from "./files/write.js";
-import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./model-text.js";
-import { oneLine } from "./one-line.js";
+import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-tools.js";
+import { fileDelete } from "./catalog/file-delete.js";
+import { fileEdit } from "./catalog/file-edit.js";
+import { fileList } from "./catalog/file-list.js";
+import { fileRead } from "./catalog/file-read.js";
+import { fileSearch } from "./catalog/file-search.js";
+import { fileWrite } from "./catalog/file-write.js";
+import { runCode, shellExec } from "./catalog/run-code.js";
+import { runTests } from "./catalog/run-tests.js";
 import { parseArguments } from "./parse-arguments.js";
-import { runCode, shellExec } from "./run-code.js";
-import { runTests } from "./run-tests.js";
+import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
+import { oneLine } from "./replies/one-line.js";
+import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-reply.js";
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
-import { errorReply, invalidArguments, type ToolReply } from "./tool-reply.js";
 
 export interface ToolSetOptions extends ToolCaller {
   /** Only these; left out: all of them. */

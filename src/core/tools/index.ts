@@ -12,7 +12,8 @@ export {
   toVercelTools,
   type VercelTool,
 } from "./adapters.js";
-export type { BrowserTool, BrowserTools } from "./browser-dispatch.js";
+export type { BrowserTool, BrowserTools } from "./browser-tools.js";
+export { beneath } from "./catalog/file-delete.js";
 export {
   createTools,
   type ToolCallOptions,
@@ -35,9 +36,9 @@ export {
   summarise,
   type Verdict,
 } from "./evaluation/index.js";
-export { beneath } from "./files/delete.js";
-export { cutMiddle, markUntrusted } from "./model-text.js";
-export { formatResult } from "./result-text.js";
+export { cutMiddle, markUntrusted } from "./replies/model-text.js";
+export { formatResult } from "./replies/result-text.js";
+export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./replies/tool-reply.js";
 export { RunCodeTool } from "./run-code-tool.js";
 export {
   codeWithReflection,
@@ -66,5 +67,4 @@ export {
   testingLanguageOf,
 } from "./test-driven/index.js";
 export { defineTool, type Tool, type ToolAnnotations, type ToolCaller, type ToolContext } from "./tool.js";
-export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./tool-reply.js";
 export { type WorldAction, WorldInterface } from "./world-interface.js";

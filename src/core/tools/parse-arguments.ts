@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { visible } from "../../kit/escape-unsafe.js";
 import { nearest } from "../../kit/nearest.js";
+import { invalidArguments } from "./replies/tool-reply.js";
 import type { Tool } from "./tool.js";
-import { invalidArguments } from "./tool-reply.js";
 
 /** Complaints about names that are none: the first say enough. */
 const MOST_NAMED = 20;

@@ -1,7 +1,7 @@
 import type { SandboxManager } from "../manager/index.js";
 import { createTools, type ToolCallOptions, type ToolDescription, type ToolSet } from "./create-tools.js";
+import type { ToolReply } from "./replies/tool-reply.js";
 import type { ToolCaller } from "./tool.js";
-import type { ToolReply } from "./tool-reply.js";
 
 /** `run_code` alone, for an agent loop that has a place for one tool. */
 export class RunCodeTool {

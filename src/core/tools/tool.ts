@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { SandboxManager, ToolCall } from "../manager/index.js";
-import type { ToolReply } from "./tool-reply.js";
+import type { ToolReply } from "./replies/tool-reply.js";
 
 /** In whose name tools are called, and where. */
 export type ToolCaller = Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "requestId"> & {

@@ -1,6 +1,6 @@
 import type { SandboxManager } from "../manager/index.js";
 import { createTools, type ToolCallOptions, type ToolSet, type ToolSetOptions } from "./create-tools.js";
-import type { ToolReply } from "./tool-reply.js";
+import type { ToolReply } from "./replies/tool-reply.js";
 
 /** A call as an agent loop has it. */
 export interface WorldAction {

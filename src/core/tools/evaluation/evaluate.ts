@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { CellOptions, SandboxManager, ToolCall, ToolResult } from "../../manager/index.js";
+import { type Judgement, judge, judgeUnrunnable, type Verdict } from "./judge-sample.js";
 import type { Problem, Sample } from "./problems.js";
-import { composeProgram, isUnrunnable } from "./program.js";
-import { type Judgement, judge, judgeUnrunnable, type Verdict } from "./verdict.js";
+import { composeProgram, isUnrunnable } from "./sample-program.js";
 
 export interface EvaluationOptions
   extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal"> {

@@ -5,8 +5,8 @@ import { SandboxError, systemCode } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { SampleResult } from "./evaluate.js";
 import { parseLine } from "./json-lines.js";
+import { VERDICTS } from "./judge-sample.js";
 import type { Sample } from "./problems.js";
-import { VERDICTS } from "./verdict.js";
 
 const rowSchema = z.object({
   task_id: z.string(),

@@ -1,6 +1,6 @@
 import type { SampleResult } from "./evaluate.js";
+import type { Verdict } from "./judge-sample.js";
 import { passAtK } from "./pass-at-k.js";
-import type { Verdict } from "./verdict.js";
 
 const KS = [1, 10, 100];
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SandboxError } from "../../../kit/errors.js";
-import { invalidArguments } from "../tool-reply.js";
+import { invalidArguments } from "../replies/tool-reply.js";
 
 const MAX_LINE_CHARACTERS = 500;
 /** For all files together. An expression may need longer than anybody has: it is then given up, wherever it is. */

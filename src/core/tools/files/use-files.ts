@@ -1,9 +1,9 @@
 import { toSandboxError } from "../../../kit/errors.js";
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
-import { oneLine } from "../one-line.js";
+import { oneLine } from "../replies/one-line.js";
+import { refusalReply, type ToolReply } from "../replies/tool-reply.js";
 import type { ToolContext } from "../tool.js";
-import { refusalReply, type ToolReply } from "../tool-reply.js";
 
 /** What a file tool does, and to which paths. */
 interface FileJob extends Pick<FileCall<ToolReply>, "tool" | "summary" | "paths" | "content" | "refusal"> {

@@ -1,11 +1,11 @@
 import { createDeferred } from "../../../kit/deferred.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { SandboxManager } from "../../manager/index.js";
+import { withoutLineEnds } from "./cases/line-ends.js";
+import type { TestCase } from "./cases/test-case.js";
 import { describeFailures } from "./feedback.js";
-import { withoutLineEnds } from "./line-ends.js";
 import type { TestOptions } from "./options.js";
 import type { TestReport } from "./report.js";
-import type { TestCase } from "./test-case.js";
 import { TestDrivenSandbox } from "./test-driven-sandbox.js";
 
 /** What whoever writes the code is asked for. */

@@ -1,4 +1,4 @@
-import { cutMiddle, markUntrusted } from "../model-text.js";
+import { cutMiddle, markUntrusted } from "../replies/model-text.js";
 import { describeCounts, type TestReport, type TestResult } from "./report.js";
 
 const MAX_FAILURES = 10;

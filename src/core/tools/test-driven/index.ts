@@ -1,3 +1,4 @@
+export { type ExpectedError, type FunctionCall, parseCases, type TestCase } from "./cases/test-case.js";
 export {
   codeWithReflection,
   type GenerateRequest,
@@ -19,5 +20,4 @@ export {
   type TestRunner,
   type TestStatus,
 } from "./report.js";
-export { type ExpectedError, type FunctionCall, parseCases, type TestCase } from "./test-case.js";
 export { TestDrivenSandbox } from "./test-driven-sandbox.js";

@@ -1,4 +1,4 @@
-import { cutMiddle } from "../model-text.js";
+import { cutMiddle } from "../replies/model-text.js";
 
 /** What came of it all, in one word. Only `passed` is good. */
 export const TEST_OUTCOMES = [

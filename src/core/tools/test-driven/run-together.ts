@@ -2,11 +2,11 @@ import type { Duplex } from "node:stream";
 import { readFrames } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../manager/index.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "./call-end.js";
-import { refusalOf, stoppedBy } from "./judge-apart.js";
-import { judgeList, judgeLoadFailure, type Verdict } from "./judge-list.js";
+import { judgeList, judgeLoadFailure, type Verdict } from "./judge-tests.js";
 import type { PythonRunner, TestingLanguage } from "./languages.js";
 import type { TestResult } from "./report.js";
 import { type LoadFailure, parseTestsMessage } from "./runner-messages.js";
+import { refusalOf, stoppedBy } from "./split-tests/judge-split.js";
 import { TestList } from "./test-list.js";
 
 /** A solution and a file of tests beside it, as one tool call. */

@@ -2,14 +2,14 @@ import { SandboxError } from "../../../kit/errors.js";
 import { needsModuleSyntax } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager } from "../../manager/index.js";
 import { auditIdsOf, type CallEnd } from "./call-end.js";
-import { judgeApart } from "./judge-apart.js";
-import type { Verdict } from "./judge-list.js";
+import { runCases } from "./cases/run-cases.js";
+import { parseCases, type TestCase } from "./cases/test-case.js";
+import type { Verdict } from "./judge-tests.js";
 import { type CheckedOptions, checkTestOptions, type TestOptions } from "./options.js";
 import { createReport, type TestReport } from "./report.js";
-import { runApart } from "./run-apart.js";
-import { runCases } from "./run-cases.js";
 import { runTogether } from "./run-together.js";
-import { parseCases, type TestCase } from "./test-case.js";
+import { judgeApart } from "./split-tests/judge-split.js";
+import { runApart } from "./split-tests/run-split.js";
 import type { TestList } from "./test-list.js";
 
 /** Runs code and its tests where neither can harm anything, and the code cannot fake the verdict. */

@@ -1,0 +1,20 @@
+import type { z } from "zod";
+import type { ToolReply } from "./replies/tool-reply.js";
+import type { Tool, ToolContext } from "./tool.js";
+
+/** What every tool of a browser is called first. */
+export const BROWSER_PREFIX = "browser_";
+
+/** One thing that a browser can do: `browser_navigate`, `browser_click`, … */
+export type BrowserTool = Omit<Tool, "run">;
+
+/** Whoever carries out `browser_*`: it decides which browser, and has the manager's steps taken for it. */
+export interface BrowserTools {
+  readonly tools: readonly BrowserTool[];
+  execute(name: string, args: unknown, context: ToolContext): Promise<ToolReply>;
+}
+
+/** A browser's tool as one of a set. */
+export function browserTool(tool: BrowserTool, browser: BrowserTools): Tool<z.ZodType> {
+  return { ...tool, run: (args, context) => browser.execute(tool.name, args, context) };
+}

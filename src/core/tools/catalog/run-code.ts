@@ -1,0 +1,264 @@
+import { z } from "zod";
+import type { Execution, ResultEvent, RichResult } from "../../../runtime/sandbox/index.js";
+import type { ToolCall, ToolResult } from "../../manager/index.js";
+import { cutMiddle } from "../replies/model-text.js";
+import { oneLine } from "../replies/one-line.js";
+import { endText, outputText } from "../replies/result-text.js";
+import {
+  createReply,
+  type ReplyImage,
+  refusalReply,
+  statusOf,
+  type ToolReply,
+} from "../replies/tool-reply.js";
+import { defineTool, RUNS, type ToolContext } from "../tool.js";
+
+export const CODE_TIMEOUT_MS = 30_000;
+export const MAX_TIMEOUT_MS = 600_000;
+const PICTURES = ["image/png", "image/jpeg"];
+
+export const timeoutArgument = (defaultMs: number) =>
+  z
+    .number()
+    .int()
+    .min(1)
+    .max(MAX_TIMEOUT_MS)
+    .optional()
+    .describe(`Milliseconds after which it is ended. Default ${defaultMs}.`);
+
+/** `run_code`: a program, or a piece of code in a context that keeps its state. */
+export const runCode = defineTool({
+  name: "run_code",
+  title: "Run code",
+  description:
+    "Runs code in an isolated sandbox and returns what it printed. The working directory is the session's workspace, whose " +
+    "files stay between calls. With `context`, variables, imports and functions stay too, as in a notebook: the value of the " +
+    "last expression is shown, and so are figures. Without it, each call is a fresh program.",
+  input: z.strictObject({
+    // What is none of them is the manager's to refuse, and remembered as any attempt.
+    language: z.string().meta({
+      enum: ["python", "javascript", "typescript", "bash"],
+      description: "The language of the code.",
+    }),
+    code: z.string().min(1).describe("The code, as the content of a file would be."),
+    context: z
+      .string()
+      .regex(/^[\w.:-]{1,100}$/, "expected 1 to 100 letters, digits, dots, colons or dashes")
+      .optional()
+      .describe(
+        'Name of a context that keeps its state between calls, for example "main". One per language.',
+      ),
+    stdin: z
+      .string()
+      .optional()
+      .describe("What the program reads from its standard input. Not with a context."),
+    args: z.array(z.string()).max(1000).optional().describe("The program's arguments. Not with a context."),
+    timeoutMs: timeoutArgument(CODE_TIMEOUT_MS),
+  }),
+  annotations: RUNS,
+  run: (args, context) =>
+    runAndReply(context, { ...args, tool: "code_run", timeoutMs: args.timeoutMs ?? CODE_TIMEOUT_MS }),
+});
+
+export const SHELL_TIMEOUT_MS = 10_000;
+
+/** `shell_exec`: a command line of bash. */
+export const shellExec = defineTool({
+  name: "shell_exec",
+  title: "Run a command",
+  description:
+    "Runs a command line with bash in an isolated sandbox and returns what it printed. It starts in the session's workspace. " +
+    "Nothing that it starts outlives it; variables and directories do not stay between calls, files do.",
+  input: z.strictObject({
+    command: z.string().min(1).describe("The command line, for example `ls -la && wc -l *.py`."),
+    cwd: z
+      .string()
+      .optional()
+      .describe("Where it starts, relative to the workspace. Default: the workspace."),
+    stdin: z.string().optional().describe("What it reads from its standard input."),
+    timeoutMs: timeoutArgument(SHELL_TIMEOUT_MS),
+  }),
+  annotations: RUNS,
+  run: (args, context) =>
+    runAndReply(context, { ...args, tool: "shell_exec", timeoutMs: args.timeoutMs ?? SHELL_TIMEOUT_MS }),
+});
+
+/** Runs a call and makes a reply of what came of it. */
+export async function runAndReply(context: ToolContext, call: ToolCall): Promise<ToolReply> {
+  const { manager, caller, signal } = context;
+  const streams = context.onOutput !== undefined;
+  const execution = manager.execute({
+    ...caller,
+    ...call,
+    signal,
+    // What streams has no limit of its own, and nobody reads for ever.
+    ...(streams && { stream: true, maxOutputBytes: MAX_FOLLOWED_BYTES }),
+  });
+  const result = streams ? await follow(execution, context) : await execution;
+  return refusalReply(result) ?? replyOf(result);
+}
+
+/** Hands output on as it comes, and keeps it: a result of a streamed execution has none. */
+async function follow(
+  execution: Execution<ToolResult, ResultEvent>,
+  { onOutput }: ToolContext,
+): Promise<ToolResult> {
+  const kept = { stdout: new Kept(), stderr: new Kept() };
+  for await (const event of execution) {
+    if (event.type === "stdout" || event.type === "stderr") {
+      onOutput?.(event.type, kept[event.type].add(event.data));
+    } else if (event.type === "exit") {
+      return { ...event.result, stdout: kept.stdout.text, stderr: kept.stderr.text };
+    }
+  }
+  return execution;
+}
+
+const MAX_FOLLOWED_BYTES = 10 * 1024 * 1024;
+
+/** What was printed. */
+class Kept {
+  text = "";
+  readonly #decoder = new TextDecoder();
+
+  add(data: Buffer): string {
+    const piece = this.#decoder.decode(data, { stream: true });
+    this.text += piece;
+    return piece;
+  }
+}
+
+function replyOf(result: ToolResult): ToolReply {
+  const { results = [] } = result;
+  const [printed, changed] = [printedText(result), changesText(result)];
+  return createReply({
+    status: statusOf(result),
+    summary: summaryOf(result),
+    data: dataOf(result),
+    inside: [
+      ...(printed === "" ? [] : [{ what: "What the program printed follows", text: printed }]),
+      ...(changed === "" ? [] : [{ what: "Names of the files that it changed follow", text: changed }]),
+    ],
+    words: [...(printed === "" ? ["(no output)"] : []), ...wordsOf(result)],
+    ...(results.length > 0 && { images: picturesOf(results) }),
+  });
+}
+
+function summaryOf(result: ToolResult): string {
+  const { contextEnded, executionTimeMs } = result;
+  const seconds = (executionTimeMs / 1000).toFixed(executionTimeMs < 10_000 ? 2 : 0);
+  const isSaid = result.error?.startsWith("The context has ended") === true;
+  const ended = contextEnded === undefined || isSaid ? "" : `; its context has ended: ${contextEnded}`;
+  return result.success
+    ? `It ran in ${seconds} s${ended}`
+    : `It failed after ${seconds} s: ${result.error ?? result.reason}${ended}`;
+}
+
+function dataOf(result: ToolResult): Record<string, unknown> {
+  const { stdout, stderr, exitCode, reason, signal, truncated, executionTimeMs } = result;
+  const { filesWritten, filesDeleted, results, exception, contextId, executionCount, error, sessionId } =
+    result;
+  return {
+    stdout,
+    stderr,
+    exitCode,
+    reason,
+    signal,
+    truncated,
+    executionTimeMs,
+    filesWritten,
+    filesDeleted,
+    sessionId,
+    ...(error !== undefined && { error: oneLine(error) }),
+    ...(contextId !== undefined && { context: contextId, executionCount }),
+    ...(results !== undefined && { results }),
+    ...(exception !== undefined && { exception: boundException(exception) }),
+    ...flagsOf(result),
+  };
+}
+
+/** What is not as a caller would take it to be; left out where it is. */
+function flagsOf({
+  filesWrittenTruncated,
+  filesReadTruncated,
+  resultsTruncated,
+  contextEnded,
+  contextRestarted,
+}: ToolResult): Record<string, unknown> {
+  return {
+    ...(filesWrittenTruncated === true && { filesWrittenTruncated }),
+    ...(filesReadTruncated === true && { filesReadTruncated }),
+    ...(resultsTruncated === true && { resultsTruncated }),
+    ...(contextEnded !== undefined && { contextEnded }),
+    ...(contextRestarted !== undefined && { contextRestarted }),
+  };
+}
+
+/** An interpreter that was taken over says what it likes. */
+function boundException({ name, value, traceback }: NonNullable<ToolResult["exception"]>) {
+  return { name: oneLine(name), value: cutMiddle(value), traceback: cutMiddle(traceback) };
+}
+
+function printedText(result: ToolResult): string {
+  const { results = [], exception } = result;
+  const shown = results.map(({ data }) => plainForm(data)).filter((text) => text !== "");
+  return [
+    outputText(result, Number.POSITIVE_INFINITY),
+    ...shown,
+    ...(exception === undefined ? [] : [exception.traceback || `${exception.name}: ${exception.value}`]),
+  ]
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+/** What we know of how it ended, and what a model must not take for granted. */
+function wordsOf(result: ToolResult): string[] {
+  const { contextId, contextEnded, contextRestarted, executionCount } = result;
+  const name = JSON.stringify(contextId);
+  const end = endText(result);
+  return [
+    ...(end === "" ? [] : [end]),
+    ...(result.filesWrittenTruncated === true
+      ? ["Files may have been changed that are not named here: there are too many of them to tell."]
+      : []),
+    ...(result.resultsTruncated === true ? ["Not everything that it showed is here: it was too much."] : []),
+    ...(contextRestarted !== undefined
+      ? [
+          `The context ${name} had ended: ${contextRestarted}. It was started anew, and nothing of its state is left.`,
+        ]
+      : // Its sandbox may have been replaced since, and the state with it.
+        executionCount === 1
+        ? [`The context ${name} is new.`]
+        : []),
+    ...(contextEnded !== undefined
+      ? [
+          `The context ${name} has ended: ${contextEnded}. The next call starts it anew, and nothing of its state is left.`,
+        ]
+      : []),
+  ];
+}
+
+/** The form of a value that a model reads best. */
+function plainForm(data: RichResult["data"]): string {
+  const markdown = data["text/markdown"];
+  const text = typeof markdown === "string" ? markdown : data["text/plain"];
+  return typeof text === "string" ? text : "";
+}
+
+const LISTED_CHANGES = 20;
+const MAX_NAME_CHARACTERS = 200;
+
+function changesText({ fileChanges }: ToolResult): string {
+  const listed = fileChanges
+    .slice(0, LISTED_CHANGES)
+    .map(({ path, change }) => `${JSON.stringify(oneLine(path, MAX_NAME_CHARACTERS))} ${change}`);
+  const more = fileChanges.length - listed.length;
+  return [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
+}
+
+function picturesOf(results: readonly RichResult[]): ReplyImage[] {
+  return results.flatMap(({ data }) => {
+    const mimeType = PICTURES.find((type) => typeof data[type] === "string");
+    return mimeType === undefined ? [] : [{ mimeType, data: data[mimeType] as string }];
+  });
+}

@@ -1,0 +1,176 @@
+import { posix } from "node:path";
+import { z } from "zod";
+import { SandboxError } from "../../../kit/errors.js";
+import { innerPath, reads, useFilesAt } from "../files/use-files.js";
+import { invalidArguments, type ToolReply, type ToolStatus } from "../replies/tool-reply.js";
+import {
+  describeCounts,
+  describeFailures,
+  parseCases,
+  TestDrivenSandbox,
+  type TestReport,
+} from "../test-driven/index.js";
+import { defineTool, RUNS, type ToolContext } from "../tool.js";
+import { MAX_TIMEOUT_MS } from "./run-code.js";
+
+const TESTS_TIMEOUT_MS = 60_000;
+const MAX_FILE_BYTES = 1024 * 1024;
+
+const value = z.json();
+const testCase = z.strictObject({
+  name: z.string().optional().describe("What it is called. Default: the call."),
+  call: z
+    .union([
+      z.string().min(1),
+      z.strictObject({
+        function: z.string().min(1),
+        args: z.array(value).optional(),
+        kwargs: z.record(z.string(), value).optional(),
+      }),
+    ])
+    .optional()
+    .describe("An expression with the solution's names, such as `add(1, 2)`."),
+  input: z.string().optional().describe("Instead of a call: what the solution reads as a program."),
+  args: z.array(z.string()).max(1000).optional().describe("With an input: the program's arguments."),
+  expected: value.optional().describe("The value, or what the program prints."),
+  raises: z
+    .union([z.string().min(1), z.strictObject({ type: z.string().min(1), message: z.string().optional() })])
+    .optional()
+    .describe("Instead: the class of the exception, or { type, message } with a part of its text."),
+  tolerance: z.number().min(0).optional().describe("How far numbers may be off."),
+  timeoutMs: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional().describe("Milliseconds for this case."),
+});
+
+/** `run_tests`: a solution with its tests, which it cannot fool. */
+export const runTests = defineTool({
+  name: "run_tests",
+  title: "Run tests",
+  description:
+    "Runs a solution with its tests and says of each whether it passed, with expected and actual values. Give the solution as " +
+    "`code` or as `path` in the workspace, and the tests as `tests`, as `testsPath`, or as `cases`. Tests of Python are for " +
+    "pytest or unittest, those of JavaScript and TypeScript for node:test; they import `solution`. Both run in sandboxes of " +
+    "their own, not in the session's: name what else they need in `files`.",
+  input: z.strictObject({
+    language: z.enum(["python", "javascript", "typescript"]).describe("The language of both."),
+    code: z.string().optional().describe("The solution."),
+    path: z.string().optional().describe("Or where it is, relative to the workspace."),
+    tests: z.string().optional().describe("The content of a file of tests."),
+    testsPath: z.string().optional().describe("Or where it is, relative to the workspace."),
+    cases: z
+      .array(testCase)
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe("Or cases, which are compared outside of the sandbox."),
+    files: z
+      .array(z.string())
+      .max(100)
+      .optional()
+      .describe("Files of the workspace that both find beside them."),
+    timeoutMs: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_TIMEOUT_MS)
+      .optional()
+      .describe(`Milliseconds for everything. Default ${TESTS_TIMEOUT_MS}.`),
+  }),
+  annotations: RUNS,
+  run: async (args, context) => {
+    exactlyOne("the solution", { code: args.code, path: args.path });
+    exactlyOne("the tests", { tests: args.tests, testsPath: args.testsPath, cases: args.cases });
+    const wanted = [args.path, args.testsPath, ...(args.files ?? [])].filter((path) => path !== undefined);
+    const read = await readTexts(context, wanted);
+    if ("status" in read) return read;
+    const textOf = (path: string | undefined) => (path === undefined ? undefined : read.get(path));
+    const report = await new TestDrivenSandbox(context.manager, context.caller).executeWithTests(
+      args.code ?? textOf(args.path)!,
+      args.tests ?? textOf(args.testsPath) ?? parseCases(args.cases),
+      {
+        language: args.language,
+        timeoutMs: args.timeoutMs ?? TESTS_TIMEOUT_MS,
+        signal: context.signal,
+        files: Object.fromEntries((args.files ?? []).map((path) => [innerPath(path), read.get(path)!])),
+        ...(args.path !== undefined && { moduleName: stemOf(args.path) }),
+        ...(args.testsPath !== undefined && { testsName: posix.basename(args.testsPath) }),
+        onProgress: ({ name, status }) => context.onOutput?.("stdout", `${status} ${name}\n`),
+      },
+    );
+    return replyOf(report);
+  },
+});
+
+/** Files of the session's workspace, by the path that was given; a reply where one may not be read. */
+async function readTexts(
+  context: ToolContext,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, string> | ToolReply> {
+  const texts = new Map<string, string>();
+  if (paths.length === 0) return texts;
+  const path = paths.find(leadsOutside) ?? paths[0]!;
+  const reply = await useFilesAt(context, { tool: "file_read", path }, () => ({
+    summary: `read ${paths.join(", ")} for tests`,
+    paths: paths.map((path) => reads(innerPath(path))),
+    work: async ({ files }) => {
+      for (const path of paths) {
+        const { size } = await files.stat(innerPath(path));
+        if (size > MAX_FILE_BYTES) throw tooLarge(path, size);
+        texts.set(path, await files.readText(innerPath(path)));
+      }
+      return { status: "success", summary: "", data: {}, text: "" };
+    },
+  }));
+  return reply.status === "success" ? texts : reply;
+}
+
+function leadsOutside(path: string): boolean {
+  try {
+    innerPath(path);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function replyOf(report: TestReport): ToolReply {
+  const summary = report.allPassed
+    ? `All passed: ${describeCounts(report.counts)}`
+    : // Never why: that may be in the words of the code under test.
+      `${report.outcome}: ${describeCounts(report.counts)}`;
+  return {
+    status: statusOf(report),
+    summary,
+    data: { ...report },
+    text: report.allPassed ? summary : describeFailures(report),
+  };
+}
+
+function statusOf({ allPassed, outcome }: TestReport): ToolStatus {
+  if (outcome === "denied" || outcome === "rejected") return outcome;
+  return allPassed ? "success" : "error";
+}
+
+function exactlyOne(what: string, given: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(given);
+  const count = Object.values(given).filter((each) => each !== undefined).length;
+  if (count === 1) return;
+  throw invalidArguments(
+    `run_tests: ${what} ${count === 0 ? "must be given" : "came in more than one way"}`,
+    `Give one of ${names.join(", ")}.`,
+  );
+}
+
+/** What tests import of a file. */
+function stemOf(path: string): string {
+  return posix.basename(path).replace(/\.[^.]+$/, "");
+}
+
+function tooLarge(path: string, size: number): SandboxError {
+  return new SandboxError(
+    "FILE_TOO_LARGE",
+    `${JSON.stringify(path)} has ${size} bytes, and 1 MiB is the most`,
+    {
+      hint: "Tests and what they need are small: leave data out.",
+    },
+  );
+}
