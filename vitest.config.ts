@@ -1,10 +1,16 @@
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import { findIsolatedTestFiles } from "./test/setup/isolated-test-files.js";
 import { SlowestFirst } from "./test/setup/slowest-first.js";
 
 // Tests of sandboxes wait as much as they work.
 const maxWorkers = Math.ceil(availableParallelism() * 2);
+
+/** The sources, so that no test runs a build that is not current. */
+const alias = {
+  "@skerry/client": fileURLToPath(new URL("packages/client/src/index.ts", import.meta.url)),
+};
 
 const COMMON = {
   environment: "node",
@@ -18,7 +24,7 @@ const COMMON = {
   setupFiles: ["test/setup/property-seed.ts"],
 } satisfies TestProjectInlineConfiguration["test"];
 
-const isolatedTestFiles = findIsolatedTestFiles("src");
+const isolatedTestFiles = [...findIsolatedTestFiles("src"), ...findIsolatedTestFiles("packages")];
 
 export default defineConfig({
   test: {
@@ -29,14 +35,18 @@ export default defineConfig({
     reporters: ["default", "./test/setup/count-reporter.ts"],
     projects: [
       // Each file in a process of its own.
-      { test: { ...COMMON, name: "alone", include: ["test/**/*.test.ts", ...isolatedTestFiles] } },
+      {
+        resolve: { alias },
+        test: { ...COMMON, name: "alone", include: ["test/**/*.test.ts", ...isolatedTestFiles] },
+      },
       // File after file in the same processes: to load everything for each of them took a third of all the time.
       {
+        resolve: { alias },
         test: {
           ...COMMON,
           name: "together",
           isolate: false,
-          include: ["src/**/*.test.ts", "bench/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "packages/*/src/**/*.test.ts", "bench/**/*.test.ts"],
           exclude: isolatedTestFiles,
         },
       },

@@ -217,7 +217,7 @@ if [ "$(uname -s)" = Linux ]; then
   fi
 fi
 
-if stale build/built src bench examples scripts package.json package-lock.json tsconfig.json tsconfig.build.json tsconfig.bench.json || ! [ -e dist/bin/skerry.cjs ]; then
+if stale build/built src packages/client/src packages/client/package.json packages/client/tsconfig.json bench examples scripts package.json package-lock.json tsconfig.json tsconfig.build.json tsconfig.bench.json || ! [ -e dist/bin/skerry.cjs ] || ! [ -e packages/client/dist/index.js ]; then
   say "compiling TypeScript"
   rm -f build/ready build/built
   touch build/built.new

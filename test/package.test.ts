@@ -28,6 +28,7 @@ const SOURCES = [
   "tsconfig.json",
   "tsconfig.build.json",
   "src",
+  "packages",
   "guest",
   "scripts",
   "examples",
@@ -53,7 +54,7 @@ let directory: string;
 /** The package as it lies in the tarball. */
 let unpacked: string;
 let contents: string[];
-/** An empty project that the tarball was installed into. */
+/** An empty project that both tarballs were installed into. */
 let project: string;
 let environment: Record<string, string>;
 
@@ -61,7 +62,7 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "skerry-package-"));
   // The sandboxes' own users must be able to pass through.
   chmodSync(directory, 0o711);
-  const tarball = pack();
+  const [tarball, client] = pack();
   unpacked = join(directory, "unpacked", "package");
   mkdirSync(dirname(unpacked));
   succeed("tar", ["-xzf", tarball, "-C", dirname(unpacked)]);
@@ -76,7 +77,7 @@ beforeAll(() => {
   project = join(directory, "project");
   mkdirSync(project);
   writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true }\n');
-  succeed("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball], {
+  succeed("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball, client], {
     cwd: project,
     env: { ...npmEnvironment(), PATH: programs },
   });
@@ -84,21 +85,31 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Packs a copy: the clone itself may be in use. */
-function pack(): string {
+/** Packs both packages of a copy: the clone itself may be in use. Resolves to the product and the client. */
+function pack(): [product: string, client: string] {
   const copy = join(directory, "copy");
   for (const name of [...SOURCES, ...DOCUMENTS]) {
     if (existsSync(join(ROOT, name)) || SOURCES.includes(name)) {
       cpSync(join(ROOT, name), join(copy, name), { recursive: true });
     }
   }
-  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  linkModules(copy);
   const packed = join(directory, "packed");
   mkdirSync(packed);
-  succeed("npm", ["pack", "--pack-destination", packed], { cwd: copy, env: npmEnvironment() });
-  const [tarball, ...others] = readdirSync(packed);
-  expect([tarball, others]).toEqual([`skerry-${manifest.version}.tgz`, []]);
-  return join(packed, tarball!);
+  const everything = ["pack", "--workspaces", "--include-workspace-root", "--pack-destination", packed];
+  succeed("npm", everything, { cwd: copy, env: npmEnvironment() });
+  const expected = [`skerry-${manifest.version}.tgz`, `skerry-client-${manifest.version}.tgz`] as const;
+  expect(readdirSync(packed).sort()).toEqual([...expected].sort());
+  return [join(packed, expected[0]), join(packed, expected[1])];
+}
+
+/** Gives the copy the clone's packages, and its own workspaces. */
+function linkModules(copy: string): void {
+  const modules = join(copy, "node_modules");
+  mkdirSync(join(modules, "@skerry"), { recursive: true });
+  for (const name of readdirSync(join(ROOT, "node_modules")))
+    if (name !== "@skerry") symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+  symlinkSync(join(copy, "packages/client"), join(modules, "@skerry/client"));
 }
 
 /** Our own environment, without what an npm that runs this test says about this repository. */

@@ -20,11 +20,13 @@ export function useReader(): void {
       HOME: directory,
       SKERRY_STATE_DIR: join(directory, "state"),
     };
-    mkdirSync(join(directory, "node_modules/@types"), { recursive: true });
+    for (const scope of ["@types", "@skerry"])
+      mkdirSync(join(directory, "node_modules", scope), { recursive: true });
     for (const [name, target] of [
       ["examples", "examples"],
       ["README.md", "README.md"],
       ["node_modules/skerry", "."],
+      ["node_modules/@skerry/client", "packages/client"],
       ["node_modules/vitest", "node_modules/vitest"],
       ["node_modules/zod", "node_modules/zod"],
       ["node_modules/@modelcontextprotocol", "node_modules/@modelcontextprotocol"],

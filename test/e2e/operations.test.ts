@@ -111,7 +111,7 @@ requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeo
     expect(JSON.parse(nobody.stdout)).toEqual({
       error: {
         code: "SERVER_UNREACHABLE",
-        message: "No server of ours answers at http://127.0.0.1:1",
+        message: "No Skerry server answers at http://127.0.0.1:1",
         hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
       },
     });

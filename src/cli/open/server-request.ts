@@ -1,10 +1,10 @@
-import { addressOf, apiErrorOf, unreachable } from "../../client/index.js";
-import { type ErrorCode, SandboxError } from "../../kit/errors.js";
+import { addressOf, apiErrorOf, unreachable } from "@skerry/client";
+import { ERROR_CODES, type ErrorCode, SandboxError } from "../../kit/errors.js";
 
 const DEFAULT_URL = "http://127.0.0.1:7070";
 const TIMEOUT_MS = 30_000;
 
-/** For whoever sits at a shell, instead of the server's words about HTTP. */
+/** For a person at a shell, instead of the server's words about HTTP. */
 const HINTS: Hints = {
   UNAUTHENTICATED:
     "Set SKERRY_API_KEY to a key that is valid, or pass --key. `skerry keys create --name NAME` makes one.",
@@ -47,7 +47,9 @@ export async function askServer(
   const { code, message, hint: told, retryAfterMs } = apiErrorOf(body, response.status, response.headers);
   const later = retryAfterMs === undefined ? undefined : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
   const hint = hints[code] ?? HINTS[code] ?? later ?? told;
-  throw new SandboxError(code, message, hint === undefined ? {} : { hint });
+  // A newer server may have codes that this one does not.
+  const known = Object.hasOwn(ERROR_CODES, code) ? code : "INTERNAL";
+  throw new SandboxError(known, message, hint === undefined ? {} : { hint });
 }
 
 /** A path is a prefix, as behind a proxy. */
@@ -63,10 +65,10 @@ function parseUrl(text: string): URL {
 }
 
 function noServer(url: URL, cause: unknown): SandboxError {
-  const error = unreachable(url, cause);
+  const { message, hint, retryable } = unreachable(url, cause);
   // About a certificate the client has said what there is to say.
-  if (!error.retryable) return error;
-  return new SandboxError("SERVER_UNREACHABLE", `No server of ours answers at ${url.origin}`, {
+  if (!retryable) return new SandboxError("SERVER_UNREACHABLE", message, { cause, ...(hint && { hint }) });
+  return new SandboxError("SERVER_UNREACHABLE", `No Skerry server answers at ${url.origin}`, {
     hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
     cause,
   });

@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connectMcp } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { SkerryClient } from "../../client/index.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { FORWARDED_BY } from "./peers.js";
 

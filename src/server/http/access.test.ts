@@ -81,6 +81,7 @@ const UNAUTHENTICATED = {
     code: "UNAUTHENTICATED",
     message: "This takes a valid API key",
     hint: "Send it as `Authorization: Bearer …`. `skerry keys create --name NAME` makes one.",
+    retryable: false,
     requestId: expect.any(String),
   },
 };

@@ -9,6 +9,7 @@ export interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint?: string;
+  readonly retryable: boolean;
   readonly requestId: string;
 }
 
@@ -88,7 +89,7 @@ function retryAfter(told: SandboxError): number | undefined {
 
 /** The shape itself, also for streams. */
 export function bodyOf(error: SandboxError, requestId: string): ErrorBody {
-  return { ...error.toJSON(), requestId };
+  return { ...error.toJSON(), retryable: error.retryable, requestId };
 }
 
 /** Under the request's id. What of it may stand in the log is the log's to say. */

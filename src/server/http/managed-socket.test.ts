@@ -121,6 +121,7 @@ it("what goes wrong with a message is told in the one shape, and the next one is
       code: "INTERNAL",
       message: "Something went wrong inside the server",
       hint: "The server's log has it under this request id.",
+      retryable: false,
       requestId: expect.any(String),
     },
     { type: "fine" },

@@ -13,6 +13,7 @@ export const errorBody = z
     code: errorCode,
     message: z.string(),
     hint: z.string().optional().describe("What to do about it."),
+    retryable: z.boolean().describe("Whether the same request may succeed later."),
     requestId: z.string(),
   })
   .meta({ id: "Error" });

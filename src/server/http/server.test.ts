@@ -332,8 +332,14 @@ describe("what is not right", () => {
       [400, "INVALID_ARGUMENT"],
     ]);
     for (const { body, headers } of answers) {
-      const { code, message, hint, requestId, ...rest } = JSON.parse(body);
-      expect([typeof code, typeof message, typeof hint, rest]).toEqual(["string", "string", "string", {}]);
+      const { code, message, hint, retryable, requestId, ...rest } = JSON.parse(body);
+      expect([code, message, hint, retryable].map((each) => typeof each)).toEqual([
+        "string",
+        "string",
+        "string",
+        "boolean",
+      ]);
+      expect(rest).toEqual({});
       expect(requestId).toBe(headers["x-request-id"]);
       expect(headers["x-content-type-options"]).toBe("nosniff");
     }

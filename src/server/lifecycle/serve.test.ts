@@ -127,6 +127,7 @@ describe("what is no HTTP", () => {
     expect(body).toEqual({
       code: "INVALID_ARGUMENT",
       message: expect.any(String),
+      retryable: false,
       requestId: expect.any(String),
     });
   });

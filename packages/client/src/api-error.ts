@@ -1,4 +1,4 @@
-import { ERROR_CODES, type ErrorCode, SandboxError, systemCode } from "../kit/errors.js";
+import { type ErrorCode, SandboxError } from "./sandbox-error.js";
 
 /** What a server answered instead of what was asked for. `requestId` finds it in the server's log. */
 export class ApiError extends SandboxError {
@@ -12,12 +12,13 @@ export class ApiError extends SandboxError {
     message: string,
     init: {
       readonly status: number;
+      readonly retryable: boolean;
       readonly hint?: string | undefined;
       readonly requestId?: string | undefined;
       readonly retryAfterMs?: number | undefined;
     },
   ) {
-    super(code, message, init.hint === undefined ? {} : { hint: init.hint });
+    super(code, message, { hint: init.hint, retryable: init.retryable });
     this.name = "ApiError";
     this.status = init.status;
     this.requestId = init.requestId;
@@ -31,30 +32,35 @@ export function apiErrorOf(
   status: number,
   headers: { get(name: string): string | null },
 ): ApiError {
-  const { code, message, hint, requestId } = (body ?? {}) as Record<string, unknown>;
+  const { code, message, hint, requestId, retryable } = (body ?? {}) as Record<string, unknown>;
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   const about = {
     status,
     requestId: typeof requestId === "string" ? requestId : (headers.get("x-request-id") ?? undefined),
     retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : undefined,
   };
-  if (typeof code === "string" && Object.hasOwn(ERROR_CODES, code) && typeof message === "string") {
+  if (typeof code === "string" && /^[A-Z_]+$/.test(code) && typeof message === "string") {
     const told = typeof hint === "string" ? hint : undefined;
-    return new ApiError(code as ErrorCode, message, { ...about, hint: told });
+    return new ApiError(code as ErrorCode, message, { ...about, hint: told, retryable: retryable === true });
   }
-  return new ApiError("SERVER_UNREACHABLE", `What answered with status ${status} is no server of ours`, {
+  return new ApiError("SERVER_UNREACHABLE", `What answered with status ${status} is not a Skerry server`, {
     ...about,
-    hint: "Is the url right, and what stands between?",
+    hint: "Check the url, and any proxy in front of the server.",
+    retryable: true,
   });
 }
 
-/** The error where nobody answered at all, or somebody whom nothing vouches for. */
+/** The error where no server answered, or one whose certificate is not trusted: asking again does not help there. */
 export function unreachable(url: URL, cause: unknown): SandboxError {
   const code = distrustOf(cause);
-  if (code !== undefined) return new UntrustedServer(url, code, cause);
+  if (code !== undefined) {
+    const message = `The certificate of the server at ${url.origin} is not trusted (${code})`;
+    return new SandboxError("SERVER_UNREACHABLE", message, { hint: DISTRUST[code], cause });
+  }
   return new SandboxError("SERVER_UNREACHABLE", `No server answers at ${url.origin}`, {
     hint: "Is it running (skerry serve), and is the url right?",
     cause,
+    retryable: true,
   });
 }
 
@@ -68,7 +74,7 @@ const DISTRUST: Readonly<Record<string, string>> = {
       "UNABLE_TO_GET_ISSUER_CERT",
       "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
       "CERT_UNTRUSTED",
-    ].map((code) => [code, "Set NODE_EXTRA_CA_CERTS to a file in PEM with whoever signed it."]),
+    ].map((code) => [code, "Set NODE_EXTRA_CA_CERTS to a file in PEM with the certificate of its issuer."]),
   ),
   CERT_HAS_EXPIRED: "Renew it; one of your own also has to be in the file that NODE_EXTRA_CA_CERTS names.",
   CERT_NOT_YET_VALID: "Is the clock of this machine right?",
@@ -76,26 +82,12 @@ const DISTRUST: Readonly<Record<string, string>> = {
 };
 const MAX_CHAIN = 5;
 
-/** Asking again would not make it trusted. */
-class UntrustedServer extends SandboxError {
-  constructor(url: URL, code: string, cause: unknown) {
-    super("SERVER_UNREACHABLE", `The certificate of the server at ${url.origin} is not trusted (${code})`, {
-      hint: DISTRUST[code]!,
-      cause,
-    });
-  }
-
-  override get retryable(): boolean {
-    return false;
-  }
-}
-
 /** The code of an error, or of what caused it, that is about a certificate. */
 function distrustOf(error: unknown): string | undefined {
   let each = error;
   for (let depth = 0; depth < MAX_CHAIN && each instanceof Error; depth++, each = each.cause) {
-    const code = systemCode(each);
-    if (code !== undefined && Object.hasOwn(DISTRUST, code)) return code;
+    const code = (each as { readonly code?: unknown }).code;
+    if (typeof code === "string" && Object.hasOwn(DISTRUST, code)) return code;
   }
   return undefined;
 }

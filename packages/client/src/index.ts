@@ -1,9 +1,9 @@
-export { SandboxError } from "../kit/errors.js";
 export { addressOf } from "./address.js";
 export type { CallOptions } from "./api.js";
 export { ApiError, apiErrorOf, unreachable } from "./api-error.js";
 export type { ClientOptions } from "./client-options.js";
 export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
+export { SandboxError } from "./sandbox-error.js";
 export { type RunOptions, Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,

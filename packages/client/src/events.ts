@@ -1,5 +1,5 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { SandboxError } from "../kit/errors.js";
+import { SandboxError } from "./sandbox-error.js";
 
 export interface ServerEvent {
   readonly event: string;
@@ -38,5 +38,9 @@ export function lostSight(cause?: unknown): SandboxError {
 }
 
 function lost(hint: string, cause: unknown): SandboxError {
-  return new SandboxError("SERVER_UNREACHABLE", "The connection was lost before the end", { hint, cause });
+  return new SandboxError("SERVER_UNREACHABLE", "The connection was lost before the end", {
+    hint,
+    cause,
+    retryable: true,
+  });
 }

@@ -33,7 +33,11 @@ const json =
       .writeHead(status, { "content-type": "application/json", ...headers })
       .end(JSON.stringify(body));
 const failure = (status: number, code: string, headers: Record<string, string> = {}): Answer =>
-  json(status, { code, message: "no", hint: "do this", requestId: "r-1" }, headers);
+  json(
+    status,
+    { code, message: "no", hint: "do this", retryable: [429, 502, 503].includes(status), requestId: "r-1" },
+    headers,
+  );
 const drop: Answer = ({ socket }) => socket.destroy();
 
 let client: SkerryClient;

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, it } from "vitest";
-import { servePage } from "../../test/setup/browser-page.js";
-import { requires } from "../../test/setup/requires.js";
-import { TestServer } from "../../test/setup/test-server.js";
+import { servePage } from "../../../test/setup/browser-page.js";
+import { requires } from "../../../test/setup/requires.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 
 /** The client as a page gets it, with a script that uses it. */
 async function bundle(script = ""): Promise<{ text: string; imports: string[] }> {

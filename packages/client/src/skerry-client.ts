@@ -1,9 +1,9 @@
-import { SandboxError } from "../kit/errors.js";
 import { type Answer, type CallOptions, call, type Input } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { lostSight } from "./events.js";
 import { Losses } from "./losses.js";
 import { allOf } from "./pages.js";
+import { SandboxError } from "./sandbox-error.js";
 import { Session, type SessionInfo } from "./session.js";
 import { Socket } from "./socket.js";
 import { Transport } from "./transport.js";

@@ -1,7 +1,7 @@
-import { SandboxError } from "../kit/errors.js";
 import { apiErrorOf } from "./api-error.js";
 import type { components } from "./api-types.js";
 import { cut, readEvents } from "./events.js";
+import { SandboxError } from "./sandbox-error.js";
 import type { Transport } from "./transport.js";
 
 export type ExecutionResult = components["schemas"]["ExecutionResult"];

@@ -1,4 +1,4 @@
-/** Generated from the server's OpenAPI document: `npx vitest run src/client/api-types.test.ts -u`. */
+/** Generated from the server's OpenAPI document: `npx vitest run packages/client/src/api-types.test.ts -u`. */
 
 export interface paths {
     readonly "/healthz": {
@@ -974,6 +974,8 @@ export interface components {
             readonly message: string;
             /** @description What to do about it. */
             readonly hint?: string;
+            /** @description Whether the same request may succeed later. */
+            readonly retryable: boolean;
             readonly requestId: string;
         };
         readonly Session: {

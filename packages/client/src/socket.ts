@@ -1,7 +1,7 @@
-import { SandboxError } from "../kit/errors.js";
 import { addressOf, type Query } from "./address.js";
 import { unreachable } from "./api-error.js";
 import type { ClientSettings, SocketClass, SocketLike } from "./client-options.js";
+import { SandboxError } from "./sandbox-error.js";
 import type { Transport } from "./transport.js";
 
 /** What ended a connection; 1000: all was said. */

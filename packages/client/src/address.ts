@@ -1,4 +1,4 @@
-import { SandboxError } from "../kit/errors.js";
+import { SandboxError } from "./sandbox-error.js";
 
 /** What follows `?` in an address; what is undefined is left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -1,4 +1,4 @@
-import { SandboxError } from "../kit/errors.js";
+import { SandboxError } from "./sandbox-error.js";
 
 /** The part of a browser's WebSocket that is used. */
 export interface SocketLike {

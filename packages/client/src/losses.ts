@@ -1,4 +1,4 @@
-import { SandboxError } from "../kit/errors.js";
+import { SandboxError } from "./sandbox-error.js";
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 30_000;

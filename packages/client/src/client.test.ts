@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "vitest";
-import { requires } from "../../test/setup/requires.js";
-import { TestServer } from "../../test/setup/test-server.js";
-import { waitUntil } from "../core/testing/wait-until.js";
+import { waitUntil } from "../../../src/core/testing/wait-until.js";
+import { requires } from "../../../test/setup/requires.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 import { type ExecutionEvent, SkerryClient } from "./index.js";
 
 const { describe, it } = requires("bubblewrap", "python3");

@@ -1,4 +1,4 @@
-import { SandboxError } from "../kit/errors.js";
+import { SandboxError } from "./sandbox-error.js";
 
 /** One page of a list. */
 export interface Page<Item> {

@@ -1,8 +1,8 @@
 import openapiTS, { astToString } from "openapi-typescript";
 import { expect, it } from "vitest";
-import { TestServer } from "../../test/setup/test-server.js";
+import { TestServer } from "../../../test/setup/test-server.js";
 
-const HEADING = `/** Generated from the server's OpenAPI document: \`npx vitest run src/client/api-types.test.ts -u\`. */\n\n`;
+const HEADING = `/** Generated from the server's OpenAPI document: \`npx vitest run packages/client/src/api-types.test.ts -u\`. */\n\n`;
 
 it("are those of the server's own description", async () => {
   const server = await TestServer.open();

@@ -1,8 +1,8 @@
-import { SandboxError } from "../kit/errors.js";
 import { addressOf, type Query } from "./address.js";
 import { type ApiError, apiErrorOf, unreachable } from "./api-error.js";
 import type { ClientSettings } from "./client-options.js";
 import { backoffMs, pause } from "./losses.js";
+import { SandboxError } from "./sandbox-error.js";
 
 /** What a request can send, besides JSON. */
 export type Body = NonNullable<RequestInit["body"]>;

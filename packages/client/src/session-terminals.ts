@@ -1,8 +1,8 @@
-import { SandboxError } from "../kit/errors.js";
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
 import { lostSight } from "./events.js";
 import type { ExecutionResult } from "./execution.js";
 import { Losses } from "./losses.js";
+import { SandboxError } from "./sandbox-error.js";
 import { Socket } from "./socket.js";
 import type { Transport } from "./transport.js";
 
