@@ -32,7 +32,7 @@ build() {
   mv -f "$out/skerry-guest.new" "$out/skerry-guest"
   # Loaded into an interpreter with whatever libc that has: it uses none.
   # shellcheck disable=SC2086
-  "$cc" $flags -U_FORTIFY_SOURCE -fno-stack-protector -ffreestanding -Os -shared -fPIC -nostdlib -s -o "$out/memory-keeper.so.new" guest/runners/memory-keeper.c
+  "$cc" $flags -U_FORTIFY_SOURCE -fno-stack-protector -ffreestanding -Os -shared -fPIC -nostdlib -s -o "$out/memory-keeper.so.new" guest/runners/python/zygote/memory-keeper.c
   mv -f "$out/memory-keeper.so.new" "$out/memory-keeper.so"
   # shellcheck disable=SC2086
   "$cc" $flags -U_FORTIFY_SOURCE -fno-stack-protector -ffreestanding -Os -shared -fPIC -nostdlib -s -o "$out/cell.so.new" guest/src/cell.c
@@ -54,9 +54,12 @@ case ${1:-} in
 esac
 
 # The warm interpreters' side travels with the guest.
+rm -rf prebuilt/runners
 mkdir -p prebuilt/runners
-cp guest/runners/*.py guest/runners/*.cjs guest/runners/bash-context.* guest/runners/*-loader.mjs prebuilt/runners/
-node guest/runners/bundle-sucrase.mjs prebuilt/runners
+cp -R guest/runners/python guest/runners/javascript guest/runners/shell prebuilt/runners/
+find prebuilt/runners -name __pycache__ -prune -exec rm -rf {} +
+rm prebuilt/runners/python/zygote/memory-keeper.c
+node guest/bundle-sucrase.mjs prebuilt/runners/javascript/programs
 
 # Names this build: a host keeps one copy of the runtime per version.
-cat prebuilt/linux-*/* prebuilt/runners/* | sha256sum | cut -c1-16 >prebuilt/version
+find prebuilt/linux-* prebuilt/runners -type f | LC_ALL=C sort | while read -r file; do echo "$file"; cat "$file"; done | sha256sum | cut -c1-16 >prebuilt/version

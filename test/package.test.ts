@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "./setup/requires.js";
@@ -223,12 +223,10 @@ describe("the packed package", () => {
     expect(runners.length).toBeGreaterThan(1);
     const missing = runners.flatMap((file) => {
       const text = readFileSync(join(unpacked, file), "utf8");
-      const loads = [...text.matchAll(/(?:require\("\.\/|__dirname, ")([\w.-]+)"/g)].map(
-        ({ 1: name }) => name!,
+      const loads = [...text.matchAll(/(?:require\("(?=\.)|__dirname, ")([\w./-]+\.[cm]js)"/g)].map(
+        ({ 1: name }) => posix.join(posix.dirname(file), name!),
       );
-      return loads
-        .filter((name) => !contents.includes(`prebuilt/runners/${name}`))
-        .map((name) => `${file} loads ${name}`);
+      return loads.filter((name) => !contents.includes(name)).map((name) => `${file} loads ${name}`);
     });
     expect(missing).toEqual([]);
   });

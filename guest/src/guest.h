@@ -94,7 +94,7 @@ struct channel {
   /* CH_EXEC */
   enum exec_state state;
   pid_t pid;
-  pid_t keeper; /* holds a warm program's memory until it is collected: guest/runners/memory-keeper.c */
+  pid_t keeper; /* holds a warm program's memory until it is collected: guest/runners/python/zygote/memory-keeper.c */
   uint8_t flags;
   bool kill_requested;
   bool used_warm;

@@ -1,7 +1,7 @@
 /*
  * Files that are open now, not how often: the kernel may tell two openings as one. A file that is still open when the
  * host asks, after every process of a command has ended, is mapped: a warm program's memory is taken down after its
- * end is told (guest/runners/memory-keeper.c), and only then the kernel says that the file was closed.
+ * end is told (guest/runners/python/zygote/memory-keeper.c), and only then the kernel says that the file was closed.
  */
 #include "watch.h"
 

@@ -75,7 +75,7 @@ for path in ("/usr/bin/python3", "/usr/bin/bash", "/bin/sh", "/lib/x86_64-linux-
     about: "The next sandbox would start what this one wrote.",
     code: `
 for directory in ("/opt/skerry", FACTS["repo"] + "/prebuilt/runners"):
-    for name in ("skerry-guest", "python-zygote.py", "node-runner.cjs", "etc/passwd"):
+    for name in ("skerry-guest", "python/zygote/python-zygote.py", "javascript/programs/node-runner.cjs", "etc/passwd"):
         if opens(directory + "/" + name, os.O_WRONLY): won(name)
     path = directory + "/" + WORD
     if opens(path, os.O_WRONLY | os.O_CREAT): won(path); os.unlink(path)

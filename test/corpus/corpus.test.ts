@@ -131,7 +131,7 @@ describe.each(LANGUAGES)("%s in a warm interpreter prints and ends as in a plain
       const command = {
         python: ["python3", path],
         javascript: ["node", path],
-        typescript: ["node", "--require", "/opt/skerry/typescript-hooks.cjs", path],
+        typescript: ["node", "--require", "/opt/skerry/javascript/programs/typescript-hooks.cjs", path],
       }[language];
       const plain = await sandbox.exec([...command, ...program.args], options);
       await place(sandbox, program);

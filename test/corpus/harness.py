@@ -253,11 +253,12 @@ def main():
     shutil.copytree(RUNNERS, opt)
     for keeper in glob.glob(os.path.join(PREBUILT, "linux-" + ARCHITECTURES[os.uname().machine], "*.so")):
         shutil.copy(keeper, opt)
-    bundler = os.path.join(RUNNERS, "bundle-sucrase.mjs")
-    subprocess.run([options.node, bundler, opt], check=True)
+    programs = os.path.join(opt, "javascript", "programs")
+    bundler = os.path.join(os.path.dirname(RUNNERS), "bundle-sucrase.mjs")
+    subprocess.run([options.node, bundler, programs], check=True)
     base_env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8"}
     directory = os.path.join(scratch, "workspace")
-    runner, hooks = os.path.join(opt, "node-runner.cjs"), os.path.join(opt, "typescript-hooks.cjs")
+    runner, hooks = os.path.join(programs, "node-runner.cjs"), os.path.join(programs, "typescript-hooks.cjs")
     zygote = None
     counts, failed = {}, []
     for program in load_programs(options.filters):
@@ -266,7 +267,7 @@ def main():
         file = program.place(directory)
         if program.language == "python":
             if zygote is None:
-                zygote = Zygote(options.python, os.path.join(opt, "python-zygote.py"), options.preload, base_env)
+                zygote = Zygote(options.python, os.path.join(opt, "python", "zygote", "python-zygote.py"), options.preload, base_env)
             plain = run_plain([options.python, file, *program.args], program, directory, env)
             file = program.place(directory)
             warm = zygote.run(program, file, directory, env)

@@ -23,7 +23,7 @@ ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
 class Guest:
     def __init__(self, python, preload=()):
         config = json.dumps({"preload": list(preload)})
-        command = [python, os.path.join(RUNNERS, "python-zygote.py"), config]
+        command = [python, os.path.join(RUNNERS, "python", "zygote", "python-zygote.py"), config]
         self.process, self.control = start_runner(command, ENV, (subprocess.DEVNULL, None, None))
         self.null = os.open("/dev/null", os.O_RDWR)
 

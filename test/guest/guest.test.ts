@@ -119,7 +119,7 @@ describe("the guest, built with sanitizers", () => {
 
   it("gives a program to a warm interpreter that is ready, and starts it plainly otherwise", async () => {
     await withGuest(async (connection) => {
-      const zygote = join(ROOT, "guest/runners/python-zygote.py");
+      const zygote = join(ROOT, "guest/runners/python/zygote/python-zygote.py");
       const program = join(directory, "main.py");
       writeFileSync(program, "import os; print(os.getppid() != 0, 'ran')");
       const env = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8" };

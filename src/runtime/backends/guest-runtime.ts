@@ -68,6 +68,13 @@ export function findPrebuilt(architecture: string = process.arch): {
   return { guest, libraries, runners: join(prebuilt, "runners"), version };
 }
 
+/** The runners by their paths below `directory`, each folder before what it holds. */
+export function listRunners(directory: string): { readonly name: string; readonly isDirectory: boolean }[] {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .sort()
+    .map((name) => ({ name, isDirectory: statSync(join(directory, name)).isDirectory() }));
+}
+
 /**
  * Copies the guest to where every sandbox's user can read it and no path gives the caller away. One copy per
  * version; several processes may do this at once.
@@ -100,8 +107,10 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
   // What programs of a sandbox with cells run behind. Without a build there is none, and no cells.
   if (existsSync(filterPath(process.arch)))
     copyReadable(filterPath(process.arch), join(directory, "sandbox.bpf"));
-  for (const name of readdirSync(prebuilt.runners))
-    copyReadable(join(prebuilt.runners, name), join(directory, name));
+  for (const { name, isDirectory } of listRunners(prebuilt.runners)) {
+    if (isDirectory) mkdirSync(join(directory, name), { mode: 0o755 });
+    else copyReadable(join(prebuilt.runners, name), join(directory, name));
+  }
   for (const name of HOST_ETC.filter((each) => existsSync(join("/etc", each)))) {
     // Certificates are links into other places: what they point at is what is wanted. Alternatives stay links.
     const dereference = name !== "alternatives";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allowing, EgressHosts, onPorts } from "../../../test/setup/egress-hosts.js";
 import { egressEnvironment } from "./environment.js";
 
-const RUNNERS = join(import.meta.dirname, "../../guest/runners");
+const RUNNERS = join(import.meta.dirname, "../../../guest/runners");
 const hosts = new EgressHosts();
 let http = 0;
 let https = 0;
@@ -55,7 +55,7 @@ describe("the environment", () => {
     });
     const more = egressEnvironment({ guestRuntime: "/opt/skerry", caPath: "/tmp/ca.pem" });
     expect(more).toMatchObject({
-      NODE_OPTIONS: "--require /opt/skerry/node-egress.cjs",
+      NODE_OPTIONS: "--require /opt/skerry/javascript/programs/node-egress.cjs",
       SSL_CERT_FILE: "/tmp/ca.pem",
       NODE_EXTRA_CA_CERTS: "/tmp/ca.pem",
     });

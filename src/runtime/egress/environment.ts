@@ -40,7 +40,7 @@ export function egressEnvironment(options: EnvironmentOptions = {}): Record<stri
     PIP_BREAK_SYSTEM_PACKAGES: "1",
     PIP_DISABLE_PIP_VERSION_CHECK: "1",
     ...(options.guestRuntime !== undefined && {
-      NODE_OPTIONS: `--require ${quoted(`${options.guestRuntime}/node-egress.cjs`)}`,
+      NODE_OPTIONS: `--require ${quoted(`${options.guestRuntime}/javascript/programs/node-egress.cjs`)}`,
     }),
     ...(options.caPath !== undefined &&
       Object.fromEntries(CA_VARIABLES.map((name) => [name, options.caPath]))),

@@ -100,7 +100,7 @@ export class CellRunner {
       argv: [
         "python3",
         "-s",
-        `${guestRuntime}/python-zygote.py`,
+        `${guestRuntime}/python/zygote/python-zygote.py`,
         JSON.stringify({ preload, standbys, cell: limitsFor(limits) }),
       ],
       env: this.#start.environment,
@@ -123,7 +123,7 @@ export class CellRunner {
   }
 }
 
-/** As guest/runners/zygote-cell.py names them. */
+/** As guest/runners/python/zygote/zygote-cell.py names them. */
 function limitsFor(limits: CellLimits): Record<string, number> {
   const { workspaceBytes, workspaceFiles, temporaryBytes, memoryBytes, processes, fileBytes } = limits;
   const named = {

@@ -42,7 +42,7 @@ export const LANGUAGES: readonly Language[] = [
       kind: "fork",
       command: (runtime, preload) => [
         // Without the user's site: its files are the session's, and would run outside of any command.
-        ...["python3", "-s", `${runtime}/python-zygote.py`],
+        ...["python3", "-s", `${runtime}/python/zygote/python-zygote.py`],
         JSON.stringify({ preload, standbys: 1 }),
       ],
       startupVariables:
@@ -59,7 +59,12 @@ export const LANGUAGES: readonly Language[] = [
     command: (path) => ["node", path],
     warm: {
       kind: "single",
-      command: (runtime) => ["node", "--require", `${runtime}/node-runner.cjs`, `${runtime}/node-runner.cjs`],
+      command: (runtime) => [
+        "node",
+        "--require",
+        `${runtime}/javascript/programs/node-runner.cjs`,
+        `${runtime}/javascript/programs/node-runner.cjs`,
+      ],
       startupVariables: NODE_STARTUP_VARIABLES,
     },
   },
@@ -69,12 +74,21 @@ export const LANGUAGES: readonly Language[] = [
     extensions: [".ts", ".mts", ".cts", ".tsx"],
     interpreter: "node",
     install: "apt-get install nodejs",
-    command: (path, runtime) => ["node", "--require", `${runtime}/typescript-hooks.cjs`, path],
+    command: (path, runtime) => [
+      "node",
+      "--require",
+      `${runtime}/javascript/programs/typescript-hooks.cjs`,
+      path,
+    ],
     warm: {
       kind: "single",
       command: (runtime) => [
-        ...["node", "--require", `${runtime}/typescript-hooks.cjs`],
-        ...["--require", `${runtime}/node-runner.cjs`, `${runtime}/node-runner.cjs`],
+        ...["node", "--require", `${runtime}/javascript/programs/typescript-hooks.cjs`],
+        ...[
+          "--require",
+          `${runtime}/javascript/programs/node-runner.cjs`,
+          `${runtime}/javascript/programs/node-runner.cjs`,
+        ],
       ],
       startupVariables: NODE_STARTUP_VARIABLES,
     },

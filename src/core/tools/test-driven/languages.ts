@@ -29,47 +29,68 @@ const PYTHON: TestingLanguage = {
   extension: ".py",
   moduleName: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,
   testsName: (module) => `test_${module}.py`,
-  solution: (runtime, program, module) => ["python3", `${runtime}/apart-solution.py`, program, module],
+  solution: (runtime, program, module) => [
+    "python3",
+    `${runtime}/python/split-tests/split-solution.py`,
+    program,
+    module,
+  ],
   // Isolated: nothing of the environment or of a user's packages has a say in how tests run.
   tests: (runtime, program, module, runner) => [
     "python3",
     "-I",
-    `${runtime}/apart-tests.py`,
+    `${runtime}/python/split-tests/split-tests.py`,
     program,
     module,
     runner,
   ],
   together: (runtime, program, tests, runner) => [
     "python3",
-    `${runtime}/together-tests.py`,
+    `${runtime}/python/tests/together-tests.py`,
     program,
     tests,
     runner,
   ],
-  cases: (runtime, program, module) => ["python3", `${runtime}/cases-python.py`, program, module],
+  cases: (runtime, program, module) => [
+    "python3",
+    `${runtime}/python/cases/cases-python.py`,
+    program,
+    module,
+  ],
 };
 
 function nodeLanguage(name: "javascript" | "typescript", extension: string): TestingLanguage {
   const node = (runtime: string) =>
-    name === "typescript" ? ["node", "--require", `${runtime}/typescript-hooks.cjs`] : ["node"];
+    name === "typescript"
+      ? ["node", "--require", `${runtime}/javascript/programs/typescript-hooks.cjs`]
+      : ["node"];
   // Tests are the program, so that they run as they would anywhere; what is around them is loaded before.
   const runner = (runtime: string, around: string) => [
     ...node(runtime),
-    ...["--require", `${runtime}/${around}`, "--test-reporter", `${runtime}/tests-reporter.cjs`],
+    ...[
+      "--require",
+      `${runtime}/javascript/${around}`,
+      "--test-reporter",
+      `${runtime}/javascript/tests/tests-reporter.cjs`,
+    ],
   ];
   return {
     name,
     extension,
     moduleName: /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$/,
     testsName: (module) => `${module}.test${extension}`,
-    solution: (runtime, program) => [...node(runtime), `${runtime}/apart-solution.cjs`, program],
-    tests: (runtime, program, module) => [...runner(runtime, "apart-tests.cjs"), program, module],
+    solution: (runtime, program) => [
+      ...node(runtime),
+      `${runtime}/javascript/split-tests/split-solution.cjs`,
+      program,
+    ],
+    tests: (runtime, program, module) => [...runner(runtime, "split-tests/split-tests.cjs"), program, module],
     together: (runtime, program, tests) => [
-      ...runner(runtime, "together-tests.cjs"),
+      ...runner(runtime, "tests/together-tests.cjs"),
       posix.join(posix.dirname(program), tests),
       program,
     ],
-    cases: (runtime, program) => [...node(runtime), `${runtime}/cases-node.cjs`, program],
+    cases: (runtime, program) => [...node(runtime), `${runtime}/javascript/cases/cases-node.cjs`, program],
   };
 }
 

@@ -33,16 +33,19 @@ const asModule =
 const NODE = {
   // Code that is broken off inside a callback leaves it without the end that these checks look for.
   interpreter: ["node", "--no-force-async-hooks-checks"],
-  runner: "node-context.cjs",
+  runner: "javascript/context/node-context.cjs",
   copies: false,
   hearsInterrupts: true,
 } as const;
 
 const CONTEXT_LANGUAGES: ReadonlyMap<string, ContextLanguage> = new Map<string, ContextLanguage>([
-  ["python", { interpreter: ["python3"], runner: "python-context.py", copies: true, encodeRun: asJson }],
+  [
+    "python",
+    { interpreter: ["python3"], runner: "python/context/python-context.py", copies: true, encodeRun: asJson },
+  ],
   ["javascript", { ...NODE, args: ["javascript"], encodeRun: asModule("javascript") }],
   ["typescript", { ...NODE, args: ["typescript"], encodeRun: asModule("typescript") }],
-  ["bash", { interpreter: ["bash"], runner: "bash-context.sh", copies: false, encodeRun: asShell }],
+  ["bash", { interpreter: ["bash"], runner: "shell/bash-context.sh", copies: false, encodeRun: asShell }],
 ]);
 
 export function findContextLanguage(name: string): Language & { readonly context: ContextLanguage } {

@@ -2,7 +2,7 @@ import { SandboxError } from "../../../../kit/errors.js";
 
 /**
  * A value as the runners inside send and take it. Null, booleans, text and small whole numbers are themselves; the rest is a
- * list that begins with a letter: see guest/runners/apart-values.py.
+ * list that begins with a letter: see guest/runners/python/split-tests/split-values.py.
  */
 export type Encoded = null | boolean | number | string | readonly unknown[];
 

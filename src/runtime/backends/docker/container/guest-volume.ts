@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type Docker from "dockerode";
-import { findPrebuilt } from "../../guest-runtime.js";
+import { findPrebuilt, listRunners } from "../../guest-runtime.js";
 import { ask } from "../daemon/call-daemon.js";
 import { isAbandoned, LABEL, makerLabels, ownHost } from "../reap/labels.js";
 import { GUEST_RUNTIME, type GuestMount } from "./container-options.js";
@@ -156,11 +156,9 @@ function isMakerGone({ Labels, CreatedAt = "" }: FoundVolume): boolean {
 
 function entriesOf({ guest, libraries, runners }: ReturnType<typeof findPrebuilt>): TarEntry[] {
   return [
-    ...readdirSync(runners).map((name) => ({
-      name,
-      mode: 0o444,
-      content: readFileSync(join(runners, name)),
-    })),
+    ...listRunners(runners).map(({ name, isDirectory }) =>
+      isDirectory ? { name, isDirectory } : { name, mode: 0o444, content: readFileSync(join(runners, name)) },
+    ),
     ...libraries.map((path) => ({ name: basename(path), mode: 0o444, content: readFileSync(path) })),
     { name: "skerry-guest", mode: 0o555, content: readFileSync(guest) },
     { name: READY, linkTo: "skerry-guest" },
