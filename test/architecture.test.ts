@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, it } from "vitest";
+import { parse, readSources, SRC } from "./setup/source-files.js";
 
 /** Each floor with the floors that it may import. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
@@ -17,18 +17,38 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
 /** The package's own faces, one per entry of `exports`: they import whatever they export. */
 const ENTRY_POINTS = "entry-points";
 
-const SRC = fileURLToPath(new URL("../src", import.meta.url));
-
 /** A source tree: what each file imports. Paths are relative to `src`, with `/`. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-/** Every module a source text imports: static, type-only, re-exported, dynamic and in types. */
-function importsOf(text: string): string[] {
-  return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
+/** Every module a source imports: static, type-only, re-exported, dynamic, in types, by `require` and as a file's URL. */
+function importsOf(source: ts.SourceFile): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const specifier = specifierOf(node);
+    if (specifier !== undefined && ts.isStringLiteralLike(specifier)) found.push(specifier.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function specifierOf(node: ts.Node): ts.Node | undefined {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
+  if (ts.isExternalModuleReference(node)) return node.expression;
+  if (ts.isImportTypeNode(node))
+    return ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined;
+  if (ts.isCallExpression(node) && /^(?:import|require(?:\.resolve)?)$/.test(node.expression.getText()))
+    return node.arguments[0];
+  if (ts.isNewExpression(node) && node.expression.getText() === "URL") {
+    const isOfModule = node.arguments?.[1]?.getText() === "import.meta.url";
+    return isOfModule && /\.js["'`]$/.test(node.arguments[0]!.getText()) ? node.arguments[0] : undefined;
+  }
+  return undefined;
 }
 
 /** The file that `specifier` means in `file`, or undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
+  if (/^skerry(?:\/|$)/.test(specifier)) return "index.ts";
   if (!specifier.startsWith(".")) return undefined;
   const target = relative(SRC, resolve(SRC, dirname(file), specifier))
     .split(sep)
@@ -36,20 +56,8 @@ function targetOf(file: string, specifier: string): string | undefined {
   return target.replace(/\.js$/, ".ts");
 }
 
-function readTree(): Imports {
-  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-    .map((name) => name.split(sep).join("/"))
-    // A test may stand on anything.
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
-  return new Map(
-    files.map((file) => [
-      file,
-      importsOf(readFileSync(join(SRC, file), "utf8")).flatMap(
-        (specifier) => targetOf(file, specifier) ?? [],
-      ),
-    ]),
-  );
-}
+const targetsOf = (file: string, source: ts.SourceFile) =>
+  importsOf(source).flatMap((specifier) => targetOf(file, specifier) ?? []);
 
 const floorOf = (file: string) => (file.includes("/") ? file.slice(0, file.indexOf("/")) : ENTRY_POINTS);
 
@@ -67,7 +75,8 @@ function complaint(file: string, target: string, tree: Imports): string | undefi
   const [from, to] = [floorOf(file), floorOf(target)];
   if (from !== ENTRY_POINTS && from !== to && !FLOORS[from]?.includes(to))
     return `${where}: ${from} does not know ${to}`;
-  // A folder with an index.ts is a room. Whoever stands outside enters by the outermost door.
+  if (from !== to && to !== "kit" && !target.endsWith("/index.ts")) return `${where}, which is no index.ts`;
+  // A folder with an index.ts is a room. Files outside of it import the index.ts of the outermost room.
   const room = foldersOf(target).find(
     (folder) => tree.has(`${folder}/index.ts`) && !file.startsWith(`${folder}/`),
   );
@@ -99,7 +108,7 @@ function findCycles(tree: Imports): string[][] {
   return cycles;
 }
 
-const tree = readTree();
+const tree: Imports = new Map([...readSources()].map(([file, source]) => [file, targetsOf(file, source)]));
 const complaintsOf = (imports: Imports) =>
   [...imports].flatMap(([file, targets]) =>
     targets.flatMap((target) => complaint(file, target, imports) ?? []),
@@ -132,11 +141,20 @@ it("would notice an import of any kind that is not allowed", () => {
     'import { j } from "../../kit/errors.js";',
     'import { k } from "./own.js";',
     'import { readFile } from "node:fs";',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a program
+    'const l = `${await import("../../cli/one.js")}`;',
+    'import m = require("../../cli/two.js");',
+    'const n = createRequire(import.meta.url); const o = require("../../cli/three.js");',
+    'const p = new URL("../../cli/four.js", import.meta.url);',
+    'import "skerry/server";',
+    'import { q } from "../../kit/parser/tree.js";',
   ].join("\n");
   const file = "runtime/sandbox/x.ts";
   const imports = new Map([
-    [file, importsOf(text).flatMap((specifier) => targetOf(file, specifier) ?? [])],
+    [file, targetsOf(file, parse(file, text))],
     ["runtime/wire/index.ts", []],
+    ["kit/parser/index.ts", []],
+    ["index.ts", ["server/index.ts", "kit/errors.ts", "server/serve.ts"]],
   ]);
   expect(complaintsOf(imports)).toEqual([
     `${file} imports core/manager/index.ts: runtime does not know core`,
@@ -147,6 +165,12 @@ it("would notice an import of any kind that is not allowed", () => {
     `${file} imports ../bench/main.ts, which is outside src`,
     `${file} imports index.ts: nothing imports an entry point`,
     `${file} imports runtime/wire/frame.ts, past runtime/wire/index.ts`,
+    ...["one", "two", "three", "four"].map(
+      (name) => `${file} imports cli/${name}.ts: runtime does not know cli`,
+    ),
+    `${file} imports index.ts: nothing imports an entry point`,
+    `${file} imports kit/parser/tree.ts, past kit/parser/index.ts`,
+    "index.ts imports server/serve.ts, which is no index.ts",
   ]);
 });
 
