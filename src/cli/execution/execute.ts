@@ -7,7 +7,7 @@ import type { Transfer } from "../definition/arguments.js";
 import type { ExecuteOptions } from "../definition/options.js";
 import { requireFile } from "../input/host-files.js";
 import { Interrupt } from "../input/interrupt.js";
-import { callerOf, openGuardedManager } from "../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../open/open-guards.js";
 import { readConfig } from "../open/open-sandbox.js";
 import { jsonText } from "../output/json-text.js";
 import { stderr, stdout } from "../output/output.js";
@@ -47,7 +47,7 @@ async function runAndShow(
   const stdin = readsStdin ? standardInput() : undefined;
   const execution = manager.execute({
     ...what,
-    ...callerOf(config, options),
+    ...identityOf(config, options),
     signal: interrupt.signal,
     stream: !json,
     sessionId: options.session,

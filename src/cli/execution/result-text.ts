@@ -1,5 +1,5 @@
 import type { ToolResult } from "../../core/manager/index.js";
-import type { Decision } from "../../guard/policy/index.js";
+import type { PolicyDecision } from "../../guard/policy/index.js";
 import { visible } from "../../kit/escape-unsafe.js";
 
 /** The keys that `--json` always has, in this order. */
@@ -58,7 +58,7 @@ export function endLine(result: ToolResult): string {
 }
 
 /** `denied by policy.yaml:31 (policies.tools.shell_exec.denied_commands[2]): curl is not allowed` */
-export function refusalLine({ rule, why }: Pick<Decision, "rule" | "why">): string {
+export function refusalLine({ rule, why }: Pick<PolicyDecision, "rule" | "why">): string {
   return `denied by ${ruleText(rule)}: ${visible(why)}`;
 }
 
@@ -81,6 +81,6 @@ function worstRules({ level, findings }: NonNullable<ToolResult["risk"]>): strin
 }
 
 /** `policy.yaml:31 (policies.tools.shell_exec.denied_commands[2])` */
-export function ruleText({ source, line, path }: Decision["rule"]): string {
+export function ruleText({ source, line, path }: PolicyDecision["rule"]): string {
   return path === "built in" ? "a built-in rule" : visible(`${source}:${line} (${path})`);
 }

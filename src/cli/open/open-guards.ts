@@ -72,7 +72,7 @@ async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<Net
 type NetworkOptions = Pick<SandboxManagerOptions, "egress" | "secrets">;
 
 /** In whose name a call is made. */
-export interface Caller {
+export interface CallIdentity {
   readonly role?: string;
   readonly agentId?: string;
   readonly orgId?: string;
@@ -103,7 +103,7 @@ async function openGuards(
 }
 
 /** The names that the policy decides by and the audit log keeps. */
-export function callerOf({ sandbox }: Config, options: GuardOptions): Caller {
+export function identityOf({ sandbox }: Config, options: GuardOptions): CallIdentity {
   const role = options.role ?? sandbox.policy.role;
   return {
     ...(role !== undefined && { role }),

@@ -33,8 +33,8 @@ export {
   ResultsFile,
   type Sample,
   type SampleResult,
+  type SampleVerdict,
   summarise,
-  type Verdict,
 } from "./evaluation/index.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";

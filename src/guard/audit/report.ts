@@ -73,7 +73,7 @@ const counted = () => new TopRows<CountedRow>(() => ({ count: 0 }));
 /** Reads the records of a span of time once. Memory does not grow with the log. It does not verify. */
 export async function reportAudit(directory: string, options: ReportOptions = {}): Promise<AuditReport> {
   const { top = 10, since, until, signal } = options;
-  const tally = new Tally();
+  const tally = new ReportCounts();
   const query: AuditQuery = {
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
@@ -83,7 +83,7 @@ export async function reportAudit(directory: string, options: ReportOptions = {}
   return tally.report(top);
 }
 
-class Tally {
+class ReportCounts {
   #records = 0;
   #first: string | null = null;
   #last: string | null = null;

@@ -17,7 +17,7 @@ export interface PolicyRequest {
   readonly domains?: readonly string[] | undefined;
 }
 
-export type Verdict = "allow" | "confirm" | "deny";
+export type PolicyVerdict = "allow" | "confirm" | "deny";
 
 /** What kind of rule was broken, for the metrics. */
 export type ViolationReason =
@@ -32,7 +32,7 @@ export type ViolationReason =
 
 /** One rule's say. */
 export interface Consideration {
-  readonly verdict: Verdict;
+  readonly verdict: PolicyVerdict;
   readonly rule: RuleReference;
   readonly why: string;
   readonly reason: ViolationReason;
@@ -68,8 +68,8 @@ export interface SettingRule {
 }
 
 /** What the policy says, by which rule, and within which limits. */
-export interface Decision {
-  readonly verdict: Verdict;
+export interface PolicyDecision {
+  readonly verdict: PolicyVerdict;
   /** The rule that decided. */
   readonly rule: RuleReference;
   readonly why: string;

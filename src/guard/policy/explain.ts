@@ -1,5 +1,5 @@
 import { visible } from "../../kit/escape-unsafe.js";
-import type { Decision, LimitName, SettingRule } from "./decision.js";
+import type { LimitName, PolicyDecision, SettingRule } from "./decision.js";
 import type { RuleReference } from "./policy.js";
 
 const MIB = 1024 * 1024;
@@ -18,12 +18,16 @@ const SHOW: Readonly<Record<LimitName, (value: number) => string>> = {
 const WORDS = { allow: "allowed", confirm: "needs a confirmation", deny: "denied" } as const;
 
 /** One line: the verdict, the reason, and the rule with its line. */
-export function describeDecision({ verdict, why, rule }: Pick<Decision, "verdict" | "why" | "rule">): string {
+export function describeDecision({
+  verdict,
+  why,
+  rule,
+}: Pick<PolicyDecision, "verdict" | "why" | "rule">): string {
   return visible(`${WORDS[verdict]} by ${place(rule)}: ${why}`);
 }
 
 /** Everything: the verdict, every rule that had a say, the limits and where each comes from. */
-export function explainDecision(decision: Decision): string {
+export function explainDecision(decision: PolicyDecision): string {
   const lines = [describeDecision(decision), "", "rules:"];
   for (const each of decision.considered)
     lines.push(`  ${each.verdict.padEnd(7)} ${place(each.rule)}: ${each.why}`);
@@ -43,7 +47,7 @@ export function explainDecision(decision: Decision): string {
 }
 
 /** What is decided besides limits: the network always, the rest where a rule says so. */
-function settingLines(decision: Decision): string[] {
+function settingLines(decision: PolicyDecision): string[] {
   const { network_access: network, ...others } = decision.settingRules;
   const access = decision.network.access ? describeNetwork(decision) : "none";
   const lines = [
@@ -64,7 +68,7 @@ function opposed(name: string, setting: SettingRule | undefined): string[] {
     : [`    stricter than ${name} ${instead.value} by ${place(instead.rule)}`];
 }
 
-function describeNetwork({ network }: Decision): string {
+function describeNetwork({ network }: PolicyDecision): string {
   const hosts = network.allowedDomains.map(({ value }) => value);
   return hosts.length === 0 ? "no host is allowed" : hosts.join(", ");
 }

@@ -1,14 +1,14 @@
 export { HARMLESS_BUILTINS } from "./command-patterns.js";
 export type {
   Consideration,
-  Decision,
   LimitName,
   LimitRule,
+  PolicyDecision,
   PolicyLimits,
   PolicyRequest,
+  PolicyVerdict,
   RuledSetting,
   SettingRule,
-  Verdict,
   ViolationReason,
 } from "./decision.js";
 export { describeDecision, explainDecision } from "./explain.js";

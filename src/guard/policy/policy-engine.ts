@@ -3,7 +3,7 @@ import { visible } from "../../kit/escape-unsafe.js";
 import { nearest } from "../../kit/nearest.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
 import { checkPaths } from "./check-paths.js";
-import type { Consideration, Decision, PolicyRequest, ViolationReason } from "./decision.js";
+import type { Consideration, PolicyDecision, PolicyRequest, ViolationReason } from "./decision.js";
 import {
   allowedDomains,
   allowLists,
@@ -26,7 +26,7 @@ import { BUILT_IN_TOOLS, CUSTOM_TOOL, type Tier } from "./tools.js";
 const STRICTNESS = ["allow", "confirm", "deny"];
 
 /** The part of a decision that is the same for every request of one role with one tool. */
-type Settled = Omit<Decision, keyof Consideration | "considered" | "tool" | "role">;
+type Settled = Omit<PolicyDecision, keyof Consideration | "considered" | "tool" | "role">;
 
 function settle(tool: string, layers: Layers, policy: Policy): Settled {
   const { network } = policy;
@@ -34,7 +34,7 @@ function settle(tool: string, layers: Layers, policy: Policy): Settled {
   const allowed = allowLists(layers, "allowed_paths");
   const hosts = allowedDomains(layers, policy);
   const securityMode = strictest<"strict" | "permissive">(layers, "security_mode", strictMode)?.value;
-  const maxRisk = strictest<NonNullable<Decision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
+  const maxRisk = strictest<NonNullable<PolicyDecision["maxRisk"]>>(layers, "max_risk", lowerRisk)?.value;
   return {
     tier: tierOf(tool, layers),
     sandbox: toolOf(tool).runsCode || (strictest<boolean>(layers, "sandbox_enabled", isTrue)?.value ?? true),
@@ -69,7 +69,7 @@ export class PolicyEngine {
   }
 
   /** What the policy says to a request. Never throws for one: what makes no sense is denied. */
-  async decide(request: PolicyRequest): Promise<Decision> {
+  async decide(request: PolicyRequest): Promise<PolicyDecision> {
     const { policy } = this;
     if (!isWellFormed(request)) return this.#compose({ tool: "" }, NO_LAYERS, [MALFORMED]);
     const role = request.role === undefined ? undefined : this.#roles.get(request.role);
@@ -89,7 +89,7 @@ export class PolicyEngine {
     return this.#compose(request, layers, considered);
   }
 
-  #compose(request: PolicyRequest, layers: Layers, considered: readonly Consideration[]): Decision {
+  #compose(request: PolicyRequest, layers: Layers, considered: readonly Consideration[]): PolicyDecision {
     return {
       ...considered[0]!,
       considered,

@@ -17,7 +17,7 @@ import { visible } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { GuardOptions } from "../../definition/options.js";
 import { Interrupt } from "../../input/interrupt.js";
-import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
@@ -116,7 +116,7 @@ async function runRest(
   let done = 0;
   try {
     await evaluate({
-      ...callerOf(config, options),
+      ...identityOf(config, options),
       manager: guarded.manager,
       problems,
       samples,

@@ -9,7 +9,7 @@ import {
 } from "../../../mcp/index.js";
 import type { McpOptions } from "../../definition/options.js";
 import { Interrupt } from "../../input/interrupt.js";
-import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { stderr } from "../../output/output.js";
 import { reportError } from "../../output/report-error.js";
@@ -27,7 +27,7 @@ export async function mcp(options: McpOptions): Promise<number> {
   const { manager } = guarded;
   // Where all sessions are one, it is not ours to remove.
   const isShared = config.sandbox.mode === "shared";
-  const caller = { ...callerOf(config, options), sessionId: options.session ?? throwawaySessionName() };
+  const caller = { ...identityOf(config, options), sessionId: options.session ?? throwawaySessionName() };
   const connection = createMcpServer({
     tools: createTools(manager, caller),
     files: createSessionFiles(manager, caller),

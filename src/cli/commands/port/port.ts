@@ -6,7 +6,7 @@ import { exitStatusOf } from "../../../runtime/sandbox/index.js";
 import type { ExecuteOptions } from "../../definition/options.js";
 import { show, showEnd, standardInput } from "../../execution/execute.js";
 import { Interrupt } from "../../input/interrupt.js";
-import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { createManager, readConfig } from "../../open/open-sandbox.js";
 import { jsonText } from "../../output/json-text.js";
 import { stderr, stdout } from "../../output/output.js";
@@ -71,7 +71,7 @@ async function serve(
   await tell(await manager.openPort(options.session, inside, hostPortOf(options)), options);
   const execution = manager.execute({
     argv,
-    ...callerOf(config, options),
+    ...identityOf(config, options),
     sessionId: options.session,
     signal: interrupt.signal,
     stream: true,

@@ -3,7 +3,7 @@ import { exitStatusOf } from "../../../runtime/sandbox/index.js";
 import type { ShellOptions } from "../../definition/options.js";
 import { closingLines } from "../../execution/result-text.js";
 import { Interrupt } from "../../input/interrupt.js";
-import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { stderr } from "../../output/output.js";
 import { attachTerminal, sizeOf } from "./attach-terminal.js";
@@ -21,7 +21,7 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
   await using guarded = await openGuardedManager(config, options);
   // Over before the log is closed, also when our own terminal fails.
   await using terminal = await guarded.manager.openTerminal({
-    ...callerOf(config, options),
+    ...identityOf(config, options),
     ...sizeOf(stdout),
     sessionId: options.session,
     argv: argv.length === 0 ? undefined : argv,

@@ -15,7 +15,7 @@ import type { ExecuteOptions } from "../../definition/options.js";
 import { requireFile } from "../../input/host-files.js";
 import { Interrupt } from "../../input/interrupt.js";
 import { readText } from "../../input/program-source.js";
-import { callerOf, openGuardedManager } from "../../open/open-guards.js";
+import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
@@ -42,7 +42,7 @@ export async function test([solution]: readonly string[], options: TestCommandOp
   await using guarded = await openGuardedManager(config, withoutSession(options));
   const paint = paintFor(stdout, options.color);
   const report = await new TestDrivenSandbox(guarded.manager).executeWithTests(code, tests, {
-    ...callerOf(config, options),
+    ...identityOf(config, options),
     language: language.name,
     moduleName: moduleNameOf(solution!, language),
     ...(options.tests !== undefined && { testsName: basename(options.tests) }),

@@ -1,11 +1,11 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { RISK_LEVELS, type RiskLevel } from "../../../guard/analysis/index.js";
 import type {
-  Decision,
   Policy,
+  PolicyDecision,
   PolicyLimits,
   PolicyRequest,
-  Verdict,
+  PolicyVerdict,
   ViolationReason,
 } from "../../../guard/policy/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
@@ -16,7 +16,7 @@ import { type CheckedCall, streamsOf } from "./tool-call.js";
 
 /** What the call may use, and behind which walls. */
 export interface CallPlan {
-  readonly decision: Decision | undefined;
+  readonly decision: PolicyDecision | undefined;
   readonly risk: RiskAssessment | undefined;
   readonly securityMode: SecurityMode | undefined;
   readonly limits: PolicyLimits;
@@ -24,14 +24,14 @@ export interface CallPlan {
 
 /** What policy and risk say together; a person has not been asked yet. */
 export interface CallAssessment {
-  readonly verdict: Verdict;
+  readonly verdict: PolicyVerdict;
   readonly plan: CallPlan;
   /** Of a denial: one line for a person, and what the metrics call it. */
   readonly denial?: { readonly why: string; readonly violation: ViolationReason | "risk" };
 }
 
 export interface AssessOptions {
-  readonly onDecision?: (decision: Decision | undefined) => void;
+  readonly onDecision?: (decision: PolicyDecision | undefined) => void;
   /** Ends the wait for an input that does not come. */
   readonly signal?: AbortSignal | undefined;
   /** Files besides the call's own. */
@@ -84,7 +84,7 @@ export function missingRole({ roles }: Policy, role: string | undefined): string
 }
 
 function deny(
-  decision: Decision | undefined,
+  decision: PolicyDecision | undefined,
   risk: RiskAssessment | undefined,
   securityMode: SecurityMode | undefined,
   why: string,
@@ -94,7 +94,7 @@ function deny(
 }
 
 function planOf(
-  decision: Decision | undefined,
+  decision: PolicyDecision | undefined,
   risk: RiskAssessment | undefined,
   securityMode: SecurityMode | undefined,
 ): CallPlan {

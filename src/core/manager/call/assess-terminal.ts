@@ -1,6 +1,6 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { worse } from "../../../guard/analysis/index.js";
-import type { Decision } from "../../../guard/policy/index.js";
+import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { CallAssessment } from "./assess-call.js";
 
@@ -17,7 +17,7 @@ export function assessTerminal(assessed: CallAssessment): CallAssessment {
 }
 
 /** Rules that would have to hold for what is typed: nothing could hold it to them. */
-function denialOf(decision: Decision): CallAssessment["denial"] {
+function denialOf(decision: PolicyDecision): CallAssessment["denial"] {
   // A rule that has said no says it better.
   if (decision.verdict === "deny") return undefined;
   const { source } = decision.rule;

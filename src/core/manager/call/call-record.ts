@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../../../guard/audit/index.js";
-import type { Decision } from "../../../guard/policy/index.js";
+import type { PolicyDecision } from "../../../guard/policy/index.js";
 import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
 import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
 import type { Metrics } from "../../metrics/index.js";
@@ -10,7 +10,7 @@ import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool
 
 /** What is known of a call so far. */
 export interface CallFindings {
-  readonly decision?: Decision | undefined;
+  readonly decision?: PolicyDecision | undefined;
   readonly risk?: RiskAssessment | undefined;
   readonly confirmation?: string | undefined;
   readonly decidedBy?: string | undefined;
@@ -173,7 +173,7 @@ function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void)
 }
 
 /** `policy.yaml: policies.tools.shell_exec (line 12)`; where the file lies is this host's business. */
-function ruleOf({ rule: { source, path, line } }: Decision): string {
+function ruleOf({ rule: { source, path, line } }: PolicyDecision): string {
   return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
 }
 

@@ -6,7 +6,7 @@ import {
   AutoApproveConfirmationService,
   AutoRejectConfirmationService,
 } from "../../../guard/confirmation/index.js";
-import type { Verdict } from "../../../guard/policy/index.js";
+import type { PolicyVerdict } from "../../../guard/policy/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { SandboxManager, SandboxManagerOptions, ToolCall } from "../index.js";
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 type Options = Omit<SandboxManagerOptions, "policy"> & { readonly policy?: string };
-type Row = readonly [string, ToolCall, Verdict, Options];
+type Row = readonly [string, ToolCall, PolicyVerdict, Options];
 
 const GUARDED: Options = { policy: POLICY };
 const STRICT: Options = { securityMode: "strict" };
@@ -70,7 +70,7 @@ const TABLE: readonly Row[] = [
 ];
 
 /** What became of a call, in the words of an explanation: who is asked says no. */
-async function outcomeOf(manager: SandboxManager, call: ToolCall): Promise<Verdict> {
+async function outcomeOf(manager: SandboxManager, call: ToolCall): Promise<PolicyVerdict> {
   try {
     const { reason } = await manager.execute(call);
     return reason === "denied" ? "deny" : reason === "rejected" ? "confirm" : "allow";

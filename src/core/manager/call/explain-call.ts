@@ -1,5 +1,5 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
-import type { Decision, PolicyRequest, Verdict } from "../../../guard/policy/index.js";
+import type { PolicyDecision, PolicyRequest, PolicyVerdict } from "../../../guard/policy/index.js";
 import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
 import { assessCall, type CallPlan } from "./assess-call.js";
@@ -13,11 +13,11 @@ import { type CheckedCall, checkToolCall, closingStreams, type ToolCall } from "
 /** What `execute` would make of a call. */
 export interface Explanation {
   /** `confirm`: a person is asked before it runs. */
-  readonly verdict: Verdict;
+  readonly verdict: PolicyVerdict;
   /** One line: which rule, or what else decides. */
   readonly why: string;
   /** What the policy says; left out where it was not asked. */
-  readonly decision?: Decision;
+  readonly decision?: PolicyDecision;
   /** Left out: nobody looks at the code, or the policy has said no before. */
   readonly risk?: RiskAssessment;
   readonly securityMode?: SecurityMode;
@@ -75,7 +75,7 @@ async function findPlace(
   }
 }
 
-async function describeVerdict(verdict: Verdict, { decision, risk }: CallPlan): Promise<string> {
+async function describeVerdict(verdict: PolicyVerdict, { decision, risk }: CallPlan): Promise<string> {
   if (decision !== undefined && decision.verdict === verdict) {
     const { describeDecision } = await import("../../../guard/policy/index.js");
     return describeDecision(decision);

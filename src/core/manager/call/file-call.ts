@@ -1,4 +1,4 @@
-import type { Decision } from "../../../guard/policy/index.js";
+import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "../../../guard/policy/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { Turns } from "../../../kit/mutex.js";
@@ -83,7 +83,7 @@ const MAX_CHANGES = 10_000;
 export async function runFileWork(
   sandbox: Sandbox,
   { paths, run, touchesAllFiles }: FileWork,
-  decision: Decision | undefined,
+  decision: PolicyDecision | undefined,
   signal: AbortSignal | undefined,
 ): Promise<ExecutionResult> {
   if (touchesAllFiles === true) refuseAllFiles(decision);
@@ -133,7 +133,7 @@ function writersOf(sandbox: Sandbox): Turns {
 }
 
 /** Nobody looks into an archive or a snapshot path by path. */
-function refuseAllFiles(decision: Decision | undefined): void {
+function refuseAllFiles(decision: PolicyDecision | undefined): void {
   if (decision === undefined) return;
   if (decision.deniedPaths.length === 0 && decision.allowedPaths === undefined) return;
   throw new SandboxError("POLICY_DENIED", "The policy keeps some files back, and this takes all of them", {
@@ -142,7 +142,7 @@ function refuseAllFiles(decision: Decision | undefined): void {
 }
 
 /** Which paths the policy lets a call see. */
-function createVisibilityCheck(decision: Decision | undefined): (path: string) => boolean {
+function createVisibilityCheck(decision: PolicyDecision | undefined): (path: string) => boolean {
   if (decision === undefined) return () => true;
   const denied = decision.deniedPaths.map(pathGlob);
   const lists = (decision.allowedPaths ?? []).map((list) => list.map(pathGlob));

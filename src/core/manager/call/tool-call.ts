@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { AuditResult } from "../../../guard/audit/index.js";
-import type { Decision } from "../../../guard/policy/index.js";
+import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type {
   ContextResult,
@@ -77,7 +77,7 @@ export interface ToolResult
   /** Why the context had ended before this run, which started it anew, without its state. */
   readonly contextRestarted?: string;
   /** What the policy said; left out without a policy. */
-  readonly decision?: Decision;
+  readonly decision?: PolicyDecision;
   /** What the code would reach for; left out where nobody looked. */
   readonly risk?: RiskAssessment;
   /** Who agreed to it or did not, where somebody was asked. */

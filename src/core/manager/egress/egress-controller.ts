@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { AuditLogger } from "../../../guard/audit/index.js";
-import type { Decision } from "../../../guard/policy/index.js";
+import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { SandboxError, systemCode, toSandboxError } from "../../../kit/errors.js";
 import { expandHome } from "../../../kit/expand-home.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
@@ -106,7 +106,7 @@ export class EgressController {
   }
 
   /** Lets a call out as far as its decision says; the function returned ends that. */
-  async enter(sandbox: Sandbox, decision: Decision | undefined): Promise<() => void> {
+  async enter(sandbox: Sandbox, decision: PolicyDecision | undefined): Promise<() => void> {
     if (decision === undefined) return () => undefined;
     const rules = egressRulesOfDecision(decision.network);
     this.#requireGivenSecrets(rules ?? noEgressOfDecision(decision));

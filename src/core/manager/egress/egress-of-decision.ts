@@ -1,10 +1,10 @@
 import { basename } from "node:path";
-import type { Decision, RuleReference } from "../../../guard/policy/index.js";
+import type { PolicyDecision, RuleReference } from "../../../guard/policy/index.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { EgressRules, Ruled } from "../../../runtime/egress/index.js";
 
 /** The rules of a policy's decision. Undefined: there is no network access, so nothing may be reached. */
-export function egressRulesOfDecision(network: Decision["network"]): EgressRules | undefined {
+export function egressRulesOfDecision(network: PolicyDecision["network"]): EgressRules | undefined {
   if (!network.access) return undefined;
   return {
     allowedDomains: labelled(network.allowedDomains),
@@ -18,7 +18,7 @@ export function egressRulesOfDecision(network: Decision["network"]): EgressRules
 }
 
 /** The rules of a decision without network access: nothing, and the words that say why. */
-export function noEgressOfDecision({ settingRules, rule }: Decision): EgressRules {
+export function noEgressOfDecision({ settingRules, rule }: PolicyDecision): EgressRules {
   const granting = settingRules.network_access?.rule;
   return {
     allowedDomains: [],

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { CellOptions, SandboxManager, ToolCall, ToolResult } from "../../manager/index.js";
-import { type Judgement, judge, judgeUnrunnable, type Verdict } from "./judge-sample.js";
+import { type Judgement, judge, judgeUnrunnable, type SampleVerdict } from "./judge-sample.js";
 import type { Problem, Sample } from "./problems.js";
 import { composeProgram, isUnrunnable } from "./sample-program.js";
 
@@ -24,7 +24,7 @@ export interface SampleResult {
   readonly taskId: string;
   readonly completionId: number;
   readonly passed: boolean;
-  readonly verdict: Verdict;
+  readonly verdict: SampleVerdict;
   /** In HumanEval's own words. */
   readonly result: string;
   readonly executionTimeMs: number;

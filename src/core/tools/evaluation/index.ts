@@ -1,6 +1,6 @@
 export { type EvaluationOptions, evaluate, type SampleResult } from "./evaluate.js";
-export { VERDICTS, type Verdict } from "./judge-sample.js";
-export { passAtK, type TaskTally } from "./pass-at-k.js";
+export { SAMPLE_VERDICTS, type SampleVerdict } from "./judge-sample.js";
+export { passAtK, type TaskCounts } from "./pass-at-k.js";
 export { canonicalSamples, loadProblems, loadSamples, type Problem, type Sample } from "./problems.js";
 export { ResultsFile } from "./results-file.js";
 export { type EvaluationSummary, summarise } from "./summary.js";

@@ -2,7 +2,7 @@ import { visible } from "../../../kit/escape-unsafe.js";
 import type { ToolResult } from "../../manager/index.js";
 
 /** What came of a sample. */
-export const VERDICTS = [
+export const SAMPLE_VERDICTS = [
   "passed",
   "failed",
   "error",
@@ -15,10 +15,10 @@ export const VERDICTS = [
   "denied",
   "rejected",
 ] as const;
-export type Verdict = (typeof VERDICTS)[number];
+export type SampleVerdict = (typeof SAMPLE_VERDICTS)[number];
 
 export interface Judgement {
-  readonly verdict: Verdict;
+  readonly verdict: SampleVerdict;
   /** In HumanEval's own words: "passed", "timed out", "failed: AssertionError". */
   readonly result: string;
 }

@@ -23,8 +23,8 @@ it.each([
     1,
     0.5,
   ],
-])("of %j, pass@%i is %d", (tallies, k, expected) => {
-  expect(passAtK(tallies, k)).toBeCloseTo(expected, 10);
+])("of %j, pass@%i is %d", (counts, k, expected) => {
+  expect(passAtK(counts, k)).toBeCloseTo(expected, 10);
 });
 
 it("is not told where a task has too few samples, or where there is none", () => {

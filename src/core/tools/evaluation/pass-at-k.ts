@@ -1,13 +1,13 @@
 /** Of how many samples a task has, how many passed. */
-export interface TaskTally {
+export interface TaskCounts {
   readonly total: number;
   readonly passed: number;
 }
 
 /** The chance that one of k samples of a task passes, without bias, over all tasks; undefined: one has too few samples. */
-export function passAtK(tallies: readonly TaskTally[], k: number): number | undefined {
-  if (tallies.length === 0 || tallies.some(({ total }) => total < k)) return undefined;
-  const chances = tallies.map(({ total, passed }) => 1 - allFail(total, passed, k));
+export function passAtK(counts: readonly TaskCounts[], k: number): number | undefined {
+  if (counts.length === 0 || counts.some(({ total }) => total < k)) return undefined;
+  const chances = counts.map(({ total, passed }) => 1 - allFail(total, passed, k));
   return chances.reduce((sum, each) => sum + each, 0) / chances.length;
 }
 

@@ -5,7 +5,7 @@ import { SandboxError, systemCode } from "../../../kit/errors.js";
 import { visible } from "../../../kit/escape-unsafe.js";
 import type { SampleResult } from "./evaluate.js";
 import { parseLine } from "./json-lines.js";
-import { VERDICTS } from "./judge-sample.js";
+import { SAMPLE_VERDICTS } from "./judge-sample.js";
 import type { Sample } from "./problems.js";
 
 const rowSchema = z.object({
@@ -15,7 +15,7 @@ const rowSchema = z.object({
   solution: z.string().optional(),
   result: z.string(),
   passed: z.boolean(),
-  verdict: z.enum(VERDICTS),
+  verdict: z.enum(SAMPLE_VERDICTS),
   execution_time_ms: z.number(),
 });
 

@@ -2,13 +2,13 @@ import type { TestOutcome } from "./report.js";
 import { firstLine, type TestList } from "./test-list.js";
 
 /** A run's outcome, and in one line why it is not `passed`. */
-export interface Verdict {
+export interface TestsVerdict {
   readonly outcome: TestOutcome;
   readonly error?: string;
 }
 
 /** What the tests themselves say, once their runner has said that it is done. */
-export function judgeList(list: TestList): Verdict {
+export function judgeTests(list: TestList): TestsVerdict {
   if (list.broken !== undefined) {
     const { bySolution, message } = list.broken;
     return bySolution
@@ -35,7 +35,7 @@ export function judgeLoadFailure({
 }: {
   readonly kind: string;
   readonly message: string;
-}): Verdict {
+}): TestsVerdict {
   if (kind === "syntax") return { outcome: "syntax-error", error: firstLine(message) };
   return { outcome: "crash", error: `The solution could not be loaded: ${firstLine(message)}` };
 }

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { readFrames } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../manager/index.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "./call-end.js";
-import { judgeList, judgeLoadFailure, type Verdict } from "./judge-tests.js";
+import { judgeLoadFailure, judgeTests, type TestsVerdict } from "./judge-tests.js";
 import type { PythonRunner, TestingLanguage } from "./languages.js";
 import type { TestResult } from "./report.js";
 import { type LoadFailure, parseTestsMessage } from "./runner-messages.js";
@@ -10,7 +10,7 @@ import { refusalOf, stoppedBy } from "./split-tests/judge-split.js";
 import { TestList } from "./test-list.js";
 
 /** A solution and a file of tests beside it, as one tool call. */
-export interface TogetherOrder {
+export interface TogetherRequest {
   readonly manager: SandboxManager;
   readonly language: TestingLanguage;
   /** With the tests among its files. */
@@ -20,7 +20,7 @@ export interface TogetherOrder {
   readonly onResult: ((result: TestResult) => void) | undefined;
 }
 
-export interface TogetherEnd extends Verdict {
+export interface TogetherEnd extends TestsVerdict {
   readonly list: TestList;
   readonly call: CallEnd;
 }
@@ -28,7 +28,7 @@ export interface TogetherEnd extends Verdict {
 const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** Runs solution and tests in one process. Nothing that comes of it is more than the solution's word. */
-export async function runTogether(order: TogetherOrder): Promise<TogetherEnd> {
+export async function runTogether(order: TogetherRequest): Promise<TogetherEnd> {
   const { manager, language, solution, testsName, runner } = order;
   const list = new TestList(language.name === "python" ? "pytest" : "node:test", order.onResult);
   const heard: { failure?: LoadFailure; violation?: string } = {};
@@ -66,7 +66,7 @@ function judge(
   call: CallEnd,
   list: TestList,
   { failure, violation }: { failure?: LoadFailure; violation?: string },
-): Verdict {
+): TestsVerdict {
   const refusal = refusalOf("code", call);
   if (refusal !== undefined) return refusal;
   throwFailure(call);
@@ -79,7 +79,7 @@ function judge(
   }
   if (!list.hasEnded)
     return { outcome: "crash", error: `The code ${describeEnd(call)} before the tests were done` };
-  const verdict = judgeList(list);
+  const verdict = judgeTests(list);
   if (verdict.outcome !== "passed" || call.result?.success === true) return verdict;
   return { outcome: "crash", error: `The code ${describeEnd(call)}` };
 }

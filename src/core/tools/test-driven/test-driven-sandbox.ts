@@ -4,12 +4,12 @@ import type { SandboxManager } from "../../manager/index.js";
 import { auditIdsOf, type CallEnd } from "./call-end.js";
 import { runCases } from "./cases/run-cases.js";
 import { parseCases, type TestCase } from "./cases/test-case.js";
-import type { Verdict } from "./judge-tests.js";
+import type { TestsVerdict } from "./judge-tests.js";
 import { type CheckedOptions, checkTestOptions, type TestOptions } from "./options.js";
 import { createReport, type TestReport } from "./report.js";
 import { runTogether } from "./run-together.js";
-import { judgeApart } from "./split-tests/judge-split.js";
-import { runApart } from "./split-tests/run-split.js";
+import { judgeSplit } from "./split-tests/judge-split.js";
+import { runSplit } from "./split-tests/run-split.js";
 import type { TestList } from "./test-list.js";
 
 /** Runs code and its tests where neither can harm anything, and the code cannot fake the verdict. */
@@ -36,7 +36,7 @@ export class TestDrivenSandbox {
       });
     }
     if (typeof tests !== "string") return this.#runCases(code, parseCases(tests), checked);
-    return checked.together ? this.#runTogether(code, tests, checked) : this.#runApart(code, tests, checked);
+    return checked.together ? this.#runTogether(code, tests, checked) : this.#runSplit(code, tests, checked);
   }
 
   async #runCases(code: string, cases: readonly TestCase[], options: CheckedOptions): Promise<TestReport> {
@@ -59,10 +59,10 @@ export class TestDrivenSandbox {
     return report(end, end.list, end.isolates, end.solution);
   }
 
-  async #runApart(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
+  async #runSplit(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
     const { language, module, testsName, runner, signal, onProgress, call } = options;
     const report = reporter(options);
-    const end = await runApart({
+    const end = await runSplit({
       manager: this.#manager,
       language,
       module,
@@ -72,7 +72,7 @@ export class TestDrivenSandbox {
       tests: { ...call, code: tests, filename: testsName },
       onResult: onProgress,
     });
-    return report(judgeApart(end), end.list, end.isolates, end.solution, end.tests);
+    return report(judgeSplit(end), end.list, end.isolates, end.solution, end.tests);
   }
 
   async #runTogether(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
@@ -112,7 +112,7 @@ function isModule(name: string, code: string): boolean {
 function reporter({ language }: CheckedOptions) {
   const startedAt = performance.now();
   return (
-    { outcome, error }: Verdict,
+    { outcome, error }: TestsVerdict,
     list: TestList,
     isTrustworthy: boolean,
     solution: CallEnd,

@@ -3,7 +3,7 @@ import { SandboxError } from "../../../../kit/errors.js";
 import { encodeMessage, readFrames } from "../../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../../manager/index.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "../call-end.js";
-import { judgeList, judgeLoadFailure, type Verdict } from "../judge-tests.js";
+import { judgeLoadFailure, judgeTests, type TestsVerdict } from "../judge-tests.js";
 import type { TestingLanguage } from "../languages.js";
 import type { TestOutcome, TestResult } from "../report.js";
 import type { LoadFailure } from "../runner-messages.js";
@@ -26,7 +26,7 @@ export interface CasesOrder {
 }
 
 /** What is known when the solution's process has ended. */
-export interface CasesEnd extends Verdict {
+export interface CasesEnd extends TestsVerdict {
   readonly list: TestList;
   readonly solution: CallEnd;
   readonly isolates: boolean;
@@ -141,7 +141,7 @@ class CaseTalk {
     this.#stream?.write(encodeMessage({ case: this.#current, timeoutMs, ...orderOf(wanted) }));
   }
 
-  judge(end: CallEnd): Verdict {
+  judge(end: CallEnd): TestsVerdict {
     const refusal = refusalOf("solution", end);
     if (refusal !== undefined) return refusal;
     throwFailure(end);
@@ -159,7 +159,7 @@ class CaseTalk {
       return { outcome: "crash", error: `The solution ${describeEnd(end)} while it was tested` };
     const gravest = GRAVEST.find((each) => this.#outcomes.has(each));
     if (gravest !== undefined) return { outcome: gravest };
-    const verdict = judgeList(this.list);
+    const verdict = judgeTests(this.list);
     if (verdict.outcome !== "passed" || end.result?.success === true) return verdict;
     return { outcome: "crash", error: `The solution ${describeEnd(end)}` };
   }

@@ -1,9 +1,9 @@
 import { type CallEnd, describeEnd, endedBy, throwFailure } from "../call-end.js";
-import { judgeList, judgeLoadFailure, type Verdict } from "../judge-tests.js";
-import type { ApartEnd } from "./run-split.js";
+import { judgeLoadFailure, judgeTests, type TestsVerdict } from "../judge-tests.js";
+import type { SplitEnd } from "./run-split.js";
 
 /** What came of tests that ran apart from their solution. Throws when they could not be run. */
-export function judgeApart(end: ApartEnd): Verdict {
+export function judgeSplit(end: SplitEnd): TestsVerdict {
   const { list, solution, tests = {}, loadFailure, violation } = end;
   const refusal = refusalOf("solution", solution) ?? refusalOf("tests", tests);
   if (refusal !== undefined) return refusal;
@@ -27,31 +27,31 @@ export function judgeApart(end: ApartEnd): Verdict {
   if (!list.hasEnded) {
     return { outcome: "tests-broken", error: `The tests' process ${describeEnd(tests)} before it was done` };
   }
-  const verdict = judgeList(list);
+  const verdict = judgeTests(list);
   return verdict.outcome === "passed" ? (spoiltBy(end) ?? verdict) : verdict;
 }
 
 /** A call that was not allowed to run. */
-export function refusalOf(who: string, { result }: CallEnd): Verdict | undefined {
+export function refusalOf(who: string, { result }: CallEnd): TestsVerdict | undefined {
   if (result?.reason !== "denied" && result?.reason !== "rejected") return undefined;
   return { outcome: result.reason, error: `The ${who}: ${result.error ?? result.reason}` };
 }
 
 /** A call that a limit ended. */
-export function stoppedBy(who: string, end: CallEnd): Verdict | undefined {
+export function stoppedBy(who: string, end: CallEnd): TestsVerdict | undefined {
   const by = endedBy(end);
   if (by === undefined || by === "cancelled") return undefined;
   return { outcome: by, error: `The ${who}: ${end.result?.error ?? by}` };
 }
 
 /** Both have the same time, and whose end is told first is chance: the one that the other waited for is who took it. */
-function timeoutOf({ solution, tests = {}, atWork }: ApartEnd): Verdict | undefined {
+function timeoutOf({ solution, tests = {}, atWork }: SplitEnd): TestsVerdict | undefined {
   const by = [solution, tests].find((each) => endedBy(each) === "timeout");
   return by && { outcome: "timeout", error: `The ${atWork}: ${by.result?.error ?? "timeout"}` };
 }
 
 /** Tests that all passed count only if both processes ended as they should. */
-function spoiltBy({ solution, tests = {}, hasLoaded }: ApartEnd): Verdict | undefined {
+function spoiltBy({ solution, tests = {}, hasLoaded }: SplitEnd): TestsVerdict | undefined {
   if (!hasLoaded) {
     return { outcome: "crash", error: `The solution ${describeEnd(solution)} before it was loaded` };
   }

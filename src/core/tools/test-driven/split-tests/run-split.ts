@@ -10,7 +10,7 @@ import { TestList } from "../test-list.js";
 import { Relay, type RelaySide } from "./relay.js";
 
 /** A solution and a file of tests, each as the tool call that it is. */
-export interface ApartOrder {
+export interface SplitRequest {
   readonly manager: SandboxManager;
   readonly language: TestingLanguage;
   readonly module: string;
@@ -22,7 +22,7 @@ export interface ApartOrder {
 }
 
 /** What is known when both have ended. */
-export interface ApartEnd {
+export interface SplitEnd {
   readonly list: TestList;
   readonly solution: CallEnd;
   /** Left out: the solution was not even allowed to run. */
@@ -47,7 +47,7 @@ const GOODBYE_MS = 2000;
 const turns = new WeakMap<SandboxManager, Turns>();
 
 /** Runs tests in one sandbox against a solution in another. They share nothing but what is relayed. */
-export async function runApart(order: ApartOrder): Promise<ApartEnd> {
+export async function runSplit(order: SplitRequest): Promise<SplitEnd> {
   const run = new ApartRun(order);
   const forward = () => run.abort();
   order.signal?.addEventListener("abort", forward, { once: true });
@@ -60,7 +60,7 @@ export async function runApart(order: ApartOrder): Promise<ApartEnd> {
 }
 
 class ApartRun {
-  readonly #order: ApartOrder;
+  readonly #order: SplitRequest;
   readonly #ending = new AbortController();
   readonly #list: TestList;
   readonly #relay: Relay;
@@ -74,9 +74,9 @@ class ApartRun {
   #endedEarly = false;
   #haveTestsEnded = false;
   #loadFailure: LoadFailure | undefined;
-  #violation: ApartEnd["violation"];
+  #violation: SplitEnd["violation"];
 
-  constructor(order: ApartOrder) {
+  constructor(order: SplitRequest) {
     this.#order = order;
     this.#list = new TestList(order.language.name === "python" ? "pytest" : "node:test", order.onResult);
     this.#relay = new Relay({
@@ -91,7 +91,7 @@ class ApartRun {
     this.#go.reject(new SandboxError("CANCELLED", "The run of the tests was cancelled"));
   }
 
-  async finish(): Promise<ApartEnd> {
+  async finish(): Promise<SplitEnd> {
     const solution = this.#start("solution");
     const notAgreed = await Promise.race([this.#agreed.solution.promise, solution]);
     if (notAgreed !== undefined) return this.#end(notAgreed);
@@ -179,7 +179,7 @@ class ApartRun {
     this.abort();
   }
 
-  #end(solution: CallEnd, tests?: CallEnd): ApartEnd {
+  #end(solution: CallEnd, tests?: CallEnd): SplitEnd {
     return {
       list: this.#list,
       solution,
