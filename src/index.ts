@@ -231,7 +231,7 @@ export {
   type ResultEvent,
   type RichResult,
   type RunCodeOptions,
-  Sandbox,
+  RunningSandbox as Sandbox,
   SandboxFiles,
   SandboxNetwork,
   SENDABLE_SIGNALS,

@@ -1,7 +1,7 @@
 const FIRST_MS = 500;
 const LONGEST_MS = 30_000;
 
-/** When to try again something that fails: later each time, and never exactly when others do. */
+/** When to retry something that fails: later each time, and with jitter, so that not all retry at once. */
 export class Backoff {
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -11,12 +11,12 @@ export class Backoff {
     return this.#failures > 0;
   }
 
-  /** How long from now; 0: at once. */
+  /** How long to wait from now; 0: retry at once. */
   get remainingMs(): number {
     return Math.max(0, this.#nextAt - performance.now());
   }
 
-  /** Something failed that was begun then. What was begun before the last failure was known tells nothing new. */
+  /** An attempt begun then has failed. One begun before the last failure was known does not count again. */
   failed(begunAt: number): void {
     if (begunAt < this.#failedAt) return;
     const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** this.#failures);

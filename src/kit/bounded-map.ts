@@ -1,4 +1,4 @@
-/** A map that forgets its oldest entry when it has one too many. Setting a key again makes it the newest. */
+/** A map that drops its oldest entry beyond its capacity. Setting a key again makes it the newest. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #capacity: number;
 

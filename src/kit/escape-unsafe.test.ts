@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { visible, visibleLines } from "./escape-unsafe.js";
+import { escapeUnsafe, escapeUnsafeLines } from "./escape-unsafe.js";
 
 it.each([
   ["an escape sequence", "\x1b[31mred", "\\x1b[31mred"],
@@ -11,17 +11,17 @@ it.each([
   ["a one-byte escape", "\x9b31m", "\\x9b31m"],
   ["ordinary text", "naïve 名前 🙂.txt", "naïve 名前 🙂.txt"],
 ])("shows %s", (_, text, expected) => {
-  expect(visible(text)).toBe(expected);
+  expect(escapeUnsafe(text)).toBe(expected);
 });
 
 it("keeps the lines of longer text", () => {
-  expect(visibleLines("a\x07\nb")).toBe("a\\x07\nb");
+  expect(escapeUnsafeLines("a\x07\nb")).toBe("a\\x07\nb");
 });
 
 it("lets nothing through that acts on a terminal", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
-      expect(visible(text)).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
+      expect(escapeUnsafe(text)).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}]/u);
     }),
   );
 });

@@ -1,20 +1,20 @@
 import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemCode } from "./errors.js";
-import { isMakerGone } from "./maker-label.js";
+import { isSharedOrphan } from "./process-label.js";
 
 const FREE = "nobody";
 const FOLDER = "writer";
-/** Whoever made a folder that long ago will not put it in place any more. */
+/** A folder that old and not in place was left by a killed process. */
 const LONGEST_INSTALL_MS = 60 * 60 * 1000;
 
 /**
- * One writer at a time, among processes; the lock of a killed one is taken over. Node has no flock, so the lock is the
- * name of a file: `writer/nobody`, or `writer/` and the label of who has it. A rename changes it in one step, and of
- * two who rename the same name one finds it gone. It also is the cheapest thing to do to a directory: making and
- * removing a file costs ten times as much.
+ * A lock among processes; the lock of a killed process is taken over. Node has no flock, so the lock is the name of a
+ * file: `writer/nobody` while it is free, else `writer/` and the holder's label. Of two processes that rename the same
+ * name one finds it gone. A rename is also the cheapest change of a directory: making and removing a file costs ten
+ * times as much.
  */
-export class AppendLock {
+export class FileLock {
   readonly #folder: string;
   readonly #label: string;
   #hasTidied = false;
@@ -24,7 +24,7 @@ export class AppendLock {
     this.#label = label;
   }
 
-  /** True: it is ours until `release`. False: somebody living has it. */
+  /** True: this process holds it until `release`. False: another living process does. */
   tryAcquire(): boolean {
     if (!this.#hasTidied) this.#removeUnfinished();
     if (this.#rename(FREE, this.#label)) return true;
@@ -33,7 +33,7 @@ export class AppendLock {
       this.#install();
       return this.#rename(FREE, this.#label);
     }
-    // One that is ours already is what a release could not give back.
+    // A release that failed left it with us.
     if (names.includes(this.#label)) return true;
     return names.some((name) => this.#isGone(name) && this.#rename(name, this.#label));
   }
@@ -62,12 +62,12 @@ export class AppendLock {
     } catch (error) {
       rmSync(fresh, { recursive: true, force: true });
       const code = systemCode(error);
-      // ENOENT: we were stopped for so long that somebody took us for dead.
+      // ENOENT: this process was stopped for so long that another took it for dead.
       if (code !== "ENOTEMPTY" && code !== "EEXIST" && code !== "ENOENT") throw error;
     }
   }
 
-  /** Removes the folders of those who were killed before they had put them in place. */
+  /** Removes folders of processes that were killed before they put them in place. */
   #removeUnfinished(): void {
     this.#hasTidied = true;
     const directory = dirname(this.#folder);
@@ -76,10 +76,10 @@ export class AppendLock {
       const path = join(directory, name);
       try {
         const madeAt = lstatSync(path).mtimeMs;
-        if (isMakerGone(name.slice(prefix.length), madeAt) || Date.now() - madeAt > LONGEST_INSTALL_MS)
+        if (isSharedOrphan(name.slice(prefix.length), madeAt) || Date.now() - madeAt > LONGEST_INSTALL_MS)
           rmSync(path, { recursive: true, force: true });
       } catch {
-        // Somebody else removes it, or it cannot be: neither is a reason not to write.
+        // Another process removes it, or it cannot be removed: neither is a reason not to write.
       }
     }
   }
@@ -87,7 +87,7 @@ export class AppendLock {
   /** A rename changes `ctime`: it is when the lock was taken. */
   #isGone(name: string): boolean {
     const taken = lstatSync(join(this.#folder, name), { throwIfNoEntry: false })?.ctimeMs;
-    return taken !== undefined && isMakerGone(name, taken);
+    return taken !== undefined && isSharedOrphan(name, taken);
   }
 }
 

@@ -1,5 +1,5 @@
 import { SandboxError } from "./errors.js";
-import { visible } from "./escape-unsafe.js";
+import { escapeUnsafe } from "./escape-unsafe.js";
 import { accepts, expandBraces, parseSegment, type Segment, type Token } from "./glob-pattern.js";
 
 const MAX_PATTERN_CHARACTERS = 1024;
@@ -81,7 +81,7 @@ function matchGreedy<P, I>(
 }
 
 function invalid(pattern: string, why: string): SandboxError {
-  return new SandboxError("INVALID_ARGUMENT", `Invalid pattern "${visible(pattern)}": ${why}`, {
+  return new SandboxError("INVALID_ARGUMENT", `Invalid pattern "${escapeUnsafe(pattern)}": ${why}`, {
     hint: 'Patterns look like "*.pem", "secrets/**" or "src/**/*.{ts,js}".',
   });
 }

@@ -6,7 +6,7 @@ import { requires } from "../../test/setup/requires.js";
 import { installGuestRuntime } from "../runtime/backends/guest-runtime.js";
 import { findSrtPackage, installSrtRuntime } from "../runtime/backends/srt/srt-package.js";
 import { installOnce } from "./install-once.js";
-import { labelFor } from "./process-label.js";
+import { processLabel } from "./process-label.js";
 
 const linux = requires("linux");
 const srt = requires("linux", "sandbox-runtime");
@@ -21,7 +21,7 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 /** Of a process that is gone, of one that lives, of nobody and long ago, of nobody and just now. */
 function leaveUnfinished(): void {
-  const names = [".new-999999-1-x", `.new-${labelFor("x")}`, ".new-old", ".new-fresh"];
+  const names = [".new-999999-1-x", `.new-${processLabel("x")}`, ".new-old", ".new-fresh"];
   for (const name of names) {
     mkdirSync(join(parent, name, "etc"), { recursive: true });
     writeFileSync(join(parent, name, "etc", "file"), "");
@@ -31,7 +31,7 @@ function leaveUnfinished(): void {
 }
 
 const unfinished = () => readdirSync(parent).filter((name) => name.startsWith(".new-"));
-const kept = () => [`.new-${labelFor("x")}`, ".new-fresh"].sort();
+const kept = () => [`.new-${processLabel("x")}`, ".new-fresh"].sort();
 
 describe("installing", () => {
   it("puts a directory in place whole, and keeps the first", () => {

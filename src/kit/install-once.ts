@@ -2,19 +2,19 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { systemCode } from "./errors.js";
-import { isOrphaned, labelFor } from "./process-label.js";
+import { isOrphaned, processLabel } from "./process-label.js";
 
 const UNFINISHED = ".new-";
-/** Nobody takes so long to copy a few files: whoever made it is gone, in whatever container it was. */
+/** Copying a few files takes far less: the process that made it is gone, in whatever container it ran. */
 const LONGEST_MS = 60 * 60 * 1000;
 
 /**
- * Puts a directory into `parent`, whole or not at all: `fill` gets an empty one that nobody else sees. Several
- * processes may do this at once; the first is kept.
+ * Puts a directory into `parent`, whole or not at all: `fill` gets an empty one that no other process uses.
+ * Several processes may do this at once; the first is kept.
  */
 export function installOnce(parent: string, name: string, fill: (directory: string) => void): void {
   if (mkdirSync(parent, { recursive: true }) !== undefined) chmodSync(parent, 0o711);
-  const temporary = join(parent, `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`);
+  const temporary = join(parent, `${UNFINISHED}${processLabel(randomBytes(6).toString("hex"))}`);
   try {
     mkdirSync(temporary);
     fill(temporary);
@@ -27,7 +27,7 @@ export function installOnce(parent: string, name: string, fill: (directory: stri
   }
 }
 
-/** Removes what processes left that were killed while they installed something. */
+/** Removes the leftovers of processes that were killed during an installation. */
 export function removeUnfinished(parent: string): void {
   for (const name of readNames(parent).filter((each) => each.startsWith(UNFINISHED))) {
     const path = join(parent, name);
@@ -35,7 +35,7 @@ export function removeUnfinished(parent: string): void {
       if (isOrphaned(name.slice(UNFINISHED.length)) || Date.now() - lstatSync(path).mtimeMs > LONGEST_MS)
         rmSync(path, { recursive: true, force: true });
     } catch {
-      // Somebody else removes it, or it cannot be: neither is a reason not to start.
+      // Another process removes it, or it cannot be removed: neither is a reason not to start.
     }
   }
 }

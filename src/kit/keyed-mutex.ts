@@ -1,8 +1,8 @@
-/** One after the other, for each key. */
-export class Turns {
+/** Runs one action at a time for each key; actions of different keys do not wait for each other. */
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  async take<T>(key: string, action: () => Promise<T>): Promise<T> {
+  async run<T>(key: string, action: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const mine = (async () => {
       await before?.catch(() => undefined);

@@ -1,27 +1,28 @@
 import { SandboxError } from "./errors.js";
 
-/** A place in the line. Whoever has one takes it or leaves it. */
-export interface Turn {
-  /** Runs the action when everybody before has ended. One whose signal is aborted while it waits never begins. */
-  take<T>(action: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  leave(): void;
+/** A place in a mutex's queue, to be used or given up. */
+export interface QueuedTurn {
+  /** Runs the action when everything queued before has ended. Rejects with CANCELLED if the signal aborted meanwhile. */
+  run<T>(action: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  giveUp(): void;
 }
 
-/** Lets one at a time in, in the order in which they came. */
-export class Turns {
+/** Runs one action at a time, in the order in which they were queued. */
+export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
   #count = 0;
 
+  /** True while an action runs or waits. */
   get isBusy(): boolean {
     return this.#count > 0;
   }
 
-  /** A place behind everybody who has one now. */
-  enter(): Turn {
+  /** Queues behind everything that runs or waits now. */
+  enqueue(): QueuedTurn {
     const before = this.#last;
-    let leave: () => void = () => undefined;
+    let open: () => void = () => undefined;
     this.#last = new Promise<void>((resolve) => {
-      leave = () => resolve();
+      open = () => resolve();
     });
     this.#count++;
     let isOver = false;
@@ -29,12 +30,12 @@ export class Turns {
       if (isOver) return;
       isOver = true;
       this.#count--;
-      // Whoever comes next waits for those before, too.
-      void before.then(leave);
+      // A turn given up early must not let the next one overtake those before it.
+      void before.then(open);
     };
     return {
-      leave: end,
-      take: async (action, signal) => {
+      giveUp: end,
+      run: async (action, signal) => {
         try {
           await before;
           if (signal?.aborted)
@@ -47,8 +48,7 @@ export class Turns {
     };
   }
 
-  /** The same, and takes it. */
-  take<T>(action: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.enter().take(action, signal);
+  run<T>(action: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.enqueue().run(action, signal);
   }
 }

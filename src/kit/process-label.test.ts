@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { waitUntil } from "../core/testing/wait-until.js";
-import { isOrphaned, labelFor } from "./process-label.js";
+import { isOrphaned, processLabel } from "./process-label.js";
 
 function startTime(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")[19]!;
@@ -11,7 +11,7 @@ function startTime(pid: number): string {
 
 describe("process labels", () => {
   it("tell a living maker from a dead one, and from another with the same pid", async () => {
-    expect(isOrphaned(labelFor("x"))).toBe(false);
+    expect(isOrphaned(processLabel("x"))).toBe(false);
     expect(isOrphaned(`${process.pid}-1-x`)).toBe(true);
     expect(isOrphaned("not a label")).toBe(false);
     const child = spawn("sleep", ["60"]);

@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readFileSync, readlinkSync } from "node:fs";
 
 /**
- * Names that say which process made a thing: `<pid>-<start time>-<id>`. Whoever finds the thing later can tell
- * whether its maker is still alive, even if the pid has been used again.
+ * A name that says which process made a thing: `<pid>-<start time>-<id>`. A process that finds the thing later can
+ * tell whether its maker still runs, even if the pid was used again.
  */
-export function labelFor(id: string): string {
+export function processLabel(id: string): string {
   return `${process.pid}-${ownStartTime()}-${id}`;
 }
 
@@ -15,21 +16,65 @@ export function isOrphaned(label: string): boolean {
   return startTimeOf(match[1]!) !== match[2];
 }
 
-let cached: string | undefined;
+/** How often a living process sends a heartbeat where other processes may not see its pid. */
+export const HEARTBEAT_MS = 5000;
+const SILENCE_MS = 4 * HEARTBEAT_MS;
+
+/** The same for a directory that containers share: the label also names the pid namespace. */
+export function sharedProcessLabel(id: string): string {
+  return processLabel(`${pidNamespace()}-${id}`);
+}
+
+/**
+ * True when the process in a shared label is gone; false for anything that is not one. Containers do not see each
+ * other's pids: a process of another pid namespace counts as gone when its last heartbeat (milliseconds since 1970) is old.
+ */
+export function isSharedOrphan(label: string, lastHeartbeatMs: number): boolean {
+  const namespace = /^\d+-\d+-([0-9a-f]{16})-/.exec(label)?.[1];
+  if (namespace === undefined) return false;
+  if (namespace === pidNamespace()) return isOrphaned(label);
+  return Date.now() - lastHeartbeatMs > SILENCE_MS;
+}
+
+let cachedBoot: string | undefined;
+
+/** Identifies the current boot of the machine: different after every restart. */
+export function bootId(): string {
+  cachedBoot ??= digest(readOr("", () => readFileSync("/proc/sys/kernel/random/boot_id", "utf8")));
+  return cachedBoot;
+}
+
+let cachedNamespace: string | undefined;
+
+function pidNamespace(): string {
+  cachedNamespace ??= digest(bootId() + readOr("", () => readlinkSync("/proc/self/ns/pid")));
+  return cachedNamespace;
+}
+
+let cachedStartTime: string | undefined;
 
 function ownStartTime(): string {
-  cached ??= startTimeOf("self") ?? "0";
-  return cached;
+  cachedStartTime ??= startTimeOf("self") ?? "0";
+  return cachedStartTime;
 }
 
 function startTimeOf(pid: string): string | undefined {
+  const stat = readOr(undefined, () => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  if (stat === undefined) return undefined;
+  // The name in brackets may contain anything; the fields after the last bracket do not.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // A zombie makes nothing any more.
+  return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+}
+
+function readOr<T>(fallback: T, read: () => string): string | T {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in brackets may contain anything; the fields after the last bracket do not.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // One that has ended but was not collected yet makes nothing any more.
-    return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+    return read();
   } catch {
-    return undefined;
+    return fallback;
   }
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -13,21 +13,21 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
   return uid === 0 ? "/var/lib/skerry" : `/var/tmp/skerry-${uid}`;
 }
 
-/** The one that a configuration names, or the default. */
+/** The state directory that a configuration names, or the default. */
 export function stateDirectoryOf({ stateDir }: { readonly stateDir?: string | undefined }): string {
   return expandHome(stateDir ?? defaultStateDirectory());
 }
 
-/** Makes the directory, or checks that the one there is ours alone to change. */
+/** Makes the directory, or checks that only this user can change the one that exists. */
 export function ensureStateDirectory(path: string): void {
   checkStatePath(path);
   // Whatever the umask says: root's sandboxes must be able to pass through.
   if (makeDirectories(path)) chmodSync(path, 0o711);
   checkStateDirectory(path);
-  if (process.getuid?.() === 0) checkPassage(path);
+  if (process.getuid?.() === 0) checkParentsAreOpen(path);
 }
 
-/** A place of its own, named from the root: a relative one would be another one in every directory. */
+/** Refuses a relative path, which would mean another directory for every working directory, and the root. */
 export function checkStatePath(path: string): void {
   if (isAbsolute(path) && normalize(path) !== "/") return;
   throw new SandboxError(
@@ -39,7 +39,7 @@ export function checkStatePath(path: string): void {
   );
 }
 
-/** Makes what is missing of a path, one by one: in some places Node's own recursion never ends. True: it was. */
+/** Makes the missing directories of a path one by one: Node's own recursion never ends on some paths. True: it made the last. */
 function makeDirectories(path: string): boolean {
   if (existsSync(path)) return false;
   try {
@@ -56,7 +56,7 @@ function makeDirectories(path: string): boolean {
   }
 }
 
-/** Refuses a directory, or something that is none, which others could have put there. False: there is nothing. */
+/** Refuses anything but a directory that only this user can change. False: nothing is there. */
 export function checkStateDirectory(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return false;
@@ -73,7 +73,7 @@ export function checkStateDirectory(path: string): boolean {
 }
 
 /** Root's sandboxes run as users of their own, who must be able to pass through to their files. */
-function checkPassage(path: string): void {
+function checkParentsAreOpen(path: string): void {
   for (let parent = path; parent !== "/"; parent = dirname(parent)) {
     if ((statSync(parent).mode & 0o001) !== 0) continue;
     throw new SandboxError(

@@ -17,7 +17,7 @@ import {
 import { z } from "zod";
 import { type ToolReply, toMcpTools } from "../core/tools/index.js";
 import { SandboxError, toSandboxError } from "../kit/errors.js";
-import { visible } from "../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../kit/escape-unsafe.js";
 import type { ClientCall, ClientTools } from "./client-call.js";
 import { elicit } from "./elicitation.js";
 import { INSTRUCTIONS } from "./instructions.js";
@@ -164,7 +164,7 @@ export class McpConnection {
       }
       const parsed = schema.safeParse(given);
       if (!parsed.success)
-        throw new ProtocolError(ErrorCode.InvalidParams, visible(z.prettifyError(parsed.error)));
+        throw new ProtocolError(ErrorCode.InvalidParams, escapeUnsafe(z.prettifyError(parsed.error)));
       if (this.#running.size >= MAX_REQUESTS) throw protocolError(tooMany());
       const { signal, cancel } = cancelledBy(extra.signal);
       const running = answer(parsed.data, this.#callOf(extra, signal), extra);
@@ -213,7 +213,7 @@ function unknownTool(name: string, tools: ClientTools): ProtocolError {
   const names = tools.tools.map((tool) => tool.name).join(", ");
   return new ProtocolError(
     ErrorCode.InvalidParams,
-    `There is no tool ${JSON.stringify(visible(name.slice(0, 100)))}; there are ${names}`,
+    `There is no tool ${JSON.stringify(escapeUnsafe(name.slice(0, 100)))}; there are ${names}`,
   );
 }
 

@@ -6,7 +6,7 @@ import type {
   ConfirmationService,
   ConfirmOptions,
 } from "../guard/confirmation/index.js";
-import { visible } from "../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../kit/escape-unsafe.js";
 import { approvalText } from "./approval-text.js";
 
 const DECISIONS = {
@@ -77,7 +77,7 @@ export async function elicit(
     return { answer: { decision: "approve", scope: "session", by } };
   }
   const given = content?.["reason"];
-  const reason = typeof given === "string" && given.trim() !== "" ? visible(given) : REASONS[action];
+  const reason = typeof given === "string" && given.trim() !== "" ? escapeUnsafe(given) : REASONS[action];
   return { answer: { decision: "reject", reason, by } };
 }
 
@@ -99,7 +99,7 @@ export function canElicit(server: Server): boolean {
 /** What the client calls itself, in a form in which nothing acts or hides. */
 export function clientName(server: Server): string {
   const name = server.getClientVersion()?.name.slice(0, MAX_NAME_CHARACTERS) || "unknown client";
-  return visible(name).slice(0, MAX_NAME_CHARACTERS);
+  return escapeUnsafe(name).slice(0, MAX_NAME_CHARACTERS);
 }
 
 const REASONS = {

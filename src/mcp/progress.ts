@@ -1,4 +1,4 @@
-import { visibleLines } from "../kit/escape-unsafe.js";
+import { escapeUnsafeLines } from "../kit/escape-unsafe.js";
 
 /** What a client is told while a call runs. */
 export interface Progress {
@@ -61,7 +61,7 @@ export class ProgressReporter implements Disposable {
   }
 
   async #tell(): Promise<void> {
-    const message = this.#news === "" ? "still running" : visibleLines(this.#news.replace(/\n$/, ""));
+    const message = this.#news === "" ? "still running" : escapeUnsafeLines(this.#news.replace(/\n$/, ""));
     this.#news = "";
     this.#last = Math.max(this.#last + 0.001, Math.round(performance.now() - this.#startedAt) / 1000);
     this.#isSending = true;

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import type { ListResourcesResult, ReadResourceResult } from "@modelcontextprotocol/sdk/types.js";
 import { SandboxError } from "../kit/errors.js";
-import { visible } from "../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../kit/escape-unsafe.js";
 import type { Entry } from "../runtime/workspace/index.js";
 import type { ClientCall } from "./client-call.js";
 import { mediaTypeOf } from "./media-type.js";
@@ -53,8 +53,8 @@ function describe({ path, size, modifiedMs }: Entry): ListResourcesResult["resou
   const mimeType = mediaTypeOf(path);
   return {
     uri: uriOf(path),
-    name: visible(path),
-    title: visible(posix.basename(path)),
+    name: escapeUnsafe(path),
+    title: escapeUnsafe(posix.basename(path)),
     size,
     ...(mimeType !== undefined && { mimeType }),
     ...(isMoment(modifiedMs) && { annotations: { lastModified: new Date(modifiedMs).toISOString() } }),

@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager } from "../../src/core/manager/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
-import type { Sandbox } from "../../src/runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../src/runtime/sandbox/index.js";
 import { requires } from "../setup/requires.js";
 import { OwnDaemon } from "./own-daemon.js";
 
@@ -57,7 +57,7 @@ describe("what can go wrong with Docker", () => {
   }
 
   /** Resolves when the program runs; `lost` when it is lost with its sandbox. */
-  async function startSleeping(sandbox: Sandbox): Promise<{ lost: Promise<void> }> {
+  async function startSleeping(sandbox: RunningSandbox): Promise<{ lost: Promise<void> }> {
     const execution = sandbox.exec(["sh", "-c", "echo up; sleep 60"], { stream: true });
     const events = execution[Symbol.asyncIterator]();
     while ((await events.next()).value?.type !== "stdout");

@@ -43,7 +43,7 @@ PY
     name: "Node: workers, children, a server, watching files",
     script: `cat > p.js <<'JS'
 ${PARALLEL_NODE}
-inParallel("127.0.0.1");
+forEachParallel("127.0.0.1");
 JS
       node p.js`,
     output: PARALLEL_NODE_OUTPUT,

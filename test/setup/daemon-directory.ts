@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
-import { isOrphaned, labelFor } from "../../src/kit/process-label.js";
+import { isOrphaned, processLabel } from "../../src/kit/process-label.js";
 
 const run = promisify(execFile);
 const PREFIX = "skerry-test-";
@@ -13,7 +13,7 @@ const SERVICES = /^(dockerd|podman|postgres)$/;
 
 /** Where a test run's daemon keeps everything. Its name says whose it is. */
 export function createDaemonDirectory(): string {
-  const directory = mkdtempSync(join("/tmp", PREFIX + labelFor("")));
+  const directory = mkdtempSync(join("/tmp", PREFIX + processLabel("")));
   // runsc reaches its files as nobody.
   chmodSync(directory, 0o711);
   return directory;

@@ -4,7 +4,7 @@ const { Worker } = require("worker_threads");
 const { execFileSync, fork } = require("child_process");
 const { once } = require("events");
 const fs = require("fs"), http = require("http"), zlib = require("zlib"), crypto = require("crypto");
-async function inParallel(address) {
+async function forEachParallel(address) {
   const workers = [1, 2, 3, 4].map((n) => new Worker("require('worker_threads').parentPort.postMessage(" + n + ")", { eval: true }));
   console.log((await Promise.all(workers.map((w) => once(w, "message")))).join());
   console.log(execFileSync("echo", ["child"], { encoding: "utf8" }).trim());
@@ -21,5 +21,5 @@ async function inParallel(address) {
 }
 `;
 
-/** What `inParallel` prints. */
+/** What `forEachParallel` prints. */
 export const PARALLEL_NODE_OUTPUT = "1,2,3,4\nchild\nforked\nhttp\n";

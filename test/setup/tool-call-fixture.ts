@@ -12,7 +12,7 @@ import {
 } from "../../src/guard/audit/index.js";
 import { parsePolicy } from "../../src/guard/policy/index.js";
 import { systemCode } from "../../src/kit/errors.js";
-import { labelFor } from "../../src/kit/process-label.js";
+import { processLabel } from "../../src/kit/process-label.js";
 import type { BackendFactory } from "../../src/runtime/backends/backend.js";
 import { findCgroupBase } from "../../src/runtime/backends/linux/cgroup/cgroup.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";
@@ -154,7 +154,7 @@ export function readGroupFile(
   [v1, v2]: readonly [string, string],
 ): string {
   const base = findCgroupBase()!;
-  const directory = join(base.directories.get(controller)!, `skerry-${labelFor(sandboxId)}`);
+  const directory = join(base.directories.get(controller)!, `skerry-${processLabel(sandboxId)}`);
   return readFileSync(join(directory, base.version === 1 ? v1 : v2), "utf8").trim();
 }
 
@@ -178,6 +178,6 @@ export function killFromHost(sandboxId: string): void {
 function groupsOf(sandboxId: string): string[] {
   const base = findCgroupBase();
   return [...(base?.directories.values() ?? [])].map((parent) =>
-    join(parent, `skerry-${labelFor(sandboxId)}`),
+    join(parent, `skerry-${processLabel(sandboxId)}`),
   );
 }

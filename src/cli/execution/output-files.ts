@@ -1,6 +1,6 @@
 import type { ToolCall, ToolResult } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { parseInnerPath } from "../../runtime/workspace/index.js";
 import type { Transfer } from "../definition/arguments.js";
 import { writeHostFiles } from "../input/host-files.js";
@@ -34,7 +34,7 @@ export async function reportOutputs(
     if (outputFiles.taken?.some(({ path }) => path === text)) continue;
     const skipped = outputFiles.skipped.find(({ path }) => path === text);
     const { code, message } = skipped ?? MISSING;
-    await stderr.write(`skerry: --output ${visible(transfer.path)}: ${visible(message)}\n`);
+    await stderr.write(`skerry: --output ${escapeUnsafe(transfer.path)}: ${escapeUnsafe(message)}\n`);
     status = new SandboxError(code, message).exitStatus;
   }
   return status;

@@ -1,6 +1,6 @@
 import type { ToolResult } from "../../core/manager/index.js";
 import type { PolicyDecision } from "../../guard/policy/index.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 
 /** The keys that `--json` always has, in this order. */
 const JSON_KEYS = [
@@ -43,7 +43,7 @@ export function resultJson(result: ToolResult): Record<string, unknown> {
 /** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
 export function closingLines(result: ToolResult): string[] {
   const { denied = [], failed = [] } = result.network ?? {};
-  const lines = [...denied, ...failed].map((line) => visible(line));
+  const lines = [...denied, ...failed].map((line) => escapeUnsafe(line));
   return result.reason === "exited" ? lines : [...lines, endLine(result)];
 }
 
@@ -51,27 +51,27 @@ export function closingLines(result: ToolResult): string[] {
 export function endLine(result: ToolResult): string {
   const { reason, decision, signal, error } = result;
   if (reason === "denied" && decision?.verdict === "deny") return refusalLine(decision);
-  if (reason === "denied") return `denied: ${visible(error ?? "no reason was given")}`;
+  if (reason === "denied") return `denied: ${escapeUnsafe(error ?? "no reason was given")}`;
   if (reason === "rejected") return rejectionLine(result);
-  if (error !== undefined) return visible(error);
+  if (error !== undefined) return escapeUnsafe(error);
   return reason === "signaled" ? `ended by ${signal}` : reason;
 }
 
 /** `denied by policy.yaml:31 (policies.tools.shell_exec.denied_commands[2]): curl is not allowed` */
 export function refusalLine({ rule, why }: Pick<PolicyDecision, "rule" | "why">): string {
-  return `denied by ${ruleText(rule)}: ${visible(why)}`;
+  return `denied by ${ruleText(rule)}: ${escapeUnsafe(why)}`;
 }
 
 /** Who said no, why, and why anybody was asked. */
 function rejectionLine({ confirmation, decision, risk, error }: ToolResult): string {
-  const who = confirmation?.by === undefined ? "rejected" : `rejected by ${visible(confirmation.by)}`;
+  const who = confirmation?.by === undefined ? "rejected" : `rejected by ${escapeUnsafe(confirmation.by)}`;
   const asked =
     decision?.verdict === "confirm"
       ? `${ruleText(decision.rule)} asks for a person`
       : risk === undefined
         ? undefined
-        : `risk ${risk.level}: ${visible(worstRules(risk))}`;
-  return `${who}: ${visible(error ?? "no reason was given")}${asked === undefined ? "" : ` (${asked})`}`;
+        : `risk ${risk.level}: ${escapeUnsafe(worstRules(risk))}`;
+  return `${who}: ${escapeUnsafe(error ?? "no reason was given")}${asked === undefined ? "" : ` (${asked})`}`;
 }
 
 /** The rules that made the level what it is. */
@@ -82,5 +82,5 @@ function worstRules({ level, findings }: NonNullable<ToolResult["risk"]>): strin
 
 /** `policy.yaml:31 (policies.tools.shell_exec.denied_commands[2])` */
 export function ruleText({ source, line, path }: PolicyDecision["rule"]): string {
-  return path === "built in" ? "a built-in rule" : visible(`${source}:${line} (${path})`);
+  return path === "built in" ? "a built-in rule" : escapeUnsafe(`${source}:${line} (${path})`);
 }

@@ -4,11 +4,11 @@ import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { Transfer } from "../definition/arguments.js";
 
 /** Copies a file of this machine into the sandbox's workspace. */
-export async function putFile(sandbox: Sandbox, { hostPath, path }: Transfer): Promise<void> {
+export async function putFile(sandbox: RunningSandbox, { hostPath, path }: Transfer): Promise<void> {
   await sandbox.files.writeStream(path, await openHostFile(hostPath));
 }
 
@@ -23,7 +23,7 @@ export async function openHostFile(hostPath: string): Promise<Readable> {
 }
 
 /** Copies a file of the workspace to this machine: whole or not at all. A directory gets it under its own name. */
-export async function fetchFile(sandbox: Sandbox, transfer: Transfer): Promise<void> {
+export async function fetchFile(sandbox: RunningSandbox, transfer: Transfer): Promise<void> {
   const source = await sandbox.files.readStream(transfer.path);
   try {
     await writeHostFiles([transfer], source);

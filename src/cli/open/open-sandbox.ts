@@ -3,7 +3,7 @@ import type { Config } from "../../core/config/index.js";
 import type { SandboxManager, SandboxManagerOptions } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Limits } from "../../runtime/backends/index.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { GlobalOptions, SandboxOptions } from "../definition/options.js";
 
 /** Reads the configuration that the command line names. */
@@ -47,7 +47,7 @@ export function openSandbox(
   manager: SandboxManager,
   options: SandboxOptions,
   signal: AbortSignal,
-): Promise<Sandbox> {
+): Promise<RunningSandbox> {
   const { session } = options;
   return manager.getSandbox(session ?? `cli-${randomBytes(8).toString("hex")}`, {
     ephemeral: session === undefined,

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemCode } from "../../kit/errors.js";
-import { isMakerGone } from "../../kit/maker-label.js";
+import { isSharedOrphan } from "../../kit/process-label.js";
 
 /** A server calls its sessions by ids of its store. */
 const STORE_ID = /^[0-9a-f]{24}$/;
@@ -18,7 +18,7 @@ export function serversSessions(stateDir: string): (key: string) => boolean {
 function hasServer(folder: string): boolean {
   try {
     return readdirSync(folder).some(
-      (name) => LABEL.test(name) && !isMakerGone(name, lstatSync(join(folder, name)).ctimeMs),
+      (name) => LABEL.test(name) && !isSharedOrphan(name, lstatSync(join(folder, name)).ctimeMs),
     );
   } catch (error) {
     // None has been here, or it goes right now.

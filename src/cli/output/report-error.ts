@@ -1,5 +1,5 @@
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { visibleLines } from "../../kit/escape-unsafe.js";
+import { escapeUnsafeLines } from "../../kit/escape-unsafe.js";
 import { jsonText } from "./json-text.js";
 import { stderr, stdout } from "./output.js";
 
@@ -16,6 +16,6 @@ export async function reportError(error: unknown, json: boolean): Promise<number
   if (!(error instanceof SandboxError) && process.env.SKERRY_DEBUG) {
     lines.push(String(error instanceof Error ? error.stack : error));
   }
-  await stderr.write(`${visibleLines(lines.join("\n"))}\n`);
+  await stderr.write(`${escapeUnsafeLines(lines.join("\n"))}\n`);
   return known.exitStatus;
 }

@@ -1,3 +1,4 @@
+import { deepFreeze } from "../../kit/deep-freeze.js";
 import {
   BUBBLEWRAP_DEFAULTS,
   DOCKER_DEFAULTS,
@@ -128,10 +129,3 @@ export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({
   preload: [],
   freshHashSeed: false,
 });
-
-/** Makes a plain value and everything in it unchangeable. */
-export function deepFreeze<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const child of Object.values(value)) deepFreeze(child);
-  return Object.freeze(value);
-}

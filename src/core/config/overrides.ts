@@ -1,6 +1,6 @@
 import type { z } from "zod";
+import { closestWord, foldWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
-import { fold, nearest } from "../../kit/nearest.js";
 import { type Shape, shapeOf } from "./shape.js";
 
 export interface Override {
@@ -56,13 +56,13 @@ function locate(variable: string, schema: z.core.$ZodType, extraBackends: readon
   const path: string[] = [];
   let shape = shapeOf(schema);
   for (const [index, segment] of segments.entries()) {
-    if (path.join(".") === "sandbox" && fold(segment) === ALIAS && shape.kind === "object") {
+    if (path.join(".") === "sandbox" && foldWord(segment) === ALIAS && shape.kind === "object") {
       path.push("backends", ALIAS);
       shape = step(step(shape, "backends"), ALIAS);
       continue;
     }
     if (path.join(".") === "sandbox.backends") {
-      const extra = extraBackends.find((name) => fold(name) === fold(segment));
+      const extra = extraBackends.find((name) => foldWord(name) === foldWord(segment));
       if (extra !== undefined) {
         const rest = segments.slice(index + 1);
         if (!rest.every((each) => /^[a-z][a-z0-9_]*$/i.test(each))) throw unknown(variable);
@@ -78,7 +78,8 @@ function locate(variable: string, schema: z.core.$ZodType, extraBackends: readon
 }
 
 function keyFor(segment: string, shape: Shape): string | undefined {
-  if (shape.kind === "object") return [...shape.fields.keys()].find((key) => fold(key) === fold(segment));
+  if (shape.kind === "object")
+    return [...shape.fields.keys()].find((key) => foldWord(key) === foldWord(segment));
   if (shape.kind === "record" && /^[a-z][a-z0-9_]*$/i.test(segment)) return segment.toLowerCase();
   return undefined;
 }
@@ -91,7 +92,7 @@ function step(shape: Shape, key: string): Shape {
 
 function suggestion(segments: readonly string[], index: number, shape: Shape): string | undefined {
   if (shape.kind !== "object") return undefined;
-  const key = nearest(segments[index]!, shape.fields.keys());
+  const key = closestWord(segments[index]!, shape.fields.keys());
   if (key === undefined) return undefined;
   const name = key.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
   return `SKERRY_${[...segments.slice(0, index), name, ...segments.slice(index + 1)].join("__")}`;

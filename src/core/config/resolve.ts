@@ -1,8 +1,8 @@
 import type { z } from "zod";
+import { closestWord } from "../../kit/closest-word.js";
+import { deepFreeze } from "../../kit/deep-freeze.js";
 import { SandboxError } from "../../kit/errors.js";
-import { nearest } from "../../kit/nearest.js";
 import type { Config } from "./config.js";
-import { deepFreeze } from "./defaults.js";
 import { applyOverrides, type Override } from "./overrides.js";
 import { asConfig, configSchema } from "./schema.js";
 import { shapeAt } from "./shape.js";
@@ -87,7 +87,7 @@ function explain(issue: z.core.$ZodIssue): Problem[] {
 function unknownKey(parent: Path, key: string): string {
   const shape = shapeAt(configSchema, parent);
   const known = shape?.kind === "object" ? [...shape.fields.keys()] : [];
-  const similar = nearest(key, known);
+  const similar = closestWord(key, known);
   if (similar !== undefined) return `unknown key, did you mean ${JSON.stringify(similar)}?`;
   const inside = shapeAt(configSchema, ["sandbox", key]);
   if (parent.length === 0 && inside !== undefined)

@@ -1,5 +1,5 @@
+import { closestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
-import { nearest } from "../../kit/nearest.js";
 import { findLanguage, LANGUAGES, languageNames } from "../../runtime/sandbox/index.js";
 import type { Config } from "../config/index.js";
 
@@ -19,7 +19,7 @@ export function checkLanguages({ languages, backends }: Config["sandbox"]): void
   for (const name of Object.keys(backends.docker.images)) {
     if (languageNames.includes(name)) continue;
     const meant =
-      LANGUAGES.find(({ aliases }) => aliases.includes(name))?.name ?? nearest(name, languageNames);
+      LANGUAGES.find(({ aliases }) => aliases.includes(name))?.name ?? closestWord(name, languageNames);
     throw new SandboxError("CONFIG_INVALID", `sandbox.backends.docker.images.${name}: unknown language`, {
       hint: meant === undefined ? `Known languages: ${languageNames.join(", ")}.` : `Did you mean ${meant}?`,
     });

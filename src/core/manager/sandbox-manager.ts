@@ -11,7 +11,7 @@ import type {
   OpenPortOptions,
   ResultEvent,
   RunCodeOptions,
-  Sandbox,
+  RunningSandbox,
 } from "../../runtime/sandbox/index.js";
 import { Execution } from "../../runtime/sandbox/index.js";
 import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
@@ -238,7 +238,7 @@ export class SandboxManager {
    * The session's sandbox itself, past policy, confirmation and audit: for code of your own. What an agent asks for
    * goes through `execute`. The first call starts it, calls at the same time get the same one.
    */
-  async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<Sandbox> {
+  async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<RunningSandbox> {
     return this.#getSandbox(key, options);
   }
 
@@ -397,7 +397,7 @@ export class SandboxManager {
   async #getSandbox(
     key: string,
     options: GetSandboxOptions & Pick<StartOptions, "isBackground" | "backend">,
-  ): Promise<Sandbox> {
+  ): Promise<RunningSandbox> {
     this.#assertUsable();
     validateSessionKey(key);
     if (options.limits !== undefined) checkLimits(options.limits);
@@ -406,7 +406,7 @@ export class SandboxManager {
       : this.#sandboxes.get(this.#nameFor(key), options);
   }
 
-  async #fork(request: ForkRequest): Promise<Sandbox> {
+  async #fork(request: ForkRequest): Promise<RunningSandbox> {
     this.#assertUsable();
     if (this.#mode() === "shared") {
       throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
@@ -418,11 +418,11 @@ export class SandboxManager {
 
   async #useSession<Value>(
     call: SessionCall & Pick<FileCall<Value>, "content" | "isPlaced">,
-    work: (files: GuardedFiles, sandbox: Sandbox) => Promise<Value>,
+    work: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<Value>,
   ): Promise<FileResult<Value>> {
     let done: { readonly value: Value } | undefined;
     const { summary, paths, isPlaced, touchesAllFiles, refusal } = call;
-    const run = async (files: GuardedFiles, sandbox: Sandbox) => {
+    const run = async (files: GuardedFiles, sandbox: RunningSandbox) => {
       done = { value: await work(files, sandbox) };
     };
     const fileWork = { summary, paths, isPlaced, touchesAllFiles, refusal, run };

@@ -6,7 +6,7 @@ import { startDocker } from "../../../test/setup/docker.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
 import type { Limits } from "../../runtime/backends/backend.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { parseConfig } from "../config/index.js";
 import { SandboxManager } from "../manager/index.js";
 import { waitUntil } from "../testing/wait-until.js";
@@ -37,7 +37,7 @@ let stateDir: string;
 let manager: SandboxManager;
 
 /** Starts a program that prints when it has got to where it wants to be, and then stays until the sandbox stops. */
-async function start(limits: Limits, code: string): Promise<Sandbox> {
+async function start(limits: Limits, code: string): Promise<RunningSandbox> {
   const sandbox = await manager.getSandbox("monitored", { limits });
   const execution = sandbox.runCode({ language: "python", code, stream: true, timeoutMs: 120_000 });
   const events = execution[Symbol.asyncIterator]();
@@ -47,7 +47,7 @@ async function start(limits: Limits, code: string): Promise<Sandbox> {
   return sandbox;
 }
 
-async function watch(sandbox: Sandbox, until: ResourceAlert["resource"]) {
+async function watch(sandbox: RunningSandbox, until: ResourceAlert["resource"]) {
   const metrics = await createMetrics();
   const alerts: ResourceAlert[] = [];
   // A multiple of the kernel's period for CPU limits, so that every sample has the same share of it.

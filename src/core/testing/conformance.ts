@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BackendFactory, Capabilities, Limits } from "../../runtime/backends/index.js";
 import { getBackend, listBackends, registerBackend } from "../../runtime/backends/index.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { backendOptions, SandboxManager } from "../manager/index.js";
 import { behaviourCases } from "./behaviour-cases.js";
@@ -43,7 +43,7 @@ export interface CaseContext {
   readonly module: string | undefined;
   readonly config: Config;
   /** A sandbox of its own, stopped when the case ends. */
-  createSandbox(limits?: Limits): Promise<Sandbox>;
+  createSandbox(limits?: Limits): Promise<RunningSandbox>;
   readonly manager: SandboxManager;
 }
 

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { Capabilities } from "../../runtime/backends/index.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { SandboxManager } from "../manager/index.js";
 import type { Case } from "./conformance.js";
 
@@ -259,7 +259,7 @@ export const fileCases: readonly Case[] = [
     title: "keeps a session's files in a snapshot, brings them back, and forks them",
     async run({ manager }) {
       const sandbox = await manager.getSandbox("kept");
-      const look = async ({ files }: Sandbox) =>
+      const look = async ({ files }: RunningSandbox) =>
         (await files.list(".", { recursive: true })).map(({ path, type, mode, size }) =>
           type === "file" ? `${path} ${mode.toString(8)} ${size}` : `${path} ${type}`,
         );

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { visible } from "../../kit/escape-unsafe.js";
-import { nearest } from "../../kit/nearest.js";
+import { closestWord } from "../../kit/closest-word.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
+import { oneLine } from "../../kit/one-line.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { SandboxManager } from "../manager/index.js";
 import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-tools.js";
@@ -14,7 +15,6 @@ import { runCode, shellExec } from "./catalog/run-code.js";
 import { runTests } from "./catalog/run-tests.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
-import { oneLine } from "./replies/one-line.js";
 import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-reply.js";
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
 
@@ -109,7 +109,7 @@ export class ToolSet {
     if (tool !== undefined) return tool;
     if (typeof name === "string" && name.startsWith(BROWSER_PREFIX) && this.#browser === undefined) {
       throw invalidArguments(
-        `${visible(name)}: there is no browser here`,
+        `${escapeUnsafe(name)}: there is no browser here`,
         "Pass one to createTools: { browser }.",
       );
     }
@@ -133,9 +133,9 @@ function bounded(reply: ToolReply, { maxTextCharacters = MAX_TEXT_CHARACTERS }: 
 
 function unknownTool(name: unknown, names: readonly string[]) {
   const text = String(name).slice(0, 100);
-  const meant = nearest(text, names);
+  const meant = closestWord(text, names);
   return invalidArguments(
-    `There is no tool ${JSON.stringify(visible(text))}`,
+    `There is no tool ${JSON.stringify(escapeUnsafe(text))}`,
     meant === undefined ? `There are ${names.join(", ")}.` : `Did you mean ${meant}?`,
   );
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { visible } from "../../kit/escape-unsafe.js";
-import { nearest } from "../../kit/nearest.js";
+import { closestWord } from "../../kit/closest-word.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { invalidArguments } from "./replies/tool-reply.js";
 import type { Tool } from "./tool.js";
 
@@ -30,7 +30,7 @@ function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly strin
     const inside = issue.path.map((each) => `${String(each)}.`).join("");
     const more = issue.keys.length - MOST_NAMED;
     const named = issue.keys.slice(0, MOST_NAMED).map((key) => {
-      const meant = inside === "" ? nearest(key, names) : undefined;
+      const meant = inside === "" ? closestWord(key, names) : undefined;
       const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
       return `${quote(`${inside}${key}`)} is no argument${hint}`;
     });
@@ -41,7 +41,7 @@ function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly strin
   if (issue.code === "invalid_type" && valueAt(given, issue.path) === undefined) {
     return [`${quote(path)} is missing`];
   }
-  return [`${quote(path)}: ${visible(issue.message)}`];
+  return [`${quote(path)}: ${escapeUnsafe(issue.message)}`];
 }
 
 function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
@@ -53,5 +53,5 @@ function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function quote(name: string): string {
-  return JSON.stringify(visible(name.slice(0, 100)));
+  return JSON.stringify(escapeUnsafe(name.slice(0, 100)));
 }

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync, lstatSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import { AppendLock } from "../../kit/file-lock.js";
-import { bootId, HEARTBEAT_MS, makerLabel } from "../../kit/maker-label.js";
+import { FileLock } from "../../kit/file-lock.js";
+import { bootId, HEARTBEAT_MS, sharedProcessLabel } from "../../kit/process-label.js";
 import { type Appended, ChainWriter, type ChainWriterOptions } from "./chain-writer.js";
 import { createBody } from "./compose-record.js";
 import { readAnchor } from "./head-anchor.js";
@@ -21,8 +21,8 @@ export class AuditDirectory {
   readonly #path: string;
   readonly #now: () => Date;
   readonly #writer: ChainWriter;
-  readonly #lock: AppendLock;
-  readonly #label = makerLabel(randomBytes(6).toString("hex"));
+  readonly #lock: FileLock;
+  readonly #label = sharedProcessLabel(randomBytes(6).toString("hex"));
   #journal: PendingJournal | undefined;
   #orphansDueAt = 0;
   /** In the log, and not yet on disk for certain. */
@@ -32,7 +32,7 @@ export class AuditDirectory {
     this.#path = resolve(path);
     this.#now = options.now;
     this.#writer = new ChainWriter(this.#path, options);
-    this.#lock = new AppendLock(this.#path, this.#label);
+    this.#lock = new FileLock(this.#path, this.#label);
   }
 
   /** Makes what is missing, and throws when records could not be written here. */

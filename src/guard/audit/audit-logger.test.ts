@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makerLabel } from "../../kit/maker-label.js";
+import { sharedProcessLabel } from "../../kit/process-label.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
 import type { AuditRecord } from "./record.js";
@@ -364,7 +364,7 @@ describe("a log that cannot be written", () => {
     const attempt = logger.begin({});
     const writer = join(directory, "writer");
     mkdirSync(writer);
-    writeFileSync(join(writer, makerLabel("other")), "");
+    writeFileSync(join(writer, sharedProcessLabel("other")), "");
     await expect(attempt.end({ result: "success" })).rejects.toMatchObject({
       code: "AUDIT_FAILED",
       message: "Other processes kept the audit log locked for 50 ms",

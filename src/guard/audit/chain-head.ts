@@ -11,7 +11,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import { bootId } from "../../kit/maker-label.js";
+import { bootId } from "../../kit/process-label.js";
 import { writeAll } from "../../kit/write-all.js";
 import { type Anchor, type Head, wasPowerCut } from "./head-anchor.js";
 import { GENESIS, MAX_LINE_BYTES, unsealRecord } from "./sealed-record.js";

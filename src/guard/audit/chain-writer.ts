@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bootId } from "../../kit/maker-label.js";
+import { bootId } from "../../kit/process-label.js";
+import { syncFile } from "../../kit/sync-file.js";
 import { writeAll } from "../../kit/write-all.js";
 import { type ChainNote, type FoundHead, findHead, recordsWere } from "./chain-head.js";
 import { createBody } from "./compose-record.js";
@@ -9,7 +10,6 @@ import { type Head, HeadAnchor } from "./head-anchor.js";
 import type { AuditBody, AuditRecord } from "./record.js";
 import { MAX_LINE_BYTES, parseRecord, sealRecord } from "./sealed-record.js";
 import { firstSeqOf, listSegments, segmentName } from "./segments.js";
-import { syncFile } from "./sync-file.js";
 
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 

@@ -1,7 +1,7 @@
 import { constants, fstatSync, fsyncSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { systemCode } from "../../kit/errors.js";
-import { bootId } from "../../kit/maker-label.js";
+import { bootId } from "../../kit/process-label.js";
 import { readFailure } from "./segments.js";
 
 const NAME = "head";

@@ -17,10 +17,10 @@ import {
 import { dirname, join } from "node:path";
 import { canonicalJson, type Json } from "../../kit/canonical-json.js";
 import { systemCode } from "../../kit/errors.js";
-import { HEARTBEAT_MS, isMakerGone } from "../../kit/maker-label.js";
+import { HEARTBEAT_MS, isSharedOrphan } from "../../kit/process-label.js";
+import { syncFile } from "../../kit/sync-file.js";
 import { writeAll } from "../../kit/write-all.js";
 import type { AuditBody } from "./record.js";
-import { syncFile } from "./sync-file.js";
 
 const FOLDER = "pending";
 const CREATE =
@@ -168,8 +168,8 @@ export function findOrphans(directory: string): { orphans: Orphan[]; undecided: 
     const path = join(folder, name);
     const sign = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
     if (sign === undefined) continue;
-    if (isMakerGone(name, sign)) orphans.push({ path, begun: readOpen(path) });
-    else if (isMakerGone(name, 0)) undecided = true;
+    if (isSharedOrphan(name, sign)) orphans.push({ path, begun: readOpen(path) });
+    else if (isSharedOrphan(name, 0)) undecided = true;
   }
   return { orphans, undecided };
 }

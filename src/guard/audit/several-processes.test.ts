@@ -18,8 +18,8 @@ import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
-import { AppendLock } from "../../kit/file-lock.js";
-import { makerLabel } from "../../kit/maker-label.js";
+import { FileLock } from "../../kit/file-lock.js";
+import { sharedProcessLabel } from "../../kit/process-label.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
 import type { AuditRecord } from "./record.js";
@@ -64,11 +64,11 @@ process.exit(0);
 const HOLDER = `
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { AppendLock } from "./append-lock.mjs";
-import { isMakerGone, makerLabel } from "./maker.mjs";
+import { FileLock } from "./file-lock.mjs";
+import { isSharedOrphan, sharedProcessLabel } from "./process-label.mjs";
 const [directory, count] = process.argv.slice(2);
-const label = makerLabel("holder");
-const lock = new AppendLock(directory, label);
+const label = sharedProcessLabel("holder");
+const lock = new FileLock(directory, label);
 const inside = directory + "/inside";
 const read = () => { try { return readFileSync(inside, "utf8"); } catch { return ""; } };
 process.stdout.write("ready\\n");
@@ -79,7 +79,7 @@ for (let done = 0; done < Number(count); ) {
     continue;
   }
   const other = read();
-  if (other !== "" && !isMakerGone(other, 0)) process.stdout.write("met " + other + "\\n");
+  if (other !== "" && !isSharedOrphan(other, 0)) process.stdout.write("met " + other + "\\n");
   writeFileSync(inside, label);
   for (let look = 0; look < 20; look++) if (read() !== label) process.stdout.write("lost to " + read() + "\\n");
   if (++done === Number(count)) process.kill(process.pid, "SIGKILL");
@@ -91,8 +91,8 @@ for (let done = 0; done < Number(count); ) {
 const LATECOMER = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { AppendLock } from "./append-lock.mjs";
-import { makerLabel } from "./maker.mjs";
+import { FileLock } from "./file-lock.mjs";
+import { sharedProcessLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
   if (!from.endsWith("nobody")) {
@@ -102,16 +102,16 @@ fs.renameSync = (from, to) => {
   renameSync(from, to);
 };
 syncBuiltinESMExports();
-fs.writeSync(1, new AppendLock(process.argv[2], makerLabel("late")).tryAcquire() + "\\n");
+fs.writeSync(1, new FileLock(process.argv[2], sharedProcessLabel("late")).tryAcquire() + "\\n");
 process.exit(0);
 `;
 /** Makes a lock's folder at the same time as others do, and takes it. */
 const INSTALLER = `
-import { AppendLock } from "./append-lock.mjs";
-import { makerLabel } from "./maker.mjs";
+import { FileLock } from "./file-lock.mjs";
+import { sharedProcessLabel } from "./process-label.mjs";
 process.stdout.write("ready\\n");
 await new Promise((resolve) => process.stdin.once("data", resolve));
-process.stdout.write(new AppendLock(process.argv[2], makerLabel("first")).tryAcquire() + "\\n");
+process.stdout.write(new FileLock(process.argv[2], sharedProcessLabel("first")).tryAcquire() + "\\n");
 await new Promise((resolve) => process.stdin.once("end", resolve));
 process.exit(0);
 `;
@@ -119,8 +119,8 @@ process.exit(0);
 const UNLUCKY = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { AppendLock } from "./append-lock.mjs";
-import { makerLabel } from "./maker.mjs";
+import { FileLock } from "./file-lock.mjs";
+import { sharedProcessLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
   if (to.endsWith("/writer")) process.kill(process.pid, "SIGKILL");
@@ -128,7 +128,7 @@ fs.renameSync = (from, to) => {
 };
 syncBuiltinESMExports();
 fs.writeSync(1, "ready\\n");
-new AppendLock(process.argv[2], makerLabel("unlucky")).tryAcquire();
+new FileLock(process.argv[2], sharedProcessLabel("unlucky")).tryAcquire();
 `;
 const OPENER = `
 import { AuditLogger } from "./audit.mjs";
@@ -148,9 +148,11 @@ beforeAll(async () => {
   chmodSync(programs, 0o755);
   await build({
     entryPoints: Object.fromEntries(
-      Object.entries({ audit: "index.ts", "append-lock": "append-lock.ts", maker: "maker.ts" }).map(
-        ([name, source]) => [name, fileURLToPath(new URL(source, import.meta.url))],
-      ),
+      Object.entries({
+        audit: "./index.ts",
+        "file-lock": "../../kit/file-lock.ts",
+        "process-label": "../../kit/process-label.ts",
+      }).map(([name, source]) => [name, fileURLToPath(new URL(source, import.meta.url))]),
     ),
     outdir: programs,
     outExtension: { ".js": ".mjs" },
@@ -302,8 +304,9 @@ describe("an attempt whose process is killed", () => {
 });
 
 describe("the lock", () => {
-  const dead = () => makerLabel("x").replace(/^\d+-\d+/, "999999-1");
-  const make = (label = makerLabel(Math.random().toString(16).slice(2))) => new AppendLock(directory, label);
+  const dead = () => sharedProcessLabel("x").replace(/^\d+-\d+/, "999999-1");
+  const make = (label = sharedProcessLabel(Math.random().toString(16).slice(2))) =>
+    new FileLock(directory, label);
 
   beforeEach(() => mkdirSync(directory, { mode: 0o700 }));
 
@@ -346,7 +349,7 @@ describe("the lock", () => {
     for (const path of [old, recent]) mkdirSync(path);
     const longAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
     utimesSync(old, longAgo, longAgo);
-    const living = join(directory, `writer-${makerLabel("other")}-aB3xYz`);
+    const living = join(directory, `writer-${sharedProcessLabel("other")}-aB3xYz`);
     mkdirSync(living);
     const lock = make();
     expect(lock.tryAcquire()).toBe(true);
@@ -401,7 +404,7 @@ describe("the lock", () => {
   });
 
   it("is ours when we could not give it back", () => {
-    const label = makerLabel("mine");
+    const label = sharedProcessLabel("mine");
     lockFor(label);
     const lock = make(label);
     expect(lock.tryAcquire()).toBe(true);

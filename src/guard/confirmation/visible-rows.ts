@@ -1,7 +1,7 @@
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import type { Paint } from "./paint.js";
 
-/** Letters and symbols that show nothing: fillers, blanks, selectors. `visible` leaves them, since they are no controls. */
+/** Letters and symbols that show nothing: fillers, blanks, selectors. `escapeUnsafe` leaves them, since they are no controls. */
 const BLANK = /[\p{Default_Ignorable_Code_Point}\u2800]/u;
 const MARK = /\p{M}/u;
 const TAB = "→   ";
@@ -43,7 +43,7 @@ function columnsOf(shown: string): number {
 
 function showCharacter(character: string, isExcess: boolean): string {
   if (character === "\t") return TAB;
-  const shown = visible(character);
+  const shown = escapeUnsafe(character);
   if (shown !== character || !(isExcess || BLANK.test(character))) return shown;
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }

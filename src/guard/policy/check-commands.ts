@@ -1,4 +1,4 @@
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { LOADER_VARIABLES, type ShellCommand, type ShellProgram } from "../analysis/index.js";
 import { checkCommandPaths } from "./check-paths.js";
 import { commandPattern, HARMLESS_BUILTINS, isReachedThrough, matchCommand } from "./command-patterns.js";
@@ -36,7 +36,7 @@ export async function checkCommands(request: PolicyRequest, layers: Layers): Pro
   for (const { commands, problems } of await programsOf(request)) {
     if (first !== undefined) {
       for (const { line, what } of problems) {
-        found.push(deny(first, `line ${line} cannot be looked into: ${visible(what)}`));
+        found.push(deny(first, `line ${line} cannot be looked into: ${escapeUnsafe(what)}`));
       }
       found.push(...commands.flatMap((each) => checkCommand(each, rules, first)));
     }
@@ -81,7 +81,7 @@ function checkCommand(
   { denied, asking, allowed }: Rules,
   first: RuleReference,
 ): Consideration[] {
-  const where = `line ${command.line}${command.via.length > 0 ? `, by ${visible(command.via.join(", "))}` : ""}`;
+  const where = `line ${command.line}${command.via.length > 0 ? `, by ${escapeUnsafe(command.via.join(", "))}` : ""}`;
   if (command.name === undefined)
     return [deny(first, `which command runs on ${where} is only known when it runs`)];
   const found: Consideration[] = [];
@@ -126,7 +126,7 @@ function complaint(command: ShellCommand, list: Items): string | undefined {
     return undefined;
   const { name = "", path } = command;
   if (HARMLESS_BUILTINS.has(name) && path === name) return undefined;
-  const shown = visible((path ?? name).slice(0, 80));
+  const shown = escapeUnsafe((path ?? name).slice(0, 80));
   return `${shown} is not in the list of allowed commands`;
 }
 

@@ -1,4 +1,4 @@
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import type { ShellCommand } from "../analysis/index.js";
 import type { Consideration, PolicyRequest } from "./decision.js";
 import { allowLists, denyItems, type Layers } from "./effective-settings.js";
@@ -25,7 +25,7 @@ export function checkPaths({ paths = [], tool }: PolicyRequest, layers: Layers):
   const access =
     layers.tool.filesystem_access ?? layers.role.filesystem_access ?? layers.base.filesystem_access;
   return paths.flatMap(({ path, access: use }) => {
-    const shown = visible(path.slice(0, 120));
+    const shown = escapeUnsafe(path.slice(0, 120));
     if (path.includes("\0") || path.length > MAX_PATH_CHARACTERS) {
       return [say("deny", BUILT_IN, `${shown} is no path: it is too long or holds a NUL byte`)];
     }
@@ -71,7 +71,7 @@ export function checkCommandPaths(commands: readonly ShellCommand[], denied: Ite
 }
 
 function refuse({ rule }: Setting<string>, text: string, line: number): Consideration {
-  return say("deny", rule, `${visible(text.slice(0, 80))} is a denied path, or may be (line ${line})`);
+  return say("deny", rule, `${escapeUnsafe(text.slice(0, 80))} is a denied path, or may be (line ${line})`);
 }
 
 interface Places {

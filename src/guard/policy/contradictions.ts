@@ -1,4 +1,4 @@
-import { nearest } from "../../kit/nearest.js";
+import { closestWord } from "../../kit/closest-word.js";
 import type { Policy, Role, RuleBlock, RuleReference, Setting, SettingName } from "./policy.js";
 import { BUILT_IN_TOOLS, CUSTOM_TOOL } from "./tools.js";
 
@@ -111,7 +111,7 @@ function roleContradictions(role: Role, { roles }: Policy): Contradiction[] {
   const found: Contradiction[] = [];
   for (const { value, rule } of role.inherits) {
     if (roles.has(value)) continue;
-    const near = nearest(value, ["default", ...roles.keys()]);
+    const near = closestWord(value, ["default", ...roles.keys()]);
     const known = ["default", ...roles.keys()].slice(0, 20).join(", ");
     const hint = near === undefined ? `Known: ${known}.` : `Did you mean ${near}?`;
     found.push({ rule, message: `there is no role named ${JSON.stringify(value)}`, hint });

@@ -1,4 +1,4 @@
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import type { LimitName, PolicyDecision, SettingRule } from "./decision.js";
 import type { RuleReference } from "./policy.js";
 
@@ -23,7 +23,7 @@ export function describeDecision({
   why,
   rule,
 }: Pick<PolicyDecision, "verdict" | "why" | "rule">): string {
-  return visible(`${WORDS[verdict]} by ${place(rule)}: ${why}`);
+  return escapeUnsafe(`${WORDS[verdict]} by ${place(rule)}: ${why}`);
 }
 
 /** Everything: the verdict, every rule that had a say, the limits and where each comes from. */
@@ -43,7 +43,7 @@ export function explainDecision(decision: PolicyDecision): string {
   }
   if (Object.keys(decision.limitRules).length === 0) lines.push("  none of its own");
   lines.push(...settingLines(decision));
-  return lines.map(visible).join("\n");
+  return lines.map(escapeUnsafe).join("\n");
 }
 
 /** What is decided besides limits: the network always, the rest where a rule says so. */

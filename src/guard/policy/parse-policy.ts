@@ -1,6 +1,6 @@
+import { closestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
-import { nearest } from "../../kit/nearest.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { parseCommandPattern } from "./command-patterns.js";
 import { findContradictions } from "./contradictions.js";
 import { compilePathGlob } from "./path-globs.js";
@@ -55,7 +55,7 @@ function read(
   const tree = new YamlTree(text, source);
   const policy = tree.problems.length > 0 ? undefined : new Reader(tree, source).read();
   const problems = tree.problems
-    .map((each) => ({ ...each, message: visible(each.message), path: visible(each.path) }))
+    .map((each) => ({ ...each, message: escapeUnsafe(each.message), path: escapeUnsafe(each.path) }))
     .sort((a, b) => a.line - b.line || a.column - b.column)
     .slice(0, MAX_PROBLEMS);
   return policy === undefined || problems.length > 0 ? { problems } : { policy, problems };
@@ -306,7 +306,7 @@ class Reader {
   #unknownKey(at: unknown, path: string, key: string, known: readonly string[]): void {
     const rule = this.#tree.reference(at, path === "" ? key : `${path}.${key}`);
     this.#refuse(rule, `there is no key ${shown(key)} here`, () => {
-      const near = nearest(key, known);
+      const near = closestWord(key, known);
       return near === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${near}?`;
     });
   }
@@ -314,7 +314,7 @@ class Reader {
   #isTool(rule: RuleReference, name: string): boolean {
     if (BUILT_IN_TOOLS.has(name) || this.#custom.has(name)) return true;
     this.#refuse(rule, `there is no tool named ${shown(name)}`, () => {
-      const near = nearest(name, [...BUILT_IN_TOOLS.keys(), ...this.#custom]);
+      const near = closestWord(name, [...BUILT_IN_TOOLS.keys(), ...this.#custom]);
       return near === undefined ? "Declare tools of your own in custom_tools." : `Did you mean ${near}?`;
     });
     return false;

@@ -1,6 +1,6 @@
+import { closestWord } from "../../kit/closest-word.js";
 import { isHost, matchingDomain } from "../../kit/domains.js";
-import { visible } from "../../kit/escape-unsafe.js";
-import { nearest } from "../../kit/nearest.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
 import { checkPaths } from "./check-paths.js";
 import type { Consideration, PolicyDecision, PolicyRequest, ViolationReason } from "./decision.js";
@@ -218,7 +218,7 @@ function say(
   why: string,
   reason: ViolationReason,
 ): Consideration {
-  return { verdict, rule, why: visible(why), reason };
+  return { verdict, rule, why: escapeUnsafe(why), reason };
 }
 
 /** What an agent wrote, short. */
@@ -227,6 +227,6 @@ function quoted(text: string): string {
 }
 
 function suggestion(name: string, known: Iterable<string>): string {
-  const near = nearest(name, known);
+  const near = closestWord(name, known);
   return near === undefined ? "" : `; did you mean ${near}?`;
 }

@@ -1,6 +1,6 @@
+import { closestWord } from "../../kit/closest-word.js";
 import { toSandboxError } from "../../kit/errors.js";
 import { allowedRangeComplaint, rangeComplaint, tooWideComplaint } from "../../kit/hosts.js";
-import { nearest } from "../../kit/nearest.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
 import { LANGUAGE_NAMES, languageName } from "./languages.js";
 import type { SettingName } from "./policy.js";
@@ -55,7 +55,7 @@ const allowedDomain = (name: string) => deniedDomain(name) ?? tooWideComplaint(n
 
 function language(name: string): Complaint | undefined {
   if (languageName(name) !== undefined) return undefined;
-  const near = nearest(name, LANGUAGE_NAMES);
+  const near = closestWord(name, LANGUAGE_NAMES);
   return {
     message: `there is no language named ${shown(name)}`,
     hint: near === undefined ? `Known: ${LANGUAGE_NAMES.join(", ")}.` : `Did you mean ${near}?`,

@@ -9,23 +9,21 @@ import {
 import {
   closeSync,
   constants,
-  fchmodSync,
   fstatSync,
-  fsyncSync,
   linkSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
-  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext, type SecureContext } from "node:tls";
+import { writeFileAtomic, writeNewFile } from "../../kit/atomic-write.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { ensureStateDirectory } from "../../kit/state-directory.js";
+import { syncFile } from "../../kit/sync-file.js";
 import type { createIssuer } from "./certificate.js";
 
 const DAY_MS = 86_400_000;
@@ -127,7 +125,7 @@ async function create(directory: string, path: string): Promise<string> {
     until: new Date(now + ROOT_DAYS * DAY_MS),
   });
   const unfinished = `${path}.${randomBytes(8).toString("hex")}`;
-  writeNew(unfinished, `${key.export({ format: "pem", type: "pkcs8" })}${certificate}`, 0o600);
+  writeNewFile(unfinished, `${key.export({ format: "pem", type: "pkcs8" })}${certificate}`);
   try {
     // Unlike a rename, a link does not replace what another process made in the meantime.
     linkSync(unfinished, path);
@@ -138,7 +136,7 @@ async function create(directory: string, path: string): Promise<string> {
   for (const name of readdirSync(directory)) {
     if (name.startsWith("ca.key.")) rmSync(join(directory, name), { force: true });
   }
-  syncDirectory(directory);
+  await syncFile(directory);
   const text = readPrivate(path);
   if (text === undefined) throw damaged("is gone");
   return text;
@@ -168,9 +166,7 @@ function publish(directory: string, certificate: string): void {
   } catch (error) {
     if (systemCode(error) !== "ENOENT") throw error;
   }
-  const unfinished = `${path}.${randomBytes(8).toString("hex")}`;
-  writeNew(unfinished, certificate, 0o644);
-  renameSync(unfinished, path);
+  writeFileAtomic(path, certificate, { mode: 0o644 });
 }
 
 function makePrivateDirectory(path: string): void {
@@ -202,27 +198,6 @@ function readPrivate(path: string): string | undefined {
       throw damaged("can be read or changed by others");
     }
     return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function writeNew(path: string, text: string, mode: number): void {
-  const fd = openSync(path, "wx", 0o600);
-  try {
-    fchmodSync(fd, mode);
-    writeFileSync(fd, text);
-    // A name that is there after a power cut must not lead to an empty file.
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(fd);
   } finally {
     closeSync(fd);
   }

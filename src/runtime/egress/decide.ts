@@ -1,5 +1,5 @@
 import { matchingDomain } from "../../kit/domains.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { inRange, isNamedBy, isSpecialAddress, leadsInto } from "./addresses.js";
 import { type Host, hostText } from "./host.js";
 import { isOwnAddress } from "./own-addresses.js";
@@ -102,7 +102,7 @@ export function refuseHost(rules: RuleSets, raw: string): Verdict {
 
 /** Text of the guest for a line: short, and nothing in it acts or hides. */
 export function shown(text: string): string {
-  return visible(text.length > 120 ? `${text.slice(0, 120)}…` : text);
+  return escapeUnsafe(text.length > 120 ? `${text.slice(0, 120)}…` : text);
 }
 
 interface Access {

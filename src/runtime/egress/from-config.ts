@@ -1,5 +1,5 @@
 import { SandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { allowedDomainComplaint } from "../../kit/hosts.js";
 import { hostText, parseHost } from "./host.js";
 import type { EgressRules, RequestRule, Ruled } from "./rules.js";
@@ -32,7 +32,7 @@ export function egressRulesOfDomains(domains: readonly string[], label: string):
     allowedDomains: domains.map((domain) => {
       const complaint = allowedDomainComplaint(domain);
       if (complaint === undefined) return { value: domain.toLowerCase(), rule: `${label} ${domain}` };
-      const shown = visible(JSON.stringify(domain.slice(0, 80)));
+      const shown = escapeUnsafe(JSON.stringify(domain.slice(0, 80)));
       throw new SandboxError("INVALID_ARGUMENT", `${label} ${shown}: ${complaint}`, {
         hint: 'Name a host, such as api.example.com, or "*.example.com" for all names below it.',
       });

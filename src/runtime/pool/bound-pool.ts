@@ -1,6 +1,6 @@
-import type { Door } from "../../kit/user-socket.js";
+import type { ControlSocket } from "../../kit/control-socket.js";
 import { Pool } from "./pool.js";
-import { openPoolDoor, type PoolHome } from "./pool-door.js";
+import { openPoolSocket, type PoolHome } from "./pool-door.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import type { PoolSettings } from "./pool-options.js";
@@ -58,11 +58,11 @@ export class BoundPool<Item extends PoolItem> {
   }
 
   #make(): Pool<Item> {
-    let door: Promise<Door | undefined> | undefined;
+    let door: Promise<ControlSocket | undefined> | undefined;
     const began = () => {
       // One that nobody can look at still does its work.
       if (this.#home !== undefined)
-        door = openPoolDoor(this.#home, () => pool.status()).catch(() => undefined);
+        door = openPoolSocket(this.#home, () => pool.status()).catch(() => undefined);
     };
     const over = async () => (await door)?.close();
     const pool: Pool<Item> = new Pool(this.#source, this.#settings, { began, over }, this.#tally);

@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Door, listenForUser } from "../../kit/user-socket.js";
+import { type ControlSocket, listenOnControlSocket } from "../../kit/control-socket.js";
 import { listPools } from "./list-pools.js";
 import { poolFolder } from "./pool-door.js";
 import { PoolManager } from "./pool-manager.js";
 
 let stateDir: string;
-const doors: (Door | undefined)[] = [];
+const doors: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-pools-"));
@@ -31,7 +31,7 @@ const item = (id: string) => ({
 
 async function answerWith(answer: unknown): Promise<void> {
   doors.push(
-    await listenForUser(poolFolder(stateDir), "", async (_, socket) => {
+    await listenOnControlSocket(poolFolder(stateDir), "", async (_, socket) => {
       socket.end(`${JSON.stringify(answer)}\n`);
     }),
   );

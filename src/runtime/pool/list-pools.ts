@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { z } from "zod";
+import { isPeerGone, listLiveSockets, sendControlRequest } from "../../kit/control-socket.js";
 import { ERROR_CODES, type ErrorCode } from "../../kit/errors.js";
-import { askUser, isGone, socketsIn } from "../../kit/user-socket.js";
 import { MAX_TOLD, poolFolder } from "./pool-door.js";
 import type { PoolStatus } from "./pool-lease.js";
 
@@ -64,20 +64,24 @@ export interface SilentPool {
 
 /** Every pool of this user's processes, in their order. What they say is their own words. */
 export async function listPools(stateDir: string): Promise<(RunningPool | SilentPool)[]> {
-  const answers = await Promise.all(socketsIn(poolFolder(stateDir)).map(ask));
+  const answers = await Promise.all(listLiveSockets(poolFolder(stateDir)).map(ask));
   return answers.filter((answer) => answer !== undefined).sort((a, b) => a.pid - b.pid);
 }
 
 async function ask(path: string): Promise<RunningPool | SilentPool | undefined> {
   const pid = Number(/^\d+/.exec(basename(path))?.[0]);
   try {
-    const { answer, socket } = await askUser(path, { ask: "status" }, { maxAnswerBytes: MAX_ANSWER_BYTES });
+    const { answer, socket } = await sendControlRequest(
+      path,
+      { ask: "status" },
+      { maxAnswerBytes: MAX_ANSWER_BYTES },
+    );
     socket.destroy();
     const parsed = answerSchema.safeParse(answer);
     if (!parsed.success) return { pid, problem: "It answers with something that is not a pool's status" };
     return { pid, ...(parsed.data as Omit<RunningPool, "pid">) };
   } catch (error) {
-    if (isGone(error)) return undefined;
+    if (isPeerGone(error)) return undefined;
     return { pid, problem: error instanceof Error ? error.message : String(error) };
   }
 }

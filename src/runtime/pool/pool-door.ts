@@ -1,12 +1,12 @@
-import { SandboxError } from "../../kit/errors.js";
-import { ensureStateDirectory } from "../../kit/state-directory.js";
 import {
-  type Door,
-  listenForUser,
+  type ControlSocket,
+  type ControlSocketFolder,
+  listenOnControlSocket,
   parseRecord,
   reapSockets,
-  type SocketFolder,
-} from "../../kit/user-socket.js";
+} from "../../kit/control-socket.js";
+import { SandboxError } from "../../kit/errors.js";
+import { ensureStateDirectory } from "../../kit/state-directory.js";
 import type { PoolStatus } from "./pool-lease.js";
 
 /** No more than so many are told of one by one. */
@@ -19,16 +19,19 @@ export interface PoolHome {
   backend(): string;
 }
 
-export function poolFolder(stateDir: string): SocketFolder {
+export function poolFolder(stateDir: string): ControlSocketFolder {
   return { stateDir, name: "pools" };
 }
 
 /** Tells other processes of this user how a pool of this one does. Undefined: the path is too long for a socket. */
-export async function openPoolDoor(home: PoolHome, status: () => PoolStatus): Promise<Door | undefined> {
+export async function openPoolSocket(
+  home: PoolHome,
+  status: () => PoolStatus,
+): Promise<ControlSocket | undefined> {
   ensureStateDirectory(home.stateDir);
   const folder = poolFolder(home.stateDir);
   reapSockets(folder);
-  return listenForUser(folder, "", async (line, socket) => {
+  return listenOnControlSocket(folder, "", async (line, socket) => {
     if (parseRecord(line)["ask"] !== "status") {
       throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a pool for");
     }

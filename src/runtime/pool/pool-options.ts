@@ -1,5 +1,5 @@
+import { closestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
-import { nearest } from "../../kit/nearest.js";
 import type { Limits } from "../backends/index.js";
 
 export interface PoolOptions {
@@ -63,7 +63,7 @@ const MAX_MS = 2 ** 31 - 1;
 export function checkOptionNames(given: PoolOptions): void {
   for (const key of Object.keys(given)) {
     if (KNOWN_OPTIONS.includes(key)) continue;
-    const similar = nearest(key, KNOWN_OPTIONS);
+    const similar = closestWord(key, KNOWN_OPTIONS);
     throw new SandboxError("INVALID_ARGUMENT", `A pool has no option ${JSON.stringify(key)}`, {
       hint: similar === undefined ? `Known: ${KNOWN_OPTIONS.join(", ")}.` : `Did you mean ${similar}?`,
     });

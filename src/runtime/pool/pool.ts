@@ -1,6 +1,7 @@
 import { Backoff } from "../../kit/backoff.js";
 import { createDeferred, type Deferred } from "../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { withTimeout } from "../../kit/timeout.js";
 import { Claim } from "./claim.js";
 import { Disposal } from "./disposal.js";
 import { LeaseBook } from "./lease-book.js";
@@ -10,7 +11,6 @@ import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./po
 import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
 import { Slot, Slots } from "./slot.js";
 import { Tally } from "./tally.js";
-import { withinTime } from "./time-limit.js";
 import { WaitingLine } from "./waiting-line.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */
@@ -396,4 +396,10 @@ export class Pool<Item extends PoolItem> {
   #tellIfEmpty(): void {
     if ([...this.#slots].every((slot) => slot.isOverdue)) this.#emptied?.resolve();
   }
+}
+
+/** What `act` makes; a failure when it takes longer. `act` never runs before the caller's own turn is over. */
+function withinTime<T>(what: string, ms: number, act: () => Promise<T>): Promise<T> {
+  const late = () => tookTooLong(what, ms);
+  return withTimeout(Promise.resolve().then(act), ms, late, { keepsProcessAlive: false });
 }

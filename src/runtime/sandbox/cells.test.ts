@@ -5,14 +5,14 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { parseConfig } from "../../core/config/index.js";
 import { SandboxManager } from "../../core/manager/index.js";
-import type { Sandbox } from "./index.js";
+import type { RunningSandbox } from "./index.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3");
 const CELLS = { memoryMb: 200, pids: 20, workspaceMb: 8, tmpMb: 4, workers: 2 };
 
 let stateDir: string;
 let manager: SandboxManager;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-cells-"));

@@ -6,10 +6,17 @@ import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
-import { type Door, type DoorKeeper, knock, knockEverywhere, openDoor, reapDoors } from "./door.js";
+import {
+  broadcastToSession,
+  type ControlSocket,
+  openControlSocket,
+  reapControlSockets,
+  requestFromSession,
+  type SessionControlHandler,
+} from "./door.js";
 
 let stateDir: string;
-const doors: (Door | undefined)[] = [];
+const doors: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-door-"));
@@ -21,7 +28,7 @@ afterEach(async () => {
 });
 
 /** Says its name and then everything it is told. */
-function keeper(name: string, more: Partial<DoorKeeper> = {}): DoorKeeper {
+function keeper(name: string, more: Partial<SessionControlHandler> = {}): SessionControlHandler {
   return {
     connect: async (port) => {
       if (port !== 8000) throw new SandboxError("EXECUTION_FAILED", `nobody listens on ${port}`);
@@ -36,12 +43,12 @@ function keeper(name: string, more: Partial<DoorKeeper> = {}): DoorKeeper {
   };
 }
 
-async function open(session: string, name = session, more?: Partial<DoorKeeper>): Promise<void> {
-  doors.push(await openDoor(stateDir, session, keeper(name, more)));
+async function open(session: string, name = session, more?: Partial<SessionControlHandler>): Promise<void> {
+  doors.push(await openControlSocket(stateDir, session, keeper(name, more)));
 }
 
 async function say(session: string, port: number, words: string): Promise<string> {
-  const stream = await knock(stateDir, session, { ask: "connect", port });
+  const stream = await requestFromSession(stateDir, session, { ask: "connect", port });
   stream.end(words);
   return text(stream);
 }
@@ -77,10 +84,10 @@ describe("a door to a running session", () => {
     await open("a", "1", { changeEgress });
     await open("a", "2", { changeEgress });
     const request = { ask: "change-egress", allow: ["x.example"], deny: [] } as const;
-    expect(await knockEverywhere(stateDir, "a", request)).toBe(2);
+    expect(await broadcastToSession(stateDir, "a", request)).toBe(2);
     expect(changes).toEqual([expect.objectContaining({ allow: ["x.example"], deny: [] }), expect.anything()]);
-    expect(await knockEverywhere(stateDir, "a", request, { exceptOwn: true })).toBe(0);
-    expect(await knockEverywhere(stateDir, "b", request)).toBe(0);
+    expect(await broadcastToSession(stateDir, "a", request, { exceptOwn: true })).toBe(0);
+    expect(await broadcastToSession(stateDir, "b", request)).toBe(0);
   });
 
   it("changes the others though one refuses, and says so", async () => {
@@ -93,7 +100,7 @@ describe("a door to a running session", () => {
     await open("a", "2", { changeEgress: refuses });
     await open("a", "3", { changeEgress: changeEgress("3") });
     const request = { ask: "change-egress", allow: [], deny: ["x.example"] } as const;
-    await expect(knockEverywhere(stateDir, "a", request)).rejects.toMatchObject({
+    await expect(broadcastToSession(stateDir, "a", request)).rejects.toMatchObject({
       code: "POLICY_DENIED",
       message: "not here (1 of 3 processes that run it)",
     });
@@ -125,11 +132,11 @@ describe("a door to a running session", () => {
     const dead = join(stateDir, "doors", name.replace(/^\d+-\d+/, "999999-1"));
     writeFileSync(dead, "");
     expect(await say("a", 8000, "x")).toBe("a: x");
-    expect([reapDoors(stateDir), existsSync(dead)]).toEqual([1, false]);
+    expect([reapControlSockets(stateDir), existsSync(dead)]).toEqual([1, false]);
   });
 
   it("is left out where its path would be too long", async () => {
     const deep = join(stateDir, "x".repeat(100));
-    expect(await openDoor(deep, "a", keeper("a"))).toBeUndefined();
+    expect(await openControlSocket(deep, "a", keeper("a"))).toBeUndefined();
   });
 });

@@ -2,29 +2,29 @@ import { createHash } from "node:crypto";
 import type { Socket } from "node:net";
 import { basename } from "node:path";
 import type { Duplex } from "node:stream";
-import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { labelFor } from "../../kit/process-label.js";
 import {
-  askUser,
-  type Door,
-  isGone,
-  listenForUser,
+  type ControlSocket,
+  type ControlSocketFolder,
+  isPeerGone,
+  listenOnControlSocket,
+  listLiveSockets,
   parseRecord,
   reapSockets,
-  type SocketFolder,
-  socketsIn,
-} from "../../kit/user-socket.js";
+  sendControlRequest,
+} from "../../kit/control-socket.js";
+import { SandboxError, toSandboxError } from "../../kit/errors.js";
+import { processLabel } from "../../kit/process-label.js";
 import { joinStreams } from "./join-streams.js";
 
-export type { Door } from "../../kit/user-socket.js";
+export type { ControlSocket } from "../../kit/control-socket.js";
 
 /** What another process of this user may ask a running session for. */
-export type DoorRequest =
+export type SessionControlRequest =
   | { readonly ask: "connect"; readonly port: number }
   | { readonly ask: "change-egress"; readonly allow: readonly string[]; readonly deny: readonly string[] };
 
 /** What a running session does about it. */
-export interface DoorKeeper {
+export interface SessionControlHandler {
   connect(port: number): Promise<Duplex>;
   changeEgress(change: {
     readonly allow: readonly string[];
@@ -36,18 +36,28 @@ export interface DoorKeeper {
  * Lets other processes of this user reach a session that runs in this one, by a socket in a directory that only this
  * user can enter. Programs inside never see it. Undefined: the state directory's path is too long for a socket.
  */
-export function openDoor(stateDir: string, session: string, keeper: DoorKeeper): Promise<Door | undefined> {
-  return listenForUser(folderOf(stateDir), endingOf(session), (line, socket) => attend(line, socket, keeper));
+export function openControlSocket(
+  stateDir: string,
+  session: string,
+  handler: SessionControlHandler,
+): Promise<ControlSocket | undefined> {
+  return listenOnControlSocket(folderOf(stateDir), endingOf(session), (line, socket) =>
+    answer(line, socket, handler),
+  );
 }
 
 /** Asks every process that runs the session, one after the other, until one agrees. */
-export async function knock(stateDir: string, session: string, request: DoorRequest): Promise<Duplex> {
+export async function requestFromSession(
+  stateDir: string,
+  session: string,
+  request: SessionControlRequest,
+): Promise<Duplex> {
   let refused: SandboxError | undefined;
-  for (const path of doorsOf(stateDir, session)) {
+  for (const path of socketsOf(stateDir, session)) {
     try {
-      return (await askUser(path, request)).socket;
+      return (await sendControlRequest(path, request)).socket;
     } catch (error) {
-      if (!isGone(error)) refused = toSandboxError(error);
+      if (!isPeerGone(error)) refused = toSandboxError(error);
     }
   }
   throw (
@@ -59,20 +69,20 @@ export async function knock(stateDir: string, session: string, request: DoorRequ
 }
 
 /** The same of every process that runs the session, or of every other one; resolves to how many there were. */
-export async function knockEverywhere(
+export async function broadcastToSession(
   stateDir: string,
   session: string,
-  request: DoorRequest,
+  request: SessionControlRequest,
   { exceptOwn = false }: { readonly exceptOwn?: boolean } = {},
 ): Promise<number> {
-  const isOwn = (path: string) => basename(path).startsWith(labelFor(""));
-  const paths = doorsOf(stateDir, session).filter((each) => !exceptOwn || !isOwn(each));
+  const isOwn = (path: string) => basename(path).startsWith(processLabel(""));
+  const paths = socketsOf(stateDir, session).filter((each) => !exceptOwn || !isOwn(each));
   // One that does not answer must not keep the others from hearing it.
   const answers = await Promise.allSettled(
-    paths.map(async (path) => (await askUser(path, request)).socket.destroy()),
+    paths.map(async (path) => (await sendControlRequest(path, request)).socket.destroy()),
   );
   const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
-  const refused = failures.filter((error) => !isGone(error));
+  const refused = failures.filter((error) => !isPeerGone(error));
   const done = answers.length - failures.length;
   if (refused.length === 0) return done;
   const { code, message, hint } = toSandboxError(refused[0]);
@@ -81,39 +91,39 @@ export async function knockEverywhere(
 }
 
 /** True when some process lets others reach the session. */
-export function hasDoor(stateDir: string, session: string): boolean {
-  return doorsOf(stateDir, session).length > 0;
+export function hasControlSocket(stateDir: string, session: string): boolean {
+  return socketsOf(stateDir, session).length > 0;
 }
 
 /** Removes the doors of processes that were killed; returns how many. */
-export function reapDoors(stateDir: string): number {
+export function reapControlSockets(stateDir: string): number {
   return reapSockets(folderOf(stateDir));
 }
 
-async function attend(line: string, socket: Socket, keeper: DoorKeeper): Promise<void> {
+async function answer(line: string, socket: Socket, handler: SessionControlHandler): Promise<void> {
   const request = parseRequest(line);
   if (request.ask === "change-egress") {
-    await keeper.changeEgress(request);
+    await handler.changeEgress(request);
     socket.end(`${JSON.stringify({ ok: true })}\n`);
     return;
   }
-  const inside = await keeper.connect(request.port);
+  const inside = await handler.connect(request.port);
   socket.write(`${JSON.stringify({ ok: true })}\n`);
   joinStreams(socket, inside);
 }
 
-function parseRequest(line: string): DoorRequest {
+function parseRequest(line: string): SessionControlRequest {
   const { ask, port, allow, deny } = parseRecord(line);
   if (ask === "connect" && typeof port === "number") return { ask, port };
   if (ask === "change-egress" && isTexts(allow) && isTexts(deny)) return { ask, allow, deny };
   throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a session for");
 }
 
-function doorsOf(stateDir: string, session: string): string[] {
-  return socketsIn(folderOf(stateDir)).filter((path) => path.endsWith(endingOf(session)));
+function socketsOf(stateDir: string, session: string): string[] {
+  return listLiveSockets(folderOf(stateDir)).filter((path) => path.endsWith(endingOf(session)));
 }
 
-function folderOf(stateDir: string): SocketFolder {
+function folderOf(stateDir: string): ControlSocketFolder {
   return { stateDir, name: "doors" };
 }
 

@@ -11,7 +11,13 @@ export type {
 } from "./contexts/context-result.js";
 export type { ContextOptions } from "./contexts/contexts.js";
 export { encodeFrame, encodeMessage, readFrames } from "./contexts/messages.js";
-export { hasDoor, knock, knockEverywhere, openDoor, reapDoors } from "./door.js";
+export {
+  broadcastToSession,
+  hasControlSocket,
+  openControlSocket,
+  reapControlSockets,
+  requestFromSession,
+} from "./door.js";
 export { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 export { type CommandControls, Execution, type ExecutionEvent, type ExecutionSink } from "./execution.js";
 export { SandboxFiles } from "./files.js";
@@ -23,7 +29,7 @@ export { needsModuleSyntax } from "./module-syntax.js";
 export { type NetworkInit, type NetworkUse, SandboxNetwork, type WayOut } from "./network.js";
 export { assertPorts, checkPort, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
 export { type ExecutionResult, exitStatusOf, REASONS, type Reason } from "./result.js";
-export { type ExecOptions, type RunCodeOptions, Sandbox } from "./sandbox.js";
+export { type ExecOptions, type RunCodeOptions, RunningSandbox } from "./running-sandbox.js";
 export { SessionSync } from "./session-sync.js";
 export { SENDABLE_SIGNALS, type SendableSignal, sendableSignal, signalName } from "./signal-name.js";
 export {

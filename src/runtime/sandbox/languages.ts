@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { SandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { needsModuleSyntax } from "./module-syntax.js";
 
 /** A language the sandbox can run. Adding one is adding an entry to LANGUAGES. */
@@ -130,7 +130,7 @@ export function languageUnavailable(language: Language, cause: unknown, image?: 
       hint:
         image === undefined
           ? `Install it where the sandbox can see it (below /usr): ${language.install}`
-          : `The image ${visible(image)} has no ${language.interpreter}: add it, or set backends.docker.images.${language.name} to one that has it.`,
+          : `The image ${escapeUnsafe(image)} has no ${language.interpreter}: add it, or set backends.docker.images.${language.name} to one that has it.`,
       cause,
     },
   );
@@ -141,7 +141,7 @@ export function commandUnavailable(error: unknown, image: string | undefined): u
   if (image === undefined || !(error instanceof SandboxError) || error.code !== "COMMAND_NOT_FOUND")
     return error;
   return new SandboxError(error.code, error.message, {
-    hint: `It must be in the image ${visible(image)}, or in the workspace. It is looked up in PATH inside; a script also needs the interpreter that its first line names.`,
+    hint: `It must be in the image ${escapeUnsafe(image)}, or in the workspace. It is looked up in PATH inside; a script also needs the interpreter that its first line names.`,
     cause: error,
   });
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../core/config/index.js";
 import { SandboxManager } from "../../core/manager/index.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
-import type { Sandbox } from "./index.js";
+import type { RunningSandbox } from "./index.js";
 
 /** Answers "you said " and everything it was sent, after the client has said that it is done. */
 const SERVER = `
@@ -28,7 +28,7 @@ Server(("127.0.0.1", 8000), Handler).serve_forever()
 
 let stateDir: string;
 let manager: SandboxManager;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 const stop = new AbortController();
 
 beforeAll(async () => {

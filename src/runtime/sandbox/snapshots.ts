@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
-import { Turns } from "../../kit/mutex.js";
+import { Mutex } from "../../kit/mutex.js";
 import type { SnapshotStore } from "../workspace/index.js";
 import {
   exportArchive,
@@ -17,7 +17,7 @@ import {
 } from "../workspace/index.js";
 import type { Activity } from "./activity.js";
 import type { TouchedFiles } from "./files-touched.js";
-import type { Sandbox } from "./sandbox.js";
+import type { RunningSandbox } from "./running-sandbox.js";
 
 export interface RestoreOptions {
   readonly signal?: AbortSignal | undefined;
@@ -41,7 +41,7 @@ export type ForkSession = (
   key: string,
   fill: (files: WorkspaceFiles) => Promise<void>,
   signal: AbortSignal | undefined,
-) => Promise<Sandbox>;
+) => Promise<RunningSandbox>;
 
 export interface SandboxSnapshotsInit {
   readonly store: SnapshotStore;
@@ -58,7 +58,7 @@ export interface SandboxSnapshotsInit {
 export class SandboxSnapshots {
   readonly #init: SandboxSnapshotsInit;
   /** A snapshot that is taken while another is brought back would be half of both. */
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   /** Those that go with this sandbox. */
   readonly #temporary = new Set<string>();
   readonly #closing = new AbortController();
@@ -135,7 +135,10 @@ export class SandboxSnapshots {
   }
 
   /** A new session with the files of a snapshot, those that `denyWrite` protects included. */
-  async fork(key = `fork-${randomBytes(6).toString("hex")}`, options: ForkOptions = {}): Promise<Sandbox> {
+  async fork(
+    key = `fork-${randomBytes(6).toString("hex")}`,
+    options: ForkOptions = {},
+  ): Promise<RunningSandbox> {
     const { store, fork, assertRunning } = this.#init;
     validateSessionKey(key);
     assertRunning();
@@ -167,7 +170,7 @@ export class SandboxSnapshots {
   /** Gives up what is under way, and removes those that were to go with the sandbox. Never rejects. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#turns.take(async () => undefined);
+    await this.#mutex.run(async () => undefined);
     await Promise.allSettled([...this.#temporary].map((id) => this.remove(id)));
   }
 
@@ -175,7 +178,7 @@ export class SandboxSnapshots {
     this.#init.assertRunning();
     const either =
       signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
-    return this.#turns.take(async () => {
+    return this.#mutex.run(async () => {
       this.#init.assertRunning();
       return work(either);
     }, either);

@@ -1,12 +1,12 @@
 import type { SyncReport } from "./inside/sync-workspace.js";
-import type { Sandbox } from "./sandbox.js";
+import type { RunningSandbox } from "./running-sandbox.js";
 
 /** Copies what has changed in a session's directory on this host into its sandbox; the same as `syncFromHost`. */
-export function syncWorkspaceToContainer(sandbox: Sandbox): Promise<SyncReport | undefined> {
+export function syncWorkspaceToContainer(sandbox: RunningSandbox): Promise<SyncReport | undefined> {
   return sandbox.syncFromHost();
 }
 
 /** Copies what has changed in a sandbox to its session's directory on this host; the same as `syncToHost`. */
-export function syncContainerToWorkspace(sandbox: Sandbox): Promise<SyncReport | undefined> {
+export function syncContainerToWorkspace(sandbox: RunningSandbox): Promise<SyncReport | undefined> {
   return sandbox.syncToHost();
 }

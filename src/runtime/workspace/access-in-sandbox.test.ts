@@ -9,7 +9,7 @@ import type { BackendFactory, Instance } from "../backends/backend.js";
 import { createBubblewrapBackend } from "../backends/bubblewrap/backend.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
 import { registerBackend } from "../backends/registry.js";
-import type { Sandbox } from "../sandbox/index.js";
+import type { RunningSandbox } from "../sandbox/index.js";
 import { type AccessWatch, AccessWatcher } from "./access-watcher.js";
 
 /** The real backend; it lets us see where the files are for the host. */
@@ -46,7 +46,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function getSandbox(ephemeral: boolean): Promise<Sandbox> {
+async function getSandbox(ephemeral: boolean): Promise<RunningSandbox> {
   const manager = new SandboxManager({
     backend: "watched",
     stateDir: join(directory, "state"),
@@ -56,7 +56,7 @@ async function getSandbox(ephemeral: boolean): Promise<Sandbox> {
   return manager.getSandbox("watched", { ephemeral });
 }
 
-async function watch(sandbox: Sandbox): Promise<AccessWatch> {
+async function watch(sandbox: RunningSandbox): Promise<AccessWatch> {
   const watched = watcher.watch(instances.get(sandbox.id)!.hostWorkspace!);
   await watched.take();
   return watched;

@@ -1,10 +1,10 @@
 import { closeSync, futimesSync, lchownSync, readlinkSync, readSync, symlinkSync } from "node:fs";
 import { systemCode } from "../../kit/errors.js";
 import { writeAll } from "../../kit/write-all.js";
-import { PendingFile, removeQuietly } from "./atomic-write.js";
 import { beneath, makeDirectories, type Owner, openRegularFile, withParent } from "./descriptor-walk.js";
 import { fileError, quoted } from "./file-errors.js";
 import { PathTraversalError } from "./path-traversal-error.js";
+import { PendingFile, removeQuietly } from "./pending-file.js";
 import type { RelativePath } from "./relative-path.js";
 
 const CHUNK_BYTES = 256 * 1024;

@@ -1,6 +1,6 @@
 import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
+import { escapeFileName } from "../../kit/escape-unsafe.js";
 import { PathTraversalError } from "./path-traversal-error.js";
-import { visibleName } from "./visible-name.js";
 
 interface Meaning {
   readonly code: ErrorCode;
@@ -111,5 +111,5 @@ export function tooLarge(path: string, maxBytes: number): SandboxError {
 
 /** A path for a message: the workspace itself has no name. */
 export function quoted(path: string): string {
-  return path === "" ? "The workspace" : `"${visibleName(path)}"`;
+  return path === "" ? "The workspace" : `"${escapeFileName(path)}"`;
 }

@@ -15,7 +15,6 @@ import {
 import type { Readable } from "node:stream";
 import { systemCode } from "../../kit/errors.js";
 import type { AgentWorkspace } from "./agent-workspace.js";
-import { isUnfinished, PendingFile, removeIfStale } from "./atomic-write.js";
 import { byteNameOf, entryPath, textOf } from "./byte-name.js";
 import {
   beneath,
@@ -27,6 +26,7 @@ import {
   withParent,
 } from "./descriptor-walk.js";
 import { fileError } from "./file-errors.js";
+import { isUnfinished, PendingFile, removeIfStale } from "./pending-file.js";
 import { MAX_PATH_BYTES, parseInnerPath } from "./relative-path.js";
 import { SparseWriter } from "./sparse-write.js";
 import { TimeSlice } from "./time-slice.js";

@@ -46,7 +46,6 @@ export {
   type OutputStream,
   putInputFiles,
 } from "./transfer.js";
-export { visibleName } from "./visible-name.js";
 export { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem, type WholeTree } from "./whole-tree.js";
 export type {
   ByteSource,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { escapeFileName } from "../../kit/escape-unsafe.js";
 import { PathTraversalError } from "./path-traversal-error.js";
 import { parseInnerPath, parseRelativePath } from "./relative-path.js";
-import { visibleName } from "./visible-name.js";
 
 describe("parseRelativePath", () => {
   it.each([
@@ -59,9 +59,9 @@ describe("parseInnerPath", () => {
   });
 });
 
-describe("visibleName", () => {
+describe("escapeFileName", () => {
   it("shows what would act on a terminal or hide", () => {
-    expect(visibleName("a\u001b[2J\r\n\u202egpj\u200b.\ud800é")).toBe(
+    expect(escapeFileName("a\u001b[2J\r\n\u202egpj\u200b.\ud800é")).toBe(
       "a\\x1b[2J\\x0d\\x0a\\u{202e}gpj\\u{200b}.\\u{d800}é",
     );
   });

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../kit/errors.js";
+import { escapeFileName } from "../../kit/escape-unsafe.js";
 import { PathTraversalError } from "./path-traversal-error.js";
-import { visibleName } from "./visible-name.js";
 
 const MAX_COMPONENT_BYTES = 255;
 /** Of a whole path, its slashes included. */
@@ -21,14 +21,14 @@ export function parseRelativePath(path: unknown): RelativePath {
   }
   if (path === "") throw invalid("The path is empty");
   if (path.length > MAX_PATH_BYTES || Buffer.byteLength(path) > MAX_PATH_BYTES) {
-    throw invalid(`The path "${visibleName(path)}" is longer than ${MAX_PATH_BYTES} bytes`);
+    throw invalid(`The path "${escapeFileName(path)}" is longer than ${MAX_PATH_BYTES} bytes`);
   }
-  if (path.includes("\0")) throw invalid(`The path "${visibleName(path)}" holds a NUL character`);
+  if (path.includes("\0")) throw invalid(`The path "${escapeFileName(path)}" holds a NUL character`);
   if (/\p{Cs}/u.test(path)) {
-    throw invalid(`The path "${visibleName(path)}" holds half of a character (a lone surrogate)`);
+    throw invalid(`The path "${escapeFileName(path)}" holds half of a character (a lone surrogate)`);
   }
   if (path.startsWith("/")) {
-    throw new PathTraversalError(`The path "${visibleName(path)}" is absolute`, {
+    throw new PathTraversalError(`The path "${escapeFileName(path)}" is absolute`, {
       hint: "Give the path relative to the workspace, without a leading slash.",
     });
   }
@@ -36,17 +36,19 @@ export function parseRelativePath(path: unknown): RelativePath {
   for (const component of path.split("/")) {
     if (component === "" || component === ".") continue;
     if (component === "..") {
-      throw new PathTraversalError(`The path "${visibleName(path)}" contains ".."`, {
+      throw new PathTraversalError(`The path "${escapeFileName(path)}" contains ".."`, {
         hint: "Give the path relative to the workspace, without going up.",
       });
     }
     if (Buffer.byteLength(component) > MAX_COMPONENT_BYTES) {
-      throw invalid(`A name in the path "${visibleName(path)}" is longer than ${MAX_COMPONENT_BYTES} bytes`);
+      throw invalid(
+        `A name in the path "${escapeFileName(path)}" is longer than ${MAX_COMPONENT_BYTES} bytes`,
+      );
     }
     components.push(component);
   }
   if (components.length > MAX_DEPTH) {
-    throw invalid(`The path "${visibleName(path)}" is more than ${MAX_DEPTH} directories deep`);
+    throw invalid(`The path "${escapeFileName(path)}" is more than ${MAX_DEPTH} directories deep`);
   }
   return { text: components.join("/"), components };
 }
@@ -55,7 +57,7 @@ export function parseRelativePath(path: unknown): RelativePath {
 export function parseInnerPath(path: unknown): RelativePath {
   const parsed = parseRelativePath(path);
   if (parsed.components.length > 0) return parsed;
-  throw invalid(`The path "${visibleName(String(path))}" names the workspace itself`);
+  throw invalid(`The path "${escapeFileName(String(path))}" names the workspace itself`);
 }
 
 function invalid(message: string): SandboxError {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { SandboxError } from "../../kit/errors.js";
-import { visibleName } from "./visible-name.js";
+import { escapeFileName } from "../../kit/escape-unsafe.js";
 
 const MAX_KEY_CHARACTERS = 200;
 const MAX_PREFIX_CHARACTERS = 32;
@@ -17,8 +17,8 @@ export function validateSessionKey(key: unknown): string {
   }
   if (/\p{Cs}/u.test(key)) throw invalid("it holds half of a character (a lone surrogate)");
   if (/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(key))
-    throw invalid(`"${visibleName(key)}" holds a control character`);
-  if (/[/\\]/.test(key)) throw invalid(`"${visibleName(key)}" holds a slash or a backslash`);
+    throw invalid(`"${escapeFileName(key)}" holds a control character`);
+  if (/[/\\]/.test(key)) throw invalid(`"${escapeFileName(key)}" holds a slash or a backslash`);
   return key;
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { hasWordsOfItsCause } from "./log.js";
 
 /** What every failure looks like from outside. */
@@ -134,7 +134,7 @@ function invalidRequest(error: {
   const { validation, validationContext = "body" } = error;
   const issues = validation.slice(0, MAX_ISSUES).map(({ instancePath, message }) => {
     const field = [validationContext, ...instancePath.split("/").filter((part) => part !== "")].join(".");
-    return `${visible(field.slice(0, 200))}: ${visible((message ?? "invalid").slice(0, 500))}`;
+    return `${escapeUnsafe(field.slice(0, 200))}: ${escapeUnsafe((message ?? "invalid").slice(0, 500))}`;
   });
   const more = validation.length > issues.length ? [`and ${validation.length - issues.length} more`] : [];
   return invalid(

@@ -1,6 +1,6 @@
 import type { LogLevel } from "../../core/config/index.js";
 import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { PACKAGE_ROOT } from "../../kit/package-root.js";
 
 const MAX_TEXT = 500;
@@ -71,7 +71,7 @@ export function describeError(error: unknown): string[] {
 /** A text of ours for one line: what is quoted in it may be a caller's. */
 export function tame(text: string): string {
   const masked = text.slice(0, 4 * MAX_TEXT).replaceAll(/"(?:[^"\\]|\\.)*"?|'[^']*'?|`[^`]*`?/g, "“…”");
-  return visible(masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked);
+  return escapeUnsafe(masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked);
 }
 
 function titleOf(error: Error): string {
@@ -105,7 +105,7 @@ function framesOf({ stack = "", message }: Error): string[] {
     .split("\n")
     .filter((line) => line.startsWith("    at "))
     .slice(0, MAX_FRAMES)
-    .map((line) => visible(line.replaceAll(`file://${PACKAGE_ROOT}`, "").replaceAll(PACKAGE_ROOT, "")));
+    .map((line) => escapeUnsafe(line.replaceAll(`file://${PACKAGE_ROOT}`, "").replaceAll(PACKAGE_ROOT, "")));
 }
 
 function tameFields(fields: Record<string, unknown>): Record<string, unknown> {

@@ -10,7 +10,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
 import { parseConfig } from "../../core/config/index.js";
-import { Turns } from "../../kit/keyed-mutex.js";
 import { methodsFor } from "../http/allowed-methods.js";
 import { KeyLimits } from "../http/key-limits.js";
 import { serve } from "./serve.js";
@@ -183,23 +182,4 @@ describe("methods of an address", () => {
   ])("%s", (url, methods) => {
     expect(methodsFor(routes, url)).toEqual(methods);
   });
-});
-
-it("turns of one key come one after the other, past failures, and others do not wait", async () => {
-  const turns = new Turns();
-  const order: string[] = [];
-  let goOn = () => {};
-  const first = turns.take("a", async () => {
-    await new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    order.push("first");
-    throw new Error("no");
-  });
-  const second = turns.take("a", async () => order.push("second"));
-  await turns.take("b", async () => order.push("other"));
-  goOn();
-  await expect(first).rejects.toThrow("no");
-  await second;
-  expect(order).toEqual(["other", "first", "second"]);
 });

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeFileAtomic } from "../../kit/atomic-write.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
-import { AppendLock } from "../../kit/file-lock.js";
-import { makerLabel } from "../../kit/maker-label.js";
+import { FileLock } from "../../kit/file-lock.js";
+import { sharedProcessLabel } from "../../kit/process-label.js";
 import { serverDirectory } from "./configured-store.js";
 
 /** The place of one server in its state directory, as long as it runs. */
@@ -18,7 +19,7 @@ const ID = /^[0-9a-f]{24}$/;
 /** Takes the place. CONFLICT: another server runs from this directory. A killed one's is taken over. */
 export function enterServerHome(stateDir: string): ServerHome {
   const directory = serverDirectory(stateDir);
-  const lock = new AppendLock(directory, makerLabel(randomBytes(6).toString("hex")));
+  const lock = new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex")));
   if (!lock.tryAcquire()) {
     throw new SandboxError("CONFLICT", "Another server runs from this state directory", {
       hint: "Stop it first, or give this one a state directory of its own with SKERRY_STATE_DIR.",
@@ -40,8 +41,7 @@ function readId(directory: string): string {
   const id = readText(path);
   if (id !== undefined && ID.test(id)) return id;
   const made = randomBytes(12).toString("hex");
-  writeFileSync(`${path}.new`, made, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  writeFileAtomic(path, made);
   return made;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { isOver, roleFor } from "../http/authenticate.js";
 import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../http/error-reply.js";
 import type { ServerCore } from "../services.js";
@@ -208,7 +208,7 @@ export class McpDesk {
 
 /** A client calls itself what it likes; the key stands before that. */
 function saidName(name: string): string {
-  const shown = visible(name.slice(0, MAX_NAME_CHARACTERS)).slice(0, MAX_NAME_CHARACTERS);
+  const shown = escapeUnsafe(name.slice(0, MAX_NAME_CHARACTERS)).slice(0, MAX_NAME_CHARACTERS);
   return shown === "" ? "" : ` (mcp: ${shown})`;
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, SandboxError } from "../../kit/errors.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 
 /** Of a client's headers those that the protocol knows. Its key goes no further. */
 const HEADERS = ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"] as const;
@@ -34,7 +34,7 @@ export async function checkAnswer(response: Response): Promise<void> {
     | { error?: { message?: unknown } }
     | undefined;
   const message = String(body?.error?.message ?? "refused").slice(0, MAX_MESSAGE_CHARACTERS);
-  throw new SandboxError(CODES[response.status] ?? "INTERNAL", `The protocol: ${visible(message)}`, {
+  throw new SandboxError(CODES[response.status] ?? "INTERNAL", `The protocol: ${escapeUnsafe(message)}`, {
     hint: "See modelcontextprotocol.io, streamable HTTP.",
   });
 }

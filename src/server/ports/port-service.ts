@@ -3,8 +3,8 @@ import type { Config } from "../../core/config/index.js";
 import type { SandboxManager } from "../../core/manager/index.js";
 import { workValue } from "../../core/manager/index.js";
 import type { AuditLogger } from "../../guard/audit/index.js";
+import { abortable } from "../../kit/abortable.js";
 import { SandboxError } from "../../kit/errors.js";
-import { unlessAborted } from "../../kit/unless-aborted.js";
 import { assertPorts } from "../../runtime/sandbox/index.js";
 import { recordEvent } from "../audit/record-event.js";
 import { RetryLater } from "../http/error-reply.js";
@@ -56,7 +56,7 @@ export class PortDesk {
         hint: "Start what listens first: POST /v1/sessions/{name}/processes.",
       });
     }
-    await unlessAborted(this.#open(wanted), signal);
+    await abortable(this.#open(wanted), signal);
     const leave = this.#enter(session.id);
     const connecting = manager.connectPort(session.id, port);
     // What is being connected counts also when nobody waits for it any more.
@@ -68,7 +68,7 @@ export class PortDesk {
     const close = () => void connecting.then((connection) => connection.destroy()).catch(() => undefined);
     if (signal.aborted) close();
     signal.addEventListener("abort", close, { once: true });
-    const connection = await unlessAborted(connecting, signal);
+    const connection = await abortable(connecting, signal);
     if (!connection.destroyed) return connection;
     throw new SandboxError("PORT_FAILED", "The connection inside ended as it began", {
       hint: "Does what listens on this port take connections?",

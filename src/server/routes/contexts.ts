@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Checkpoint, CodeContext, Sandbox } from "../../runtime/sandbox/index.js";
+import type { Checkpoint, CodeContext, RunningSandbox } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody } from "../executions/execution-request.js";
 import { plainJson, runExecution } from "../executions/run-execution.js";
 import { EVENTS } from "../http/event-stream.js";
@@ -29,7 +29,7 @@ export function addContextRoutes(app: App, core: ServerCore): void {
     request: FastifyRequest,
     reply: FastifyReply,
     summary: string,
-    work: (sandbox: Sandbox) => Promise<T>,
+    work: (sandbox: RunningSandbox) => Promise<T>,
   ): Promise<T> =>
     inSession(core, request, reply, async ({ session, caller, signal }) => {
       // A sandbox that would have to start for this has no contexts.

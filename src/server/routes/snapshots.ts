@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Sandbox } from "../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import { sendStream } from "../http/downloads.js";
 import { logError } from "../http/error-reply.js";
@@ -58,7 +58,8 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           tool: "file_read",
           summary: "take a snapshot",
           paths: [EVERYTHING],
-          work: (sandbox: Sandbox) => sandbox.snapshot({ signal, ...(name !== undefined && { name }) }),
+          work: (sandbox: RunningSandbox) =>
+            sandbox.snapshot({ signal, ...(name !== undefined && { name }) }),
         });
         const taken = workValue(result);
         await indexSnapshots(core, session);
@@ -124,7 +125,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           tool: "file_delete",
           summary: `delete the snapshot ${id}`,
           paths: [],
-          work: (sandbox: Sandbox) => sandbox.deleteSnapshot(id),
+          work: (sandbox: RunningSandbox) => sandbox.deleteSnapshot(id),
         });
         const isDeleted = workValue(result);
         await indexSnapshots(core, session);
@@ -160,7 +161,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           summary: `restore the snapshot ${id}`,
           touchesAllFiles: true,
           paths: [ALL_CHANGES],
-          work: (sandbox: Sandbox) => sandbox.restore(id, { signal }),
+          work: (sandbox: RunningSandbox) => sandbox.restore(id, { signal }),
         });
         const { skipped, ...counts } = workValue(result);
         return { ...counts, skipped: [...skipped] };
@@ -188,7 +189,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             summary: `export the snapshot ${id}`,
             touchesAllFiles: true,
             paths: [EVERYTHING],
-            work: async (sandbox: Sandbox) => {
+            work: async (sandbox: RunningSandbox) => {
               const stream = await sandbox.exportSnapshot(id);
               await sendStream(reply, stream, { type: TAR, name: `${id}.tar`, signal });
             },
@@ -227,7 +228,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             summary: "import a snapshot",
             touchesAllFiles: true,
             paths: [ALL_CHANGES],
-            work: (sandbox: Sandbox) =>
+            work: (sandbox: RunningSandbox) =>
               sandbox.importSnapshot(archive, { signal, ...(name !== undefined && { name }) }),
           });
           const imported = workValue(result);
@@ -274,7 +275,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             summary: "fork the session",
             touchesAllFiles: true,
             paths: [EVERYTHING],
-            work: async (sandbox: Sandbox) => {
+            work: async (sandbox: RunningSandbox) => {
               await sandbox.fork(made.id, { signal, ...(snapshotId !== undefined && { snapshotId }) });
             },
           });

@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ServerSessionsConfig } from "../../core/config/index.js";
 import type { SandboxManager } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { Turns } from "../../kit/keyed-mutex.js";
+import { KeyedMutex } from "../../kit/keyed-mutex.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { ServerPlace } from "../cluster/fenced-lease.js";
@@ -60,7 +60,7 @@ const REMEMBER_ENDED_MS = 10 * 60_000;
  */
 export class SessionDesk {
   readonly #options: SessionDeskOptions;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   /** Ids of sessions that have ended here, and when: whoever has looked one up before must not make it anew. */
   readonly #ended = new Map<string, number>();
   readonly #cleaning = new Map<string, Promise<void>>();
@@ -96,7 +96,7 @@ export class SessionDesk {
         ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, request } }),
       });
     // One after the other, so that the maximum is one.
-    return this.#turns.take(org, async () => {
+    return this.#mutex.run(org, async () => {
       const isFull = (await this.#count(org)) >= config.maxPerOrg;
       // Another call with the same key has counted already. One that is refused must not use its key up.
       const isKnown = async () =>

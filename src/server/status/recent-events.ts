@@ -1,6 +1,6 @@
 import type { SandboxConnection } from "../../core/manager/index.js";
 import type { Metrics } from "../../core/metrics/index.js";
-import { visible } from "../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { RecentCounts } from "./recent-counts.js";
 
 const MAX_NAME = 64;
@@ -70,7 +70,7 @@ export class RecentEvents {
     return this.#hosts.totals().flatMap(([kind, count]) => {
       if (!kind.startsWith("[")) return [];
       const [session, host] = JSON.parse(kind) as [string, string];
-      return [{ session, host: visible(host), count }];
+      return [{ session, host: escapeUnsafe(host), count }];
     });
   }
 
@@ -87,5 +87,5 @@ export class RecentEvents {
 
 /** A name that a caller may have chosen. */
 function short(name: string): string {
-  return visible(name.slice(0, MAX_NAME)).replaceAll(" ", "_");
+  return escapeUnsafe(name.slice(0, MAX_NAME)).replaceAll(" ", "_");
 }

@@ -3,7 +3,7 @@ import { RISK_LEVELS } from "../../../guard/analysis/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { requestText } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { localTime } from "../../output/local-time.js";
 
 const level = z.enum(RISK_LEVELS);
@@ -68,7 +68,7 @@ export function approvalText(
 ): string {
   const { tool, language, riskLevel } = request;
   const what = language === undefined ? tool : `${tool}, ${language}`;
-  const head = `${visible(id)}  ${visible(what)}, risk ${riskLevel}, until ${localTime(expiresAt.toISOString())}`;
+  const head = `${escapeUnsafe(id)}  ${escapeUnsafe(what)}, risk ${riskLevel}, until ${localTime(expiresAt.toISOString())}`;
   const rows = requestText({ ...request, id, createdAt, expiresAt }, layout);
   return `${[layout.paint("bold", head), ...rows].join("\n")}\n`;
 }

@@ -1,6 +1,6 @@
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { localTime } from "../../output/local-time.js";
 
 /** Records come one by one, so that the columns have their width before the first. */
@@ -40,16 +40,16 @@ function whatOf(record: AuditRecord): string {
   const subject = command ?? [language, hash?.slice(0, 19)].filter((each) => each != null).join(" ");
   const facts = Object.entries(details ?? {}).map(([name, value]) => `${name}=${value}`);
   const parts = [
-    cut(visible(subject), MAX_WHAT / 2),
-    ...(facts.length > 0 ? [visible(facts.join(" "))] : []),
-    ...(risk !== null && risk !== "safe" ? [`risk ${visible(risk)}`] : []),
-    ...(error !== null && result !== "success" ? [visible(error)] : []),
+    cut(escapeUnsafe(subject), MAX_WHAT / 2),
+    ...(facts.length > 0 ? [escapeUnsafe(facts.join(" "))] : []),
+    ...(risk !== null && risk !== "safe" ? [`risk ${escapeUnsafe(risk)}`] : []),
+    ...(error !== null && result !== "success" ? [escapeUnsafe(error)] : []),
   ];
   return cut(parts.filter((part) => part !== "").join(" · "), MAX_WHAT);
 }
 
 function cell(text: string, width: number): string {
-  return cut(visible(text), width).padEnd(width);
+  return cut(escapeUnsafe(text), width).padEnd(width);
 }
 
 function cut(text: string, width: number): string {

@@ -8,7 +8,7 @@ import {
 } from "../../../guard/audit/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../../open/audit-log.js";
 import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
@@ -104,10 +104,10 @@ const BROKEN = new SandboxError("AUDIT_BROKEN", "").exitStatus;
 export function describeVerification(verification: Verification, paint: Paint): string {
   if (!verification.ok) {
     const { file, line, problem, records } = verification;
-    const where = file === "" ? "" : `${visible(file)}:${line}: `;
+    const where = file === "" ? "" : `${escapeUnsafe(file)}:${line}: `;
     const before =
       records === 0 ? "" : `${count(records, "record")} before it ${records === 1 ? "is" : "are"} right\n`;
-    return `${paint("red", "broken")}: ${where}${visible(problem)}\n${before}`;
+    return `${paint("red", "broken")}: ${where}${escapeUnsafe(problem)}\n${before}`;
   }
   const { records, files, firstSeq, head, notes } = verification;
   const lines = [`${paint("green", "whole")}: ${count(records, "record")} in ${count(files, "file")}`];
@@ -115,7 +115,7 @@ export function describeVerification(verification: Verification, paint: Paint): 
   if (firstSeq !== null && firstSeq > 1) {
     lines.push(`note: records 1 to ${firstSeq - 1} were retired with their files`);
   }
-  for (const { file, note } of notes) lines.push(`note: ${visible(file)}: ${visible(note)}`);
+  for (const { file, note } of notes) lines.push(`note: ${escapeUnsafe(file)}: ${escapeUnsafe(note)}`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,7 +1,7 @@
 import type { AuditReport, Counted, Verification } from "../../../guard/audit/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import type { ReviewedRule } from "../../../guard/policy/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { localTime } from "../../output/local-time.js";
 import { formatTable } from "../../output/table.js";
 
@@ -61,7 +61,7 @@ export function describeReport(report: WholeReport, verification: string, paint:
       ["interrupted", String(report.interrupted)],
     ]),
     section(paint, "refused, by rule", [
-      ...report.refusals.map(({ name, count }) => [String(count), visible(name)]),
+      ...report.refusals.map(({ name, count }) => [String(count), escapeUnsafe(name)]),
       ...more("refusals"),
     ]),
     section(paint, "who decided", [
@@ -70,20 +70,20 @@ export function describeReport(report: WholeReport, verification: string, paint:
           halfWithinMs === undefined || longestMs === undefined
             ? ""
             : `half within ${seconds(halfWithinMs)}, the longest ${seconds(longestMs)}`;
-        return [visible(by), inline(countedOf(outcomes)), quick];
+        return [escapeUnsafe(by), inline(countedOf(outcomes)), quick];
       }),
       ...more("deciders"),
     ]),
     section(paint, "hosts (allowed, denied, failed, bytes sent, received)", [
       ...hosts.map(({ host, allowed, denied, failed, bytesSent, bytesReceived }) => [
-        visible(host),
+        escapeUnsafe(host),
         ...[allowed, denied, failed, bytesSent, bytesReceived].map(String),
       ]),
       ...more("hosts"),
     ]),
     section(paint, "busiest sessions (attempts, refused, cpu)", [
       ...sessions.map(({ session, count, refused, cpuTimeMs }) => [
-        visible(session),
+        escapeUnsafe(session),
         String(count),
         String(refused),
         seconds(cpuTimeMs),
@@ -93,10 +93,14 @@ export function describeReport(report: WholeReport, verification: string, paint:
     ...(policy === undefined
       ? []
       : [
-          section(paint, `granted by ${visible(policy.file)} and not used`, policy.unusedGrants.map(ruleRow)),
           section(
             paint,
-            `rules of ${visible(policy.file)} that refused nothing`,
+            `granted by ${escapeUnsafe(policy.file)} and not used`,
+            policy.unusedGrants.map(ruleRow),
+          ),
+          section(
+            paint,
+            `rules of ${escapeUnsafe(policy.file)} that refused nothing`,
             policy.idleRefusals.map(ruleRow),
           ),
         ]),
@@ -112,7 +116,7 @@ function section(paint: Paint, title: string, rows: readonly (readonly string[])
 function inline(counts: readonly Counted[]): string {
   return counts.length === 0
     ? "none"
-    : counts.map(({ name, count }) => `${visible(name)} ${count}`).join(", ");
+    : counts.map(({ name, count }) => `${escapeUnsafe(name)} ${count}`).join(", ");
 }
 
 function countedOf(counts: Readonly<Record<string, number>>): Counted[] {
@@ -120,7 +124,7 @@ function countedOf(counts: Readonly<Record<string, number>>): Counted[] {
 }
 
 function ruleRow({ path, line, value }: UnusedRule): string[] {
-  return [`line ${line}`, visible(path), visible(value)];
+  return [`line ${line}`, escapeUnsafe(path), escapeUnsafe(value)];
 }
 
 function seconds(ms: number): string {

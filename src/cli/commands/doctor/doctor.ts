@@ -3,7 +3,7 @@ import type { Config } from "../../../core/config/index.js";
 import { type Diagnosis, diagnose } from "../../../core/manager/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { REGISTER_RUNSC } from "../../../runtime/backends/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readConfig } from "../../open/open-sandbox.js";
@@ -51,12 +51,14 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
 
   parts.push(title("Host").slice(1));
   parts.push(
-    formatTable(Object.entries(diagnosis.host).map(([name, value]) => [`  ${name}`, visible(plain(value))])),
+    formatTable(
+      Object.entries(diagnosis.host).map(([name, value]) => [`  ${name}`, escapeUnsafe(plain(value))]),
+    ),
   );
 
   parts.push(title("Backends"));
   for (const { name, available, version, problems, capabilities } of diagnosis.backends) {
-    parts.push(`  ${mark(available)} ${name}${version === undefined ? "" : ` ${visible(version)}`}\n`);
+    parts.push(`  ${mark(available)} ${name}${version === undefined ? "" : ` ${escapeUnsafe(version)}`}\n`);
     if (available) {
       const enforced = Object.entries(capabilities).map(([key, value]) =>
         typeof value === "boolean"
@@ -66,7 +68,7 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
       parts.push(formatTable(enforced));
     }
     for (const { what, remedy } of problems) {
-      parts.push(`      ${paint("yellow", visible(what))}\n        ${visible(remedy)}\n`);
+      parts.push(`      ${paint("yellow", escapeUnsafe(what))}\n        ${escapeUnsafe(remedy)}\n`);
     }
   }
 
@@ -75,20 +77,21 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
     formatTable(
       diagnosis.languages.map(({ name, available, interpreter, version }) => [
         `  ${mark(available)} ${name}`,
-        visible([interpreter, version].filter((each) => each !== undefined).join(" ")),
+        escapeUnsafe([interpreter, version].filter((each) => each !== undefined).join(" ")),
       ]),
     ),
   );
 
   parts.push(title("Before agents are let in"));
   for (const { what, ok, detail } of diagnosis.checklist) {
-    parts.push(`  ${mark(ok)} ${visible(what)}\n      ${visible(detail)}\n`);
+    parts.push(`  ${mark(ok)} ${escapeUnsafe(what)}\n      ${escapeUnsafe(detail)}\n`);
   }
 
   if (diagnosis.fixes.length > 0) {
     const others = diagnosis.fixes.filter(({ command }) => command !== REGISTER_RUNSC);
     parts.push(title(`To get what is missing, run ${REGISTER_RUNSC}${others.length > 0 ? ", or:" : "."}`));
-    for (const { what, command } of others) parts.push(`  ${visible(command)}   # ${visible(what)}\n`);
+    for (const { what, command } of others)
+      parts.push(`  ${escapeUnsafe(command)}   # ${escapeUnsafe(what)}\n`);
   }
   const verdict = diagnosis.ok
     ? "This host can run code in isolation."
@@ -131,7 +134,7 @@ async function register({ sandbox }: Config): Promise<void> {
     }
     const runtimes = async () => (await readDaemonFacts(await connectDocker({ host }), true)).runtimes;
     const said = await offerRunsc(path, { address: findDocker({ host }), runtimes });
-    await stderr.write(`skerry: ${visible(said)}\n`);
+    await stderr.write(`skerry: ${escapeUnsafe(said)}\n`);
   } catch (error) {
     await reportError(error, false);
   }

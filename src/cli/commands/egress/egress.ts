@@ -1,7 +1,7 @@
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { type LogOptions, latest, withLog, writeArray } from "../../open/audit-log.js";
 import { openManager } from "../../open/open-sandbox.js";
@@ -61,7 +61,9 @@ export async function change(
       { hint: `For what runs later use --allow-domain, or sandbox.network in the configuration.` },
     );
   }
-  await stderr.write(`skerry: ${kind === "allow" ? "allowed" : "denied"}: ${visible(domains.join(", "))}\n`);
+  await stderr.write(
+    `skerry: ${kind === "allow" ? "allowed" : "denied"}: ${escapeUnsafe(domains.join(", "))}\n`,
+  );
   return 0;
 }
 
@@ -90,7 +92,7 @@ async function writeRows(records: AsyncIterable<AuditRecord>, paint: Paint, sign
 /** Names and paths come from inside: nothing of them acts on a terminal. */
 function rowOf(record: AuditRecord, paint: Paint): string[] {
   const { result, details, policy_rule: rule, error } = record;
-  const fact = (name: string) => visible(String(details?.[name] ?? ""));
+  const fact = (name: string) => escapeUnsafe(String(details?.[name] ?? ""));
   const verdict = details?.["open"] === true ? "open" : (VERDICTS[result ?? ""] ?? result ?? "");
   const count = Number(details?.["count"] ?? 1);
   const request = [fact("method"), fact("path")].filter((part) => part !== "").join(" ");
@@ -102,6 +104,6 @@ function rowOf(record: AuditRecord, paint: Paint): string[] {
     fact("address") || "-",
     String(record.network_bytes_sent ?? 0),
     String(record.network_bytes_recv ?? 0),
-    visible(result === "failure" ? (error ?? rule ?? "") : (rule ?? "")),
+    escapeUnsafe(result === "failure" ? (error ?? rule ?? "") : (rule ?? "")),
   ];
 }

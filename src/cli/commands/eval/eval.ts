@@ -13,7 +13,7 @@ import {
 } from "../../../core/tools/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { toSandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { GuardOptions } from "../../definition/options.js";
 import { Interrupt } from "../../input/interrupt.js";
@@ -175,8 +175,8 @@ function failuresText(failed: readonly SampleResult[], most: number, paint: Pain
     .slice(0, most)
     .map(({ taskId, completionId, verdict, result }) => [
       paint("red", verdict),
-      visible(completionId === 0 ? taskId : `${taskId} (${completionId})`),
-      visible(result.replace(/^failed: /, "")),
+      escapeUnsafe(completionId === 0 ? taskId : `${taskId} (${completionId})`),
+      escapeUnsafe(result.replace(/^failed: /, "")),
     ]);
   const more = failed.length > most ? `… and ${failed.length - most} more\n` : "";
   return `${formatTable(rows)}${more}\n`;
@@ -194,7 +194,7 @@ function summaryText(summary: Report, paint: Paint): string {
     ...Object.entries(passAt).map(([k, chance]) => [`pass@${k}`, `${(chance * 100).toFixed(1)} %`]),
     ["endings", endings.join(", ")],
     ["time", `${seconds.toFixed(1)} s${rate}`],
-    ...(results === undefined ? [] : [["results", visible(results)]]),
+    ...(results === undefined ? [] : [["results", escapeUnsafe(results)]]),
   ]);
 }
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { visible } from "../../../kit/escape-unsafe.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Entry } from "../../../runtime/workspace/index.js";
 import type { SandboxOptions } from "../../definition/options.js";
 import { fetchFile, putFile } from "../../input/host-files.js";
@@ -62,7 +62,7 @@ export function remove(paths: readonly string[], options: FilesOptions): Promise
 async function withFiles(
   options: FilesOptions,
   session: "existing" | "new",
-  use: (sandbox: Sandbox, signal: AbortSignal) => Promise<void>,
+  use: (sandbox: RunningSandbox, signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
   using interrupt = new Interrupt();
   await using manager = await openManager(options);
@@ -81,7 +81,7 @@ function describe(entries: readonly Entry[]): string {
   const rows = entries.map(({ path, type, size, modifiedMs }) => [
     type === "file" ? String(size) : type,
     new Date(modifiedMs).toISOString().slice(0, 16).replace("T", " "),
-    visible(path) + (type === "directory" ? "/" : ""),
+    escapeUnsafe(path) + (type === "directory" ? "/" : ""),
   ]);
   return formatTable(rows, ["right", "left", "left"]);
 }

@@ -1,4 +1,4 @@
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { ImageOrigin, PackageSet } from "../../../runtime/backends/index.js";
 import { buildImage, connectDocker, listImages, type OwnImage } from "../../../runtime/backends/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
@@ -63,12 +63,12 @@ export async function list(options: GlobalOptions & { readonly json?: boolean })
     const paint = paintFor(stdout, options.color);
     const header = ["TAG", "ID", "SIZE", "CREATED", "LANGUAGES", "WITH"].map((title) => paint("bold", title));
     const rows = images.map((image) => [
-      visible(image.tags.join(" ") || "–"),
+      escapeUnsafe(image.tags.join(" ") || "–"),
       shortId(image.id),
       megabytes(image.sizeBytes),
       image.createdAt.toISOString().slice(0, 16).replace("T", " "),
-      visible(image.languages.join(", ") || "–"),
-      visible(image.sets.join(", ") || "–"),
+      escapeUnsafe(image.languages.join(", ") || "–"),
+      escapeUnsafe(image.sets.join(", ") || "–"),
     ]);
     await stdout.write(formatTable([header, ...rows]));
   }
@@ -86,7 +86,7 @@ function plain({ tags, id, sizeBytes, createdAt, version, languages, sets }: Own
 }
 
 function shortId(id: string): string {
-  return visible(id.replace(/^sha256:/, "").slice(0, 12));
+  return escapeUnsafe(id.replace(/^sha256:/, "").slice(0, 12));
 }
 
 function megabytes(bytes: number): string {

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { ApiKeyRecord, KeyScopes, Store } from "../../../server/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
@@ -52,7 +52,7 @@ export async function list(options: KeysOptions): Promise<number> {
     const keys = await apiKeys.list(options.org);
     if (options.json) return stdout.write(`${jsonText(keys.map(toJson))}\n`);
     if (keys.length === 0) return stderr.write("no keys\n");
-    const rows = keys.map((key) => [key.id, visible(key.name), scopesText(key.scopes), stateOf(key)]);
+    const rows = keys.map((key) => [key.id, escapeUnsafe(key.name), scopesText(key.scopes), stateOf(key)]);
     await stdout.write(formatTable([["id", "name", "scopes", "state"], ...rows]));
   });
 }
@@ -106,7 +106,7 @@ function toJson(key: ApiKeyRecord) {
 function scopesText({ roles, readOnly, approve, admin }: KeyScopes): string {
   const named = { "read-only": readOnly, approve, admin };
   const scopes = Object.entries(named).flatMap(([name, has]) => (has ? [name] : []));
-  return visible([...scopes, roles === "all" ? "all roles" : `roles ${roles.join(", ")}`].join(", "));
+  return escapeUnsafe([...scopes, roles === "all" ? "all roles" : `roles ${roles.join(", ")}`].join(", "));
 }
 
 function stateOf({ revokedAt, expiresAt, lastUsedAt }: ApiKeyRecord): string {

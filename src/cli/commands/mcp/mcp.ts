@@ -1,5 +1,5 @@
 import { createTools } from "../../../core/tools/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { packageVersion } from "../../../kit/package-version.js";
 import {
   createMcpServer,
@@ -32,7 +32,8 @@ export async function mcp(options: McpOptions): Promise<number> {
     tools: createTools(manager, caller),
     files: createSessionFiles(manager, caller),
     version: packageVersion(),
-    onError: (error) => void stderr.write(`skerry: ${visible(error.message.slice(0, MAX_LOG_CHARACTERS))}\n`),
+    onError: (error) =>
+      void stderr.write(`skerry: ${escapeUnsafe(error.message.slice(0, MAX_LOG_CHARACTERS))}\n`),
   });
   confirmation.attach(connection.server);
   interrupt.signal.addEventListener("abort", () => void connection.close(), { once: true });

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 
 const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
 
 /** The name of a session whose files go with this process: whoever finds it later can tell whose it was. */
 export function throwawaySessionName(): string {
-  return `mcp-${labelFor(randomBytes(6).toString("hex"))}`;
+  return `mcp-${processLabel(randomBytes(6).toString("hex"))}`;
 }
 
 /** Removes such sessions of processes that were killed; resolves to how many. */

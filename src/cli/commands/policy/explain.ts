@@ -10,7 +10,7 @@ import {
   type PolicyRequest,
 } from "../../../guard/policy/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible, visibleLines } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe, escapeUnsafeLines } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readOnlyProgram } from "../../input/program-source.js";
 import { loadPolicyFile, policyFileOf } from "../../open/open-guards.js";
@@ -129,14 +129,15 @@ async function requestOf(
 /** The explanation for a person: the verdict in its colour, and what it means that somebody is asked. */
 function describeExplanation(explained: Explained, paint: Paint): string {
   const { verdict, why, decision, obstacle } = explained;
-  const first = visible(why);
+  const first = escapeUnsafe(why);
   const end = /^[a-z ]+(?=:| by )/.exec(first)?.[0].length ?? first.length;
   const lines = [paint(STYLES[verdict], first.slice(0, end)) + first.slice(end)];
   if (verdict === "confirm") lines.push("A person is asked before it runs; no answer is a no.");
   if (obstacle !== undefined && verdict !== "deny")
-    lines.push(`It could not start on this host: ${visible(obstacle.message)}`);
+    lines.push(`It could not start on this host: ${escapeUnsafe(obstacle.message)}`);
   // Without its own first line, which is there already where the policy decides.
-  if (decision !== undefined) lines.push(...visibleLines(explainDecision(decision)).split("\n").slice(1));
+  if (decision !== undefined)
+    lines.push(...escapeUnsafeLines(explainDecision(decision)).split("\n").slice(1));
   return `${[...lines, ...riskLines(explained), ...wallLines(explained)].join("\n")}\n`;
 }
 
@@ -151,7 +152,7 @@ function riskLines({ risk }: Explained): string[] {
     "risk:",
     `  ${risk.level}${risk.findings.length === 0 ? ": nothing found" : ""}`,
     ...shown.map(
-      ({ level, line, why, rule }) => `  ${level.padEnd(8)} line ${line}: ${visible(why)} [${rule}]`,
+      ({ level, line, why, rule }) => `  ${level.padEnd(8)} line ${line}: ${escapeUnsafe(why)} [${rule}]`,
     ),
     ...(left > 0 ? [`  and ${left} more: skerry risk assess lists all`] : []),
   ];
@@ -159,6 +160,6 @@ function riskLines({ risk }: Explained): string[] {
 
 function wallLines({ requiredIsolation, securityMode, backend, risk }: Explained): string[] {
   if (requiredIsolation === undefined || risk === undefined) return [];
-  const where = backend === undefined ? "" : `; it runs in ${visible(backend)}`;
+  const where = backend === undefined ? "" : `; it runs in ${escapeUnsafe(backend)}`;
   return ["", "walls:", `  at least ${requiredIsolation} isolation in ${securityMode} mode${where}`];
 }

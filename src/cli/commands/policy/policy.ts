@@ -8,7 +8,7 @@ import {
   readPolicyText,
 } from "../../../guard/policy/index.js";
 import { SandboxError, systemCode, toSandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
@@ -91,13 +91,13 @@ function checkText(text: string, file: string): Checked {
 
 function describeChecked({ file, problems, tools = 0, roles = 0 }: Checked, paint: Paint): string {
   if (problems.length === 0) {
-    return `${visible(file)}: ${paint("green", "valid")}: ${count(tools, "tool")}, ${count(roles, "role")}\n`;
+    return `${escapeUnsafe(file)}: ${paint("green", "valid")}: ${count(tools, "tool")}, ${count(roles, "role")}\n`;
   }
   return problems
     .map(({ line, column, path, message, hint }) => {
-      const where = `${visible(file)}:${line}:${column}: `;
-      const what = path === "" ? visible(message) : `${visible(path)}: ${visible(message)}`;
-      return `${where}${paint("red", what)}\n${hint === undefined ? "" : `  hint: ${visible(hint)}\n`}`;
+      const where = `${escapeUnsafe(file)}:${line}:${column}: `;
+      const what = path === "" ? escapeUnsafe(message) : `${escapeUnsafe(path)}: ${escapeUnsafe(message)}`;
+      return `${where}${paint("red", what)}\n${hint === undefined ? "" : `  hint: ${escapeUnsafe(hint)}\n`}`;
     })
     .join("");
 }

@@ -1,5 +1,5 @@
 import type { Paint } from "../../../guard/confirmation/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import { listPools, type RunningPool, type SilentPool } from "../../../runtime/pool/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
@@ -31,8 +31,8 @@ export async function status(options: GlobalOptions & { readonly json?: boolean 
 
 /** A few lines for a person. All text in it is another process's. */
 export function describePool(pool: RunningPool | SilentPool, paint: Paint): string {
-  const title = (text: string) => paint("bold", `process ${pool.pid}: ${visible(text)}`);
-  if (!("status" in pool)) return `${title("no answer")}\n  ${visible(pool.problem)}\n`;
+  const title = (text: string) => paint("bold", `process ${pool.pid}: ${escapeUnsafe(text)}`);
+  if (!("status" in pool)) return `${title("no answer")}\n  ${escapeUnsafe(pool.problem)}\n`;
   const { idle, acquiring, busy, resetting, leaving, waiting, instances, ...rest } = pool.status;
   const states = [
     `${idle} idle, ${acquiring} acquiring, ${busy} busy`,
@@ -51,7 +51,7 @@ export function describePool(pool: RunningPool | SilentPool, paint: Paint): stri
     const { at, code, message } = lastFailure;
     const next =
       nextAttemptAt === undefined ? "" : `; next attempt ${localTime(nextAttemptAt.toISOString())}`;
-    const what = `last failure ${localTime(at.toISOString())} ${code}: ${visible(message)}${next}`;
+    const what = `last failure ${localTime(at.toISOString())} ${code}: ${escapeUnsafe(message)}${next}`;
     lines.push(paint("yellow", what));
   }
   return `${lines.join("\n  ")}\n`;

@@ -1,7 +1,7 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { type RiskLevel, rankOf } from "../../../guard/analysis/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readOnlyProgram } from "../../input/program-source.js";
 import { paintFor } from "../../output/colour.js";
@@ -42,18 +42,18 @@ export function describeAssessment(
   file: string | undefined,
   paint: Paint,
 ): string {
-  const name = file === undefined || file === "-" ? "" : `${visible(file)}:`;
+  const name = file === undefined || file === "-" ? "" : `${escapeUnsafe(file)}:`;
   const many =
     findings.length === 0 ? "nothing found" : `${findings.length} finding${findings.length === 1 ? "" : "s"}`;
-  const parts = [`${paint(STYLES[level], level)}: ${visible(language)}, ${many}\n`];
+  const parts = [`${paint(STYLES[level], level)}: ${escapeUnsafe(language)}, ${many}\n`];
   for (const finding of findings) {
     const { line, column, rule, why, excerpt } = finding;
     parts.push(
-      `${name}${line}:${column}: ${paint(STYLES[finding.level], finding.level)}: ${visible(why)} [${visible(rule)}]\n`,
+      `${name}${line}:${column}: ${paint(STYLES[finding.level], finding.level)}: ${escapeUnsafe(why)} [${escapeUnsafe(rule)}]\n`,
     );
-    parts.push(`    ${paint("dim", visible(excerpt))}\n`);
+    parts.push(`    ${paint("dim", escapeUnsafe(excerpt))}\n`);
   }
   const left = detectedPatterns.filter((rule) => !findings.some((finding) => finding.rule === rule));
-  if (left.length > 0) parts.push(`also: ${visible(left.join(", "))}\n`);
+  if (left.length > 0) parts.push(`also: ${escapeUnsafe(left.join(", "))}\n`);
   return parts.join("");
 }

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { createManager, readConfig } from "../../open/open-sandbox.js";
@@ -34,7 +34,7 @@ export async function list(options: SessionsOptions): Promise<number> {
     const paint = paintFor(stdout, options.color);
     const header = ["NAME", "CREATED", "LAST USED", "STATE"].map((title) => paint("bold", title));
     const rows = sessions.map(({ key, createdAt, lastUsedAt, running }) => [
-      visible(key),
+      escapeUnsafe(key),
       moment(createdAt),
       moment(lastUsedAt),
       running ? paint("green", "running") : isServers(key) ? "the server's" : "stopped",

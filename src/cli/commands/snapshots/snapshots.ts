@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { SandboxManager } from "../../../core/manager/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { SnapshotInfo } from "../../../runtime/workspace/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { openHostFile, writeHostFiles } from "../../input/host-files.js";
@@ -57,7 +57,7 @@ export function restore([snapshot]: readonly string[], options: SnapshotsOptions
       return;
     }
     for (const { path, reason } of report.skipped)
-      await stderr.write(`skerry: ${visible(path)}: ${reason}\n`);
+      await stderr.write(`skerry: ${escapeUnsafe(path)}: ${reason}\n`);
     const { written, removed, unchanged } = report;
     await stdout.write(`${written} written, ${removed} removed, ${unchanged} unchanged\n`);
   });
@@ -126,7 +126,9 @@ export function fork([name]: readonly string[], options: SnapshotsOptions): Prom
   return withSession(options, async (manager, signal) => {
     const sandbox = await openSandbox(manager, options, signal);
     const { sessionId } = await sandbox.fork(name, { snapshotId: options.snapshot, signal });
-    await stdout.write(options.json ? `${jsonText({ session: sessionId })}\n` : `${visible(sessionId)}\n`);
+    await stdout.write(
+      options.json ? `${jsonText({ session: sessionId })}\n` : `${escapeUnsafe(sessionId)}\n`,
+    );
   });
 }
 
@@ -167,7 +169,7 @@ function table(infos: readonly SnapshotInfo[], options: SnapshotsOptions): strin
     createdAt.toISOString().slice(0, 16).replace("T", " "),
     String(files),
     sizeText(bytes),
-    visible(name),
+    escapeUnsafe(name),
   ]);
   return formatTable([header, ...rows], ["left", "left", "right", "right", "left"]);
 }

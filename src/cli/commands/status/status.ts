@@ -1,6 +1,6 @@
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { count } from "../../../kit/format-quantity.js";
 import type { Check } from "../../../server/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
@@ -64,11 +64,11 @@ export function describeChecks(
 ): string {
   const lines = checks.map(({ name, ok, found, todo }) => {
     const mark = ok ? paint("green", "ok       ") : paint("yellow", "attention");
-    const hosts = deniedHosts.map(({ host, count: times }) => `${visible(host)} ${times}`).join(", ");
+    const hosts = deniedHosts.map(({ host, count: times }) => `${escapeUnsafe(host)} ${times}`).join(", ");
     return [
-      `${mark}  ${visible(name).padEnd(WIDTH)}${visible(found)}`,
+      `${mark}  ${escapeUnsafe(name).padEnd(WIDTH)}${escapeUnsafe(found)}`,
       ...(name === "network" && hosts !== "" ? [`denied most: ${hosts}`] : []),
-      ...(todo === undefined ? [] : [paint("yellow", visible(todo))]),
+      ...(todo === undefined ? [] : [paint("yellow", escapeUnsafe(todo))]),
     ].join(`\n${" ".repeat(11 + WIDTH)}`);
   });
   const open = checks.filter(({ ok }) => !ok).length;

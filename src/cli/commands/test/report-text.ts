@@ -1,7 +1,7 @@
 import type { TestOutcome, TestReport, TestResult } from "../../../core/tools/index.js";
 import { describeCounts } from "../../../core/tools/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 
 const STYLES: Readonly<Record<TestResult["status"], Style>> = {
   passed: "green",
@@ -15,7 +15,7 @@ const STYLES: Readonly<Record<TestResult["status"], Style>> = {
 export function testLine({ status, name, durationMs }: TestResult, paint: Paint): string {
   const isUntimed = status === "not-run" || status === "skipped" || (status === "error" && durationMs === 0);
   const time = isUntimed ? "" : paint("dim", ` (${Math.round(durationMs)} ms)`);
-  return `${paint(STYLES[status], status.padEnd(7))} ${visible(name)}${time}`;
+  return `${paint(STYLES[status], status.padEnd(7))} ${escapeUnsafe(name)}${time}`;
 }
 
 /** What is to be said of each test that did not pass. */
@@ -24,7 +24,7 @@ export function failureLines({ failures }: TestReport, paint: Paint): string[] {
     .filter(({ status }) => status !== "not-run")
     .flatMap(({ name, message, expected, actual, traceback }) => [
       "",
-      paint("bold", visible(name)),
+      paint("bold", escapeUnsafe(name)),
       ...indented(message),
       ...(expected === undefined ? [] : indented(`expected ${expected}`)),
       ...(actual === undefined ? [] : indented(`actual   ${actual}`)),
@@ -38,7 +38,7 @@ export function summaryLine(report: TestReport, paint: Paint): string {
   const told = describeCounts(counts);
   const why = error === undefined || error === told ? told : `${error} (${told})`;
   const doubt = isTrustworthy ? "" : " – the solution could have faked this";
-  const words = `${outcome}: ${visible(why)}, ${(durationMs / 1000).toFixed(1)} s${doubt}`;
+  const words = `${outcome}: ${escapeUnsafe(why)}, ${(durationMs / 1000).toFixed(1)} s${doubt}`;
   // Apart from the lines of the tests, where there are any.
   return `${tests.length === 0 ? "" : "\n"}${paint(allPassed ? "green" : "red", words)}`;
 }
@@ -70,5 +70,5 @@ function indented(text: string | undefined): string[] {
     : text
         .trimEnd()
         .split("\n")
-        .map((line) => `  ${visible(line)}`);
+        .map((line) => `  ${escapeUnsafe(line)}`);
 }

@@ -8,7 +8,7 @@ import type {
   PolicyVerdict,
   ViolationReason,
 } from "../../../guard/policy/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { type CallPart, partsOf } from "./call-parts.js";
 import type { Guards } from "./guards.js";
 import type { SecurityMode } from "./required-sandbox.js";
@@ -78,7 +78,7 @@ export function missingRole({ roles }: Policy, role: string | undefined): string
   // Leaving the role out must not be a way around the rules of every role.
   if (role !== undefined || roles.size === 0) return undefined;
   const names = [...roles.keys()].slice(0, 20).join(", ");
-  return visible(
+  return escapeUnsafe(
     `denied: the policy has roles, and the call names none (${names}); give it a role, or set sandbox.policy.role`,
   );
 }
@@ -123,7 +123,7 @@ async function assessParts(parts: readonly CallPart[]): Promise<RiskAssessment> 
   );
   const risks = [main!.risk, ...others.map(({ risk }) => risk)];
   const named = others.flatMap(({ name, risk }) =>
-    risk.findings.map((each) => ({ ...each, excerpt: `${visible(name)}: ${each.excerpt}` })),
+    risk.findings.map((each) => ({ ...each, excerpt: `${escapeUnsafe(name)}: ${each.excerpt}` })),
   );
   return {
     ...main!.risk,

@@ -1,7 +1,7 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { worse } from "../../../guard/analysis/index.js";
 import type { PolicyDecision } from "../../../guard/policy/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { CallAssessment } from "./assess-call.js";
 
 /** What is said of everything that a terminal is for. */
@@ -26,12 +26,12 @@ function denialOf(decision: PolicyDecision): CallAssessment["denial"] {
     return unkeepable(source, "path");
   if (decision.maxRisk === undefined) return undefined;
   const why = `it allows ${decision.maxRisk} risk at most, and nobody knows what will be typed`;
-  return { why: visible(`denied by ${source}: ${why}`), violation: "risk" };
+  return { why: escapeUnsafe(`denied by ${source}: ${why}`), violation: "risk" };
 }
 
 function unkeepable(source: string, violation: "command" | "path"): CallAssessment["denial"] {
   const why = `it has rules about ${violation}s, and nothing could hold a terminal to them`;
-  return { why: visible(`denied by ${source}: ${why}`), violation };
+  return { why: escapeUnsafe(`denied by ${source}: ${why}`), violation };
 }
 
 /** No less than what asks for walls in every security mode. */

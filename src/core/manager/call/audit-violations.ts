@@ -1,5 +1,5 @@
 import type { AuditLogger } from "../../../guard/audit/index.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { CheckedCall } from "./tool-call.js";
 
 /** A program that tries everything everywhere must not fill the log. */
@@ -7,7 +7,7 @@ const MOST_RECORDS = 20;
 
 /** Writes a record for each different thing that the walls refused during a call, as the backend saw it. */
 export async function auditViolations(
-  sandbox: Sandbox,
+  sandbox: RunningSandbox,
   call: CheckedCall,
   audit: AuditLogger,
 ): Promise<void> {

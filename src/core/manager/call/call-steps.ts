@@ -8,7 +8,7 @@ import type {
   ExecutionResult,
   ExecutionSink,
   ResultEvent,
-  Sandbox,
+  RunningSandbox,
 } from "../../../runtime/sandbox/index.js";
 import { LONGEST_TIMEOUT_MS } from "../../../runtime/sandbox/index.js";
 import type { Collected } from "../../../runtime/workspace/index.js";
@@ -23,7 +23,7 @@ import type { CheckedCall } from "./tool-call.js";
 
 /** A sandbox that a call may use until it lets it go. */
 export interface AcquiredSandbox {
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningSandbox;
   /** The workspace's limit, where it has one. */
   readonly workspaceMb: number | undefined;
   /** `hasNetwork`: the host's, which nobody counts. */
@@ -51,7 +51,7 @@ export async function acquireSandbox(
   };
   try {
     const hasNetwork = probe.capabilities.network === "all-or-nothing";
-    const lease = (sandbox: Sandbox, release: AcquiredSandbox["release"]): AcquiredSandbox => ({
+    const lease = (sandbox: RunningSandbox, release: AcquiredSandbox["release"]): AcquiredSandbox => ({
       sandbox,
       workspaceMb: enforced.workspaceMb,
       about: { id: sandbox.id, backend: sandbox.type, hasNetwork },
@@ -104,7 +104,7 @@ export function limitsFor(
 
 /** Puts the call's input files in place. Every path is checked before the first byte is written. */
 export async function placeFiles(
-  sandbox: Sandbox,
+  sandbox: RunningSandbox,
   { files }: CheckedCall,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -117,7 +117,7 @@ export async function placeFiles(
 
 /** Runs it with the time and the output that the plan allows. */
 export async function runInSandbox(
-  sandbox: Sandbox,
+  sandbox: RunningSandbox,
   call: CheckedCall,
   { limits, decision }: CallPlan,
   sink: ExecutionSink<ResultEvent>,

@@ -1,8 +1,13 @@
 import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "../../../guard/policy/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { Turns } from "../../../kit/mutex.js";
-import type { ExecutionResult, FileChange, Sandbox, SandboxFiles } from "../../../runtime/sandbox/index.js";
+import { Mutex } from "../../../kit/mutex.js";
+import type {
+  ExecutionResult,
+  FileChange,
+  RunningSandbox,
+  SandboxFiles,
+} from "../../../runtime/sandbox/index.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
 
 /** What an agent wants done with its session's files, and in whose name. */
@@ -16,7 +21,7 @@ export interface FileCall<Value> extends SessionCall {
 
 /** Something that is done with a session's sandbox itself, such as with its contexts or its snapshots. */
 export interface SandboxCall<Value> extends SessionCall {
-  readonly work: (sandbox: Sandbox) => Promise<Value>;
+  readonly work: (sandbox: RunningSandbox) => Promise<Value>;
 }
 
 /** What every call of a session says of itself when it runs no program. */
@@ -71,17 +76,17 @@ export interface FileWork {
   readonly isPlaced?: boolean | undefined;
   /** It reaches every file. */
   readonly touchesAllFiles?: boolean | undefined;
-  readonly run: (files: GuardedFiles, sandbox: Sandbox) => Promise<void>;
+  readonly run: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<void>;
 }
 
 /** Whoever changes files of a sandbox waits for those before: what one has read must not be stale when it writes. */
-const writers = new WeakMap<Sandbox, Turns>();
+const writers = new WeakMap<RunningSandbox, Mutex>();
 /** More changes than these are not told one by one. */
 const MAX_CHANGES = 10_000;
 
 /** Does it, and tells as of any execution what it touched. */
 export async function runFileWork(
-  sandbox: Sandbox,
+  sandbox: RunningSandbox,
   { paths, run, touchesAllFiles }: FileWork,
   decision: PolicyDecision | undefined,
   signal: AbortSignal | undefined,
@@ -99,7 +104,7 @@ export async function runFileWork(
       sandbox,
     );
   const writes = paths.some(({ access }) => access === "write");
-  await (writes ? writersOf(sandbox).take(work, signal) : work());
+  await (writes ? writersOf(sandbox).run(work, signal) : work());
   const fileChanges = changes.slice(0, MAX_CHANGES).sort((a, b) => (a.path < b.path ? -1 : 1));
   const changedPaths = (isGone: boolean) =>
     fileChanges.filter(({ change }) => (change === "deleted") === isGone).map(({ path }) => path);
@@ -126,8 +131,8 @@ export async function runFileWork(
   };
 }
 
-function writersOf(sandbox: Sandbox): Turns {
-  const found = writers.get(sandbox) ?? new Turns();
+function writersOf(sandbox: RunningSandbox): Mutex {
+  const found = writers.get(sandbox) ?? new Mutex();
   writers.set(sandbox, found);
   return found;
 }

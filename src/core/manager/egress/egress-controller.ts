@@ -16,7 +16,7 @@ import {
   mergeChanges,
   rulesOfChange,
 } from "../../../runtime/egress/index.js";
-import type { NetworkInit, Sandbox, WayOut } from "../../../runtime/sandbox/index.js";
+import type { NetworkInit, RunningSandbox, WayOut } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 import type { Metrics } from "../../metrics/index.js";
 import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
@@ -106,7 +106,7 @@ export class EgressController {
   }
 
   /** Lets a call out as far as its decision says; the function returned ends that. */
-  async enter(sandbox: Sandbox, decision: PolicyDecision | undefined): Promise<() => void> {
+  async enter(sandbox: RunningSandbox, decision: PolicyDecision | undefined): Promise<() => void> {
     if (decision === undefined) return () => undefined;
     const rules = egressRulesOfDecision(decision.network);
     this.#requireGivenSecrets(rules ?? noEgressOfDecision(decision));
@@ -116,7 +116,7 @@ export class EgressController {
   }
 
   /** Changes what a running sandbox may reach. */
-  async change(sandbox: Sandbox, change: EgressChange): Promise<void> {
+  async change(sandbox: RunningSandbox, change: EgressChange): Promise<void> {
     const checked = checkChange(change);
     if (this.#options.isDecidedPerCall && checked.allow.length > 0) {
       throw new SandboxError("POLICY_DENIED", "A policy decides what this session may reach", {
@@ -129,12 +129,12 @@ export class EgressController {
   }
 
   /** True when a sandbox that was nobody's has a way out already, and its session may reach something else. */
-  hasChanged({ network, sessionId }: Sandbox): boolean {
+  hasChanged({ network, sessionId }: RunningSandbox): boolean {
     return network.isOpen && this.#changes.has(sessionId);
   }
 
   /** Lets it reach what its session may. */
-  async apply(sandbox: Sandbox): Promise<void> {
+  async apply(sandbox: RunningSandbox): Promise<void> {
     await sandbox.network.setRules(this.#rulesOf(sandbox.sessionId));
   }
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { PolicyDecision, RuleReference } from "../../../guard/policy/index.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { EgressRules, Ruled } from "../../../runtime/egress/index.js";
 
 /** The rules of a policy's decision. Undefined: there is no network access, so nothing may be reached. */
@@ -29,14 +29,14 @@ export function noEgressOfDecision({ settingRules, rule }: PolicyDecision): Egre
     requests: [],
     origin:
       granting === undefined
-        ? visible(`${basename(rule.source)}: network_access, which nothing grants`)
+        ? escapeUnsafe(`${basename(rule.source)}: network_access, which nothing grants`)
         : labelOf(granting),
   };
 }
 
 /** "policy.yaml: network.allowlist.domains[2] (line 14)". The agent is told it: no directories of this machine. */
 function labelOf({ path, source, line }: RuleReference): string {
-  return visible(`${basename(source)}: ${path} (line ${line})`);
+  return escapeUnsafe(`${basename(source)}: ${path} (line ${line})`);
 }
 
 function labelled<T>(items: readonly { readonly value: T; readonly rule: RuleReference }[]): Ruled<T>[] {

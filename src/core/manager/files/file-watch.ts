@@ -1,6 +1,6 @@
+import { abortable } from "../../../kit/abortable.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
-import { unlessAborted } from "../../../kit/unless-aborted.js";
-import type { Sandbox, SandboxFiles } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox, SandboxFiles } from "../../../runtime/sandbox/index.js";
 import { type EntriesByPath, type EntryChange, entryChanges } from "./entry-changes.js";
 
 /** What somebody who watches a directory is told. */
@@ -30,7 +30,7 @@ export interface WatchedDirectory {
 export interface PollingWatchOptions extends WatchedDirectory {
   readonly signal: AbortSignal | undefined;
   /** The sandbox, if it runs: while it does not, nothing changes. */
-  readonly find: () => Sandbox | undefined;
+  readonly find: () => RunningSandbox | undefined;
   /** How many look, this one included: the more there are, the less often each does. */
   readonly watchers: () => number;
   readonly onClosed: () => void;
@@ -169,7 +169,7 @@ export class PollingWatch implements FileWatch {
     const sandbox = find();
     if (sandbox === undefined) return undefined;
     try {
-      return await unlessAborted(lookAt(sandbox.files, this.#options), signal);
+      return await abortable(lookAt(sandbox.files, this.#options), signal);
     } catch (error) {
       if (signal?.aborted === true || this.#ended !== undefined || !sandbox.isRunning) return undefined;
       // The directory is gone, or something else is in its place: nothing is in it any more.

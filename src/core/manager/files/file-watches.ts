@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { type FileWatch, PollingWatch, type WatchedDirectory } from "./file-watch.js";
 
 /** So many look at one session at once. */
@@ -7,13 +7,13 @@ const MAX_PER_SESSION = 16;
 
 /** Who watches which session's files. */
 export class FileWatches {
-  readonly #find: (session: string) => Sandbox | undefined;
+  readonly #find: (session: string) => RunningSandbox | undefined;
   readonly #watches = new Map<string, Set<PollingWatch>>();
   /** Of each session, those on their way included. */
   readonly #counts = new Map<string, number>();
   #size = 0;
 
-  constructor(find: (session: string) => Sandbox | undefined) {
+  constructor(find: (session: string) => RunningSandbox | undefined) {
     this.#find = find;
   }
 

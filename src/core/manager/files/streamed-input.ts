@@ -3,8 +3,8 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { abortable } from "../../../kit/abortable.js";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { unlessAborted } from "../../../kit/unless-aborted.js";
 
 /**
  * A file of this host that is copied into the workspace without being held in memory. It is a class, so that no JSON
@@ -78,7 +78,7 @@ export class StreamedInput {
     this.#source = this.#given instanceof HostFile ? await openFile(this.#given) : openStream(this.#given);
     const pieces: Buffer[] = [];
     for (let length = 0; length < HEAD_BYTES; ) {
-      const piece = await unlessAborted(this.#source.next(), signal);
+      const piece = await abortable(this.#source.next(), signal);
       if (piece === undefined) {
         this.#isHeadAll = true;
         break;
@@ -100,7 +100,7 @@ export class StreamedInput {
     for (let piece: Buffer | undefined = this.#head; piece !== undefined; ) {
       hash.update(piece);
       yield piece;
-      piece = this.#isHeadAll ? undefined : await unlessAborted(source.next(), signal);
+      piece = this.#isHeadAll ? undefined : await abortable(source.next(), signal);
     }
     this.#hash = `sha256:${hash.digest("hex")}`;
   }

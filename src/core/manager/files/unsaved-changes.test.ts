@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
-import type { Sandbox } from "../../../runtime/sandbox/sandbox.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
@@ -52,7 +52,7 @@ const TOO_LARGE = "truncate -s 20M too-large";
 const onHost = () =>
   readdirSync(join(stateDir, "sessions", sessionDirectoryName("work"), "workspace")).sort();
 
-async function changed(command = TOO_LARGE): Promise<Sandbox> {
+async function changed(command = TOO_LARGE): Promise<RunningSandbox> {
   const sandbox = await manager.getSandbox("work");
   expect(await sandbox.shell(`echo 1 > kept; ${command}`)).toMatchObject({ exitCode: 0 });
   return sandbox;

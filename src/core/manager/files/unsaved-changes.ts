@@ -1,6 +1,6 @@
 import type { AuditLogger } from "../../../guard/audit/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Sandbox, UnsavedFiles } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox, UnsavedFiles } from "../../../runtime/sandbox/index.js";
 
 /**
  * Changes that went with sandboxes which nobody had asked to stop: of a backend that shares no directory with this host,
@@ -15,7 +15,7 @@ export class UnsavedChanges {
   }
 
   /** To be called when a session's sandbox has stopped. */
-  note(name: string, { unsaved, id, type, sessionId }: Sandbox): void {
+  note(name: string, { unsaved, id, type, sessionId }: RunningSandbox): void {
     if (unsaved.failure === undefined || unsaved.isTold) return;
     this.#ofSession.set(name, unsaved);
     const { message } = unsaved.failure;

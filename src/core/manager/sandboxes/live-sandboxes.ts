@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { AuditLogger } from "../../../guard/audit/index.js";
+import { abortable } from "../../../kit/abortable.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { unlessAborted } from "../../../kit/unless-aborted.js";
 import type { Limits } from "../../../runtime/backends/index.js";
 import { reapUnusedContainers } from "../../../runtime/backends/index.js";
 import type { PoolManager } from "../../../runtime/pool/index.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import type { Config } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
@@ -43,11 +43,11 @@ export interface LiveSandboxesOptions {
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
   /** Makes a new session out of the files of another. */
-  readonly fork: (request: ForkRequest) => Promise<Sandbox>;
+  readonly fork: (request: ForkRequest) => Promise<RunningSandbox>;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
   /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
-  readonly onStarted?: (sandbox: Sandbox) => (() => void) | undefined;
+  readonly onStarted?: (sandbox: RunningSandbox) => (() => void) | undefined;
 }
 
 export interface StartOptions {
@@ -86,9 +86,9 @@ interface Entry {
   readonly backend: string;
   /** What its cells have, as text; undefined: it has none. */
   readonly cells: string | undefined;
-  readonly sandbox: Promise<Sandbox>;
+  readonly sandbox: Promise<RunningSandbox>;
   /** Once it has started. */
-  running?: Sandbox;
+  running?: RunningSandbox;
   /** Tool calls that use it now. */
   leases: number;
   /** It makes way for another one; resolves when it is gone. */
@@ -96,7 +96,7 @@ interface Entry {
 }
 
 export interface LeasedSandbox {
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningSandbox;
   readonly release: () => void;
 }
 
@@ -116,7 +116,7 @@ export class LiveSandboxes {
   readonly #started = new Map<string, string>();
   readonly #discarding = new Set<Promise<void>>();
   /** Sandboxes whose empty directory the next one may have. */
-  readonly #leavesSpare = new WeakSet<Sandbox>();
+  readonly #leavesSpare = new WeakSet<RunningSandbox>();
   readonly #unsaved: UnsavedChanges;
   readonly #backends: KnownBackends;
   readonly #startCounter = new StartCounter();
@@ -152,7 +152,7 @@ export class LiveSandboxes {
   }
 
   /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
-  async get(name: string, options: StartOptions): Promise<Sandbox> {
+  async get(name: string, options: StartOptions): Promise<RunningSandbox> {
     for (;;) {
       this.#options.assertUsable();
       if (options.isBackground !== true) this.#unsaved.tell(name);
@@ -164,7 +164,7 @@ export class LiveSandboxes {
       checkSameLimits(entry.limits, options.limits);
       checkSameCells(entry.cells, options);
       // One caller's signal lets that caller go; the start is everybody's.
-      const sandbox = await unlessAborted(entry.sandbox, options.signal);
+      const sandbox = await abortable(entry.sandbox, options.signal);
       sandbox.touch();
       if (sandbox.isRunning) return sandbox;
       // It has just stopped: wait until its traces are gone, then start anew.
@@ -204,7 +204,7 @@ export class LiveSandboxes {
           entry.leases--;
         };
         try {
-          const sandbox = await unlessAborted(entry.sandbox, options.signal);
+          const sandbox = await abortable(entry.sandbox, options.signal);
           sandbox.touch();
           if (sandbox.isRunning) return { sandbox, release };
           await sandbox.stop();
@@ -237,7 +237,7 @@ export class LiveSandboxes {
   }
 
   /** A sandbox of its own whose files go with it; with `content` they are the caller's to see to, once it has opened. */
-  async start(key: string, options: StartOptions, content?: InitialContent): Promise<Sandbox> {
+  async start(key: string, options: StartOptions, content?: InitialContent): Promise<RunningSandbox> {
     const forget = () => {
       this.#ephemeral.delete(entry);
     };
@@ -250,7 +250,7 @@ export class LiveSandboxes {
   }
 
   /** Lets a sandbox go in the background of the next one's start; `cleanupAll` waits for those still going. */
-  async discard(sandbox: Sandbox): Promise<void> {
+  async discard(sandbox: RunningSandbox): Promise<void> {
     if (this.#pooled?.giveBack(sandbox) === true) return;
     this.#leavesSpare.add(sandbox);
     const discarded = sandbox.stop();
@@ -269,7 +269,7 @@ export class LiveSandboxes {
   }
 
   /** The session's sandbox if it runs; starts none. */
-  find(name: string): Sandbox | undefined {
+  find(name: string): RunningSandbox | undefined {
     const running = this.#entries.get(name)?.running;
     return running?.isRunning ? running : undefined;
   }
@@ -349,7 +349,7 @@ export class LiveSandboxes {
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
   }
 
-  #entry(key: string, options: StartOptions, sandbox: Promise<Sandbox>, isSession: boolean): Entry {
+  #entry(key: string, options: StartOptions, sandbox: Promise<RunningSandbox>, isSession: boolean): Entry {
     const backend = options.backend ?? this.#options.backend;
     const entry: Entry = {
       key,
@@ -399,11 +399,15 @@ export class LiveSandboxes {
     return entry;
   }
 
-  #start(source: WorkspaceSource, options: StartOptions, forget: () => void): Promise<Sandbox> {
+  #start(source: WorkspaceSource, options: StartOptions, forget: () => void): Promise<RunningSandbox> {
     return this.#startCounter.track(() => this.#startOne(source, options, forget));
   }
 
-  async #startOne(source: WorkspaceSource, options: StartOptions, forget: () => void): Promise<Sandbox> {
+  async #startOne(
+    source: WorkspaceSource,
+    options: StartOptions,
+    forget: () => void,
+  ): Promise<RunningSandbox> {
     const chosen = await this.backend(options.backend);
     this.#forgetSignals ??= this.#watchSignals();
     let ended: (() => void) | undefined;

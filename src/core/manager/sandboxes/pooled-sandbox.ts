@@ -1,6 +1,6 @@
 import { createDeferred } from "../../../kit/deferred.js";
 import type { PoolItem, PoolLease } from "../../../runtime/pool/index.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { DirectoryFate, WorkspaceSlot } from "./start-sandbox.js";
 
 /** Who has a sandbox of the pool now. */
@@ -8,7 +8,7 @@ export interface Tenant {
   /** Left out: the pool is still to hand it over. */
   readonly lease?: PoolLease<PooledSandbox>;
   /** Called once, when the sandbox is theirs no more. */
-  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
 }
 
 /** A sandbox that the pool counts: nobody's at first, then a tenant's. */
@@ -19,7 +19,7 @@ export class PooledSandbox implements PoolItem {
   tenant: Tenant | undefined;
   readonly #ended = createDeferred<void>();
   readonly #abandoned = new AbortController();
-  #sandbox: Sandbox | undefined;
+  #sandbox: RunningSandbox | undefined;
   #slot: WorkspaceSlot | undefined;
   #resetting: Promise<unknown> | undefined;
   #isRetiring = false;
@@ -32,7 +32,7 @@ export class PooledSandbox implements PoolItem {
     return this.#ended.promise;
   }
 
-  get sandbox(): Sandbox | undefined {
+  get sandbox(): RunningSandbox | undefined {
     return this.#sandbox;
   }
 
@@ -46,13 +46,13 @@ export class PooledSandbox implements PoolItem {
     return this.#abandoned.signal;
   }
 
-  holds(sandbox: Sandbox, slot?: WorkspaceSlot): void {
+  holds(sandbox: RunningSandbox, slot?: WorkspaceSlot): void {
     this.#sandbox = sandbox;
     this.#slot = slot;
   }
 
   /** To be called when its sandbox has stopped. */
-  stopped(sandbox: Sandbox): DirectoryFate {
+  stopped(sandbox: RunningSandbox): DirectoryFate {
     const { tenant } = this;
     this.tenant = undefined;
     // First: one that somebody stops has not ended by itself.
@@ -70,7 +70,7 @@ export class PooledSandbox implements PoolItem {
   /** Offers to be used again: `renew` makes another sandbox of what is left of this one, or throws and leaves nothing. */
   offerReset(
     renew: (used: {
-      readonly instance: NonNullable<Awaited<ReturnType<Sandbox["retire"]>>>;
+      readonly instance: NonNullable<Awaited<ReturnType<RunningSandbox["retire"]>>>;
       readonly slot: WorkspaceSlot;
     }) => Promise<void>,
     discard: (slot: WorkspaceSlot) => Promise<void>,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Limits } from "../../../runtime/backends/index.js";
 import type { BoundPool, PoolLease, PoolManager } from "../../../runtime/pool/index.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { findLanguage } from "../../../runtime/sandbox/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 import { type SessionStore, sessionIdOf } from "../sessions/session-store.js";
@@ -43,7 +43,7 @@ const GIVE_WAY_MS = 10;
 export class PooledSandboxes {
   readonly #options: PooledSandboxesOptions;
   readonly #pool: BoundPool<PooledSandbox>;
-  readonly #items = new WeakMap<Sandbox, PooledSandbox>();
+  readonly #items = new WeakMap<RunningSandbox, PooledSandbox>();
   readonly #languages: readonly string[];
   #backendName = "";
   /** How many wait for one. */
@@ -68,7 +68,7 @@ export class PooledSandboxes {
   }
 
   /** Waits in line for a sandbox, and hands it out. */
-  async take(chosen: ChosenBackend, request: PoolRequest): Promise<Sandbox> {
+  async take(chosen: ChosenBackend, request: PoolRequest): Promise<RunningSandbox> {
     const { signal, key, isEphemeral } = request;
     const whose = {
       ...(signal !== undefined && { signal }),
@@ -92,7 +92,7 @@ export class PooledSandboxes {
   }
 
   /** Gives a throw-away sandbox back in the background. False: it is none of the pool's. */
-  giveBack(sandbox: Sandbox): boolean {
+  giveBack(sandbox: RunningSandbox): boolean {
     const item = this.#items.get(sandbox);
     if (item === undefined) return false;
     void item.tenant?.lease?.release({ reusable: true });
@@ -123,7 +123,7 @@ export class PooledSandboxes {
   }
 
   /** Undefined: it is no use for this request, and is back with the pool. */
-  async #handOut(lease: PoolLease<PooledSandbox>, request: PoolRequest): Promise<Sandbox | undefined> {
+  async #handOut(lease: PoolLease<PooledSandbox>, request: PoolRequest): Promise<RunningSandbox | undefined> {
     const { item } = lease;
     const { slot } = item;
     const sandbox = runningIn(item);
@@ -230,13 +230,13 @@ export class PooledSandboxes {
     this.#hold(item, sandbox, slot);
   }
 
-  #hold(item: PooledSandbox, sandbox: Sandbox, slot?: WorkspaceSlot): void {
+  #hold(item: PooledSandbox, sandbox: RunningSandbox, slot?: WorkspaceSlot): void {
     item.holds(sandbox, slot);
     this.#items.set(sandbox, item);
   }
 }
 
-function runningIn({ sandbox }: PooledSandbox): Sandbox {
+function runningIn({ sandbox }: PooledSandbox): RunningSandbox {
   if (sandbox === undefined) throw new SandboxError("INTERNAL", "The pool handed out nothing");
   return sandbox;
 }

@@ -1,10 +1,10 @@
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 
 /** What may have been idle for too long, or be too old. */
 export interface ExpiringSandbox {
   readonly startedAt: number;
-  readonly sandbox: Promise<Sandbox>;
+  readonly sandbox: Promise<RunningSandbox>;
   /** Tool calls that use it now: then it is not idle. */
   readonly leases: number;
 }
@@ -19,7 +19,7 @@ export class SandboxExpiry {
   readonly #runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">;
   readonly #running: () => readonly ExpiringSandbox[];
   /** Idle sandboxes that are being copied, or could not be: when to try again. */
-  readonly #nextTry = new WeakMap<Sandbox, number>();
+  readonly #nextTry = new WeakMap<RunningSandbox, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -54,7 +54,7 @@ export class SandboxExpiry {
     }
   }
 
-  async #expireOne(entry: ExpiringSandbox, sandbox: Sandbox): Promise<void> {
+  async #expireOne(entry: ExpiringSandbox, sandbox: RunningSandbox): Promise<void> {
     const { idleTimeoutMs, maxAgeMs } = this.#runtime;
     if (!sandbox.isRunning) return;
     if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopUnasked();
@@ -71,7 +71,7 @@ export class SandboxExpiry {
     );
   }
 
-  #isIdle({ leases }: ExpiringSandbox, { lastUsedAt }: Sandbox): boolean {
+  #isIdle({ leases }: ExpiringSandbox, { lastUsedAt }: RunningSandbox): boolean {
     const { idleTimeoutMs } = this.#runtime;
     return leases === 0 && idleTimeoutMs !== null && Date.now() - lastUsedAt >= idleTimeoutMs;
   }

@@ -3,7 +3,7 @@ import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { expandHome } from "../../../kit/expand-home.js";
 import type { CreateSpec, Instance, Limits, SandboxBackend } from "../../../runtime/backends/index.js";
 import type { CellSettings, WarmSettings } from "../../../runtime/sandbox/index.js";
-import { Sandbox } from "../../../runtime/sandbox/index.js";
+import { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/workspace/index.js";
 import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../../config/index.js";
@@ -24,7 +24,7 @@ export interface SandboxStarterOptions {
   /** Tells which files programs read; left out: nobody wants to know. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
   readonly egress: EgressController;
-  readonly fork: (request: ForkRequest) => Promise<Sandbox>;
+  readonly fork: (request: ForkRequest) => Promise<RunningSandbox>;
 }
 
 export interface StartRequest {
@@ -38,7 +38,7 @@ export interface StartRequest {
   /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
   readonly fill?: ForkRequest["fill"] | undefined;
   /** Called once, when the sandbox has stopped. */
-  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
 }
 
 /**
@@ -56,7 +56,7 @@ export interface PrepareRequest {
   /** Interpreters that have started when it is ready. */
   readonly languages: readonly string[];
   /** Called once, when the sandbox has stopped. */
-  readonly onStopped: (sandbox: Sandbox) => DirectoryFate;
+  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
 }
 
 /** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
@@ -69,7 +69,7 @@ export interface WorkspaceSlot {
 }
 
 export interface Prepared {
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningSandbox;
   readonly slot: WorkspaceSlot;
 }
 
@@ -87,7 +87,7 @@ export class SandboxStarter {
   }
 
   /** Leaves nothing behind when it throws. */
-  async start(chosen: ChosenBackend, request: StartRequest): Promise<Sandbox> {
+  async start(chosen: ChosenBackend, request: StartRequest): Promise<RunningSandbox> {
     const { backend, probe } = chosen;
     const limits = effectiveLimits(request.limits, probe.capabilities, backend.name);
     const cells = cellSettings(request.cells, limits, probe.capabilities, backend.name);
@@ -126,7 +126,7 @@ export class SandboxStarter {
     const { backend, probe } = chosen;
     let session: StoredSession | undefined;
     let instance = used?.instance;
-    let sandbox: Sandbox | undefined;
+    let sandbox: RunningSandbox | undefined;
     try {
       const limits = effectiveLimits(request.limits, probe.capabilities, backend.name);
       this.#assertNetwork(probe.capabilities.network, backend.name);
@@ -186,7 +186,7 @@ export class SandboxStarter {
     }: Pick<StartRequest, "onStopped" | "hasInputs" | "limits" | "fill"> & {
       readonly cells?: CellSettings | undefined;
     },
-  ): Promise<Sandbox> {
+  ): Promise<RunningSandbox> {
     const { session } = slot;
     const { denyWrite } = this.#config.filesystem;
     const workspace = openWorkspace(instance, chosen, {
@@ -210,7 +210,7 @@ export class SandboxStarter {
       backend: type,
       guestRuntime: instance.guestRuntime,
     };
-    const sandbox: Sandbox = new Sandbox({
+    const sandbox: RunningSandbox = new RunningSandbox({
       instance,
       type,
       sessionId: sessionIdOf(session.key),
@@ -248,7 +248,7 @@ export class SandboxStarter {
     await bootstrapWorkspace({ sourceRoot: expandHome(source), workspace, initDirectory, bootstrapFiles });
   }
 
-  #prewarm(sandbox: Sandbox): void {
+  #prewarm(sandbox: RunningSandbox): void {
     for (const [name, { warm, preload }] of Object.entries(this.#config.languages)) {
       if (warm && preload.length > 0 && this.#options.warm !== false)
         sandbox.prewarm(name).catch(() => undefined);
@@ -256,7 +256,7 @@ export class SandboxStarter {
   }
 
   /** A language that is missing is its programs' trouble, and they say so; here once is enough. */
-  async #prewarmAll(sandbox: Sandbox, languages: readonly string[]): Promise<void> {
+  async #prewarmAll(sandbox: RunningSandbox, languages: readonly string[]): Promise<void> {
     await Promise.all(
       languages.map((language) =>
         sandbox.prewarm(language).catch((error: unknown) => {

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { WorkspaceFiles } from "../../../runtime/workspace/index.js";
 import type { LiveSandboxes, StartOptions } from "../sandboxes/live-sandboxes.js";
 import type { SessionStore, StoredSession } from "./session-store.js";
@@ -20,7 +20,7 @@ export async function forkSession(
   { key, fill, ...options }: ForkRequest,
   sandboxes: Pick<LiveSandboxes, "get" | "start">,
   store: SessionStore,
-): Promise<Sandbox> {
+): Promise<RunningSandbox> {
   if (store.exists(key)) throw sessionExists(key);
   let session: StoredSession | undefined;
   try {

@@ -1,19 +1,19 @@
 import type { Duplex } from "node:stream";
+import type { ControlSocket } from "../../../kit/control-socket.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { checkChange, EGRESS_PORT, type EgressChange } from "../../../runtime/egress/index.js";
-import type { Door } from "../../../runtime/sandbox/door.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import {
   assertPorts,
+  broadcastToSession,
   checkPort,
-  hasDoor,
-  knock,
-  knockEverywhere,
+  hasControlSocket,
   type OpenPort,
   type OpenPortOptions,
-  openDoor,
+  openControlSocket,
   openPort,
-  reapDoors,
+  reapControlSockets,
+  requestFromSession,
 } from "../../../runtime/sandbox/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 
@@ -25,21 +25,21 @@ export interface SessionControlOptions {
   /** Ports inside may be opened on this host. */
   readonly ports: boolean;
   /** The session's sandbox, if it runs here. */
-  readonly find: (session: string) => Sandbox | undefined;
+  readonly find: (session: string) => RunningSandbox | undefined;
 }
 
 /** The ways into sessions that run, here or in another process of this user: ports, and changes of their rules. */
 export class SessionControl {
   readonly #options: SessionControlOptions;
   readonly #ports = new Set<OpenPort>();
-  readonly #control = new Set<Promise<Door | undefined>>();
+  readonly #control = new Set<Promise<ControlSocket | undefined>>();
 
   constructor(options: SessionControlOptions) {
     this.#options = options;
   }
 
   /** Opens a door to a sandbox that has started; the function returned closes it. */
-  open(sandbox: Sandbox): () => void {
+  open(sandbox: RunningSandbox): () => void {
     const { stateDir, egress, areOpen } = this.#options;
     if (!areOpen) return () => undefined;
     const handler = {
@@ -47,7 +47,7 @@ export class SessionControl {
       changeEgress: (change: EgressChange) => egress.change(sandbox, change),
     };
     // A session that nobody else can reach still does its work.
-    const door = openDoor(stateDir, sandbox.sessionId, handler).catch(() => undefined);
+    const door = openControlSocket(stateDir, sandbox.sessionId, handler).catch(() => undefined);
     this.#control.add(door);
     return () => {
       void door.then(async (opened) => {
@@ -85,17 +85,17 @@ export class SessionControl {
     const here = this.#options.find(session);
     if (here !== undefined) await this.#options.egress.change(here, checked);
     const ask = { ask: "change-egress", ...checked } as const;
-    const elsewhere = await knockEverywhere(this.#options.stateDir, session, ask, { exceptOwn: true });
+    const elsewhere = await broadcastToSession(this.#options.stateDir, session, ask, { exceptOwn: true });
     return elsewhere + (here === undefined ? 0 : 1);
   }
 
   /** True when the session runs here, or in another process that opens its control socket. */
   isRunning(session: string): boolean {
-    return this.#options.find(session) !== undefined || hasDoor(this.#options.stateDir, session);
+    return this.#options.find(session) !== undefined || hasControlSocket(this.#options.stateDir, session);
   }
 
   reap(): number {
-    return reapDoors(this.#options.stateDir);
+    return reapControlSockets(this.#options.stateDir);
   }
 
   async close(): Promise<void> {
@@ -108,6 +108,6 @@ export class SessionControl {
   async #connect(session: string, port: number): Promise<Duplex> {
     const here = this.#options.find(session);
     if (here !== undefined) return here.network.connect(port);
-    return knock(this.#options.stateDir, session, { ask: "connect", port });
+    return requestFromSession(this.#options.stateDir, session, { ask: "connect", port });
   }
 }

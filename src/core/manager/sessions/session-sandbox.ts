@@ -4,17 +4,17 @@ import type {
   Execution,
   ExecutionResult,
   RunCodeOptions,
-  Sandbox,
+  RunningSandbox,
   SandboxFiles,
 } from "../../../runtime/sandbox/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
 
 /** One session as a scope: `await using session = await SessionSandbox.open("chat:42")`. */
 export class SessionSandbox {
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningSandbox;
   readonly #manager: SandboxManager;
 
-  private constructor(manager: SandboxManager, sandbox: Sandbox) {
+  private constructor(manager: SandboxManager, sandbox: RunningSandbox) {
     this.#manager = manager;
     this.sandbox = sandbox;
   }

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { AppendLock } from "../../../kit/file-lock.js";
-import { makerLabel } from "../../../kit/maker-label.js";
-import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { FileLock } from "../../../kit/file-lock.js";
+import { isOrphaned, processLabel, sharedProcessLabel } from "../../../kit/process-label.js";
 import { exportFrom, importInto, type SnapshotOptions } from "../../../runtime/sandbox/index.js";
 import type { Makers } from "../../../runtime/workspace/index.js";
 import { type SnapshotInfo, SnapshotStore, snapshotIdOf } from "../../../runtime/workspace/index.js";
@@ -11,9 +10,9 @@ import type { SnapshotsConfig } from "../../config/index.js";
 
 /** How processes that use one session's snapshots know of each other: as they do for sessions and for the audit log. */
 export const SNAPSHOT_MAKERS: Makers = {
-  label: labelFor,
+  label: processLabel,
   isGone: isOrphaned,
-  createLock: (directory) => new AppendLock(directory, makerLabel(randomBytes(6).toString("hex"))),
+  createLock: (directory) => new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex"))),
 };
 
 /** The snapshots in a session's directory, beside the workspace: no backend shows it to programs. */

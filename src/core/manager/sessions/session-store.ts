@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { checkStateDirectory, ensureStateDirectory } from "../../../kit/state-directory.js";
 import {
   allocateOwner,
@@ -99,7 +99,7 @@ export class SessionStore {
       utimesSync(join(path, META_FILE), now, now);
       return this.#found(existing, path);
     }
-    const unfinished = `${UNFINISHED}${labelFor(randomBytes(6).toString("hex"))}`;
+    const unfinished = `${UNFINISHED}${processLabel(randomBytes(6).toString("hex"))}`;
     const made = this.#make(join(this.#root, "sessions", unfinished), join("sessions", name));
     try {
       this.#record(made, { key, createdAt: new Date().toISOString(), ready: false });
@@ -141,7 +141,7 @@ export class SessionStore {
     const holder = join("sessions", directoryName(key));
     const path = join(this.#root, holder);
     const giveOwner = (to: string) => {
-      if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, labelFor("owner"), to);
+      if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, processLabel("owner"), to);
     };
     // First: an id whose holder nobody finds would be given to somebody else.
     giveOwner(holder);
@@ -158,10 +158,10 @@ export class SessionStore {
 
   /** An empty directory of the same user, for a sandbox that stays; `discardOutgrown` removes the one before. */
   renew(session: StoredSession, key: string): StoredSession {
-    const holder = join("ephemeral", labelFor(randomBytes(8).toString("hex")));
+    const holder = join("ephemeral", processLabel(randomBytes(8).toString("hex")));
     const path = join(this.#root, holder);
     makeDirectory(path, session.owner);
-    if (session.owner !== undefined) moveOwner(this.#root, session.owner, labelFor("owner"), holder);
+    if (session.owner !== undefined) moveOwner(this.#root, session.owner, processLabel("owner"), holder);
     return { ...session, key, path, ready: false };
   }
 
@@ -270,13 +270,13 @@ export class SessionStore {
 
   #makeEphemeral(): MadeDirectory {
     this.#prepare();
-    const name = labelFor(randomBytes(8).toString("hex"));
+    const name = processLabel(randomBytes(8).toString("hex"));
     return this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
   }
 
   #make(path: string, holder: string): MadeDirectory {
     const owner = this.#isRoot
-      ? allocateOwner(this.#root, this.#uidRange, labelFor("owner"), holder)
+      ? allocateOwner(this.#root, this.#uidRange, processLabel("owner"), holder)
       : undefined;
     try {
       makeDirectory(path, owner);
@@ -303,7 +303,7 @@ export class SessionStore {
   /** Out of sight first, so that nobody opens half a session; then removed. */
   async #discard(session: MadeDirectory): Promise<void> {
     const folder = join(session.path, "..");
-    const gone = `${GONE}${labelFor(randomBytes(6).toString("hex"))}`;
+    const gone = `${GONE}${processLabel(randomBytes(6).toString("hex"))}`;
     try {
       renameSync(session.path, join(folder, gone));
     } catch (error) {

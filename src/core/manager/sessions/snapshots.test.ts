@@ -8,7 +8,7 @@ import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
@@ -40,7 +40,7 @@ const failsWith = (code: string, message?: string) =>
 const directoryOf = (session: string) => join(stateDir, "sessions", sessionDirectoryName(session));
 const CHANGE = "rm -r d; echo other > f; echo 3 > new; mkdir f.d; ln -s nowhere l";
 /** Everything inside, by its own words. */
-const tree = async (sandbox: Sandbox) =>
+const tree = async (sandbox: RunningSandbox) =>
   (await sandbox.shell("find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g")).stdout;
 
 describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-kept-away"])(
@@ -445,7 +445,7 @@ describe("a fork", () => {
     const sandbox = await manager.getSandbox("work", { limits: { workspaceMb: 64, pids: 40 } });
     await sandbox.files.write("f", "1");
     const forked = await sandbox.fork("small");
-    const room = async (from: Sandbox) => (await from.shell("df --output=size . | tail -1")).stdout;
+    const room = async (from: RunningSandbox) => (await from.shell("df --output=size . | tail -1")).stdout;
     expect(await room(forked)).toBe(await room(sandbox));
     await manager.close();
     start({ mode: "shared" });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import type { Sandbox } from "../../../runtime/sandbox/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { SandboxManager } from "../../manager/index.js";
 import { createTools, type ToolSet } from "../create-tools.js";
 import { describeMisses, findAll } from "../files/find-text.js";
@@ -13,7 +13,7 @@ const { describe, it } = requires("linux", "bubblewrap");
 let stateDir: string;
 let manager: SandboxManager;
 let tools: ToolSet;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 
 beforeAll(() => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-edit-"));

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { oneLine } from "../../../kit/one-line.js";
 import type { Execution, ResultEvent, RichResult } from "../../../runtime/sandbox/index.js";
 import type { ToolCall, ToolResult } from "../../manager/index.js";
 import { cutMiddle } from "../replies/model-text.js";
-import { oneLine } from "../replies/one-line.js";
 import { endText, outputText } from "../replies/result-text.js";
 import {
   createReply,

@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { z } from "zod";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 
 /** Far more than any benchmark has, and little enough to keep. */
 const MAX_BYTES = 1024 ** 3;
@@ -17,7 +17,7 @@ export async function readJsonLines<Schema extends z.ZodType>(
   path: string,
   schema: Schema,
 ): Promise<z.infer<Schema>[]> {
-  const name = visible(basename(path));
+  const name = escapeUnsafe(basename(path));
   const rows: z.infer<Schema>[] = [];
   let number = 0;
   for await (const line of linesOf(path, name)) {
@@ -47,8 +47,8 @@ export function parseLine<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const place = issue?.path.length ? ` at ${visible(issue.path.join("."))}` : "";
-  throw new SandboxError("INVALID_ARGUMENT", `${where}: ${visible(issue?.message ?? "wrong")}${place}`, {
+  const place = issue?.path.length ? ` at ${escapeUnsafe(issue.path.join("."))}` : "";
+  throw new SandboxError("INVALID_ARGUMENT", `${where}: ${escapeUnsafe(issue?.message ?? "wrong")}${place}`, {
     hint: "docs/evaluation.md has the formats.",
   });
 }

@@ -1,4 +1,4 @@
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { ToolResult } from "../../manager/index.js";
 
 /** What came of a sample. */
@@ -43,7 +43,7 @@ export function judge(result: ToolResult, passWord: string): Judgement {
 
 /** Of a program that cannot even be sent. */
 export function judgeUnrunnable(why: string): Judgement {
-  return { verdict: "invalid", result: `failed: ${visible(why).slice(0, MAX_WORDS)}` };
+  return { verdict: "invalid", result: `failed: ${escapeUnsafe(why).slice(0, MAX_WORDS)}` };
 }
 
 function saidWord({ stdout, stderr }: ToolResult, passWord: string): boolean {
@@ -60,7 +60,7 @@ function describeExit({ exitCode, stderr }: ToolResult): Judgement {
   }
   return {
     verdict: last.startsWith("AssertionError") ? "failed" : "error",
-    result: `failed: ${visible(last).slice(0, MAX_WORDS)}`,
+    result: `failed: ${escapeUnsafe(last).slice(0, MAX_WORDS)}`,
   };
 }
 

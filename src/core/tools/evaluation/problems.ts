@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { closestWord } from "../../../kit/closest-word.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
-import { nearest } from "../../../kit/nearest.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { readJsonLines } from "./json-lines.js";
 
 const problemSchema = z.object({
@@ -53,7 +53,7 @@ export async function loadSamples(path: string, problems: ReadonlyMap<string, Pr
   if (rows.length === 0) throw wrong("there is no sample in the file");
   const unknown = rows.find(({ task_id }) => !problems.has(task_id));
   if (unknown !== undefined) {
-    const close = nearest(unknown.task_id, [...problems.keys()]);
+    const close = closestWord(unknown.task_id, [...problems.keys()]);
     throw wrong(
       `a sample is for the task ${quote(unknown.task_id)}, which is not among the problems`,
       close === undefined ? undefined : `Did you mean ${quote(close)}?`,
@@ -84,7 +84,7 @@ function numbered(answers: readonly Omit<Sample, "completionId">[]): Sample[] {
 }
 
 function quote(taskId: string): string {
-  return JSON.stringify(visible(taskId));
+  return JSON.stringify(escapeUnsafe(taskId));
 }
 
 function wrong(message: string, hint = "docs/evaluation.md has the formats."): SandboxError {

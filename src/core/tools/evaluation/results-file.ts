@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writ
 import { basename } from "node:path";
 import { z } from "zod";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { SampleResult } from "./evaluate.js";
 import { parseLine } from "./json-lines.js";
 import { SAMPLE_VERDICTS } from "./judge-sample.js";
@@ -101,7 +101,7 @@ export class ResultsFile {
     // The last one has no end: nobody knows whether it is whole.
     lines.pop();
     for (const [index, line] of lines.entries()) {
-      const row = parseLine(line, rowSchema, `${visible(basename(this.#path))}, line ${index + 1}`);
+      const row = parseLine(line, rowSchema, `${escapeUnsafe(basename(this.#path))}, line ${index + 1}`);
       const result: SampleResult = {
         taskId: row.task_id,
         completionId: row.completion_id,
@@ -138,7 +138,7 @@ function nameOf({ taskId, completionId }: Pick<Sample, "taskId" | "completionId"
 }
 
 function ofOthers(path: string): SandboxError {
-  return new SandboxError("FILE_EXISTS", `${visible(basename(path))} has results of other samples`, {
+  return new SandboxError("FILE_EXISTS", `${escapeUnsafe(basename(path))} has results of other samples`, {
     hint: "Name another file with --output, or write it anew with --restart.",
   });
 }
@@ -155,5 +155,5 @@ function whenUnwritable(error: unknown, path: string, hint = GOES_ON): SandboxEr
   if (error instanceof SandboxError) return error;
   const why = WHY[systemCode(error) ?? ""] ?? systemCode(error) ?? "it cannot be written";
   const code = systemCode(error) === "ENOSPC" ? "DISK_FULL" : "FILE_FAILED";
-  return new SandboxError(code, `${visible(basename(path))}: ${why}`, { hint, cause: error });
+  return new SandboxError(code, `${escapeUnsafe(basename(path))}: ${why}`, { hint, cause: error });
 }

@@ -1,7 +1,7 @@
 import { toSandboxError } from "../../../kit/errors.js";
+import { oneLine } from "../../../kit/one-line.js";
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
-import { oneLine } from "../replies/one-line.js";
 import { refusalReply, type ToolReply } from "../replies/tool-reply.js";
 import type { ToolContext } from "../tool.js";
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { oneLine, wholeCharacters } from "./one-line.js";
+import { oneLine, wholeCharacters } from "../../../kit/one-line.js";
 
 /** What a model is given of what comes from inside, unless a tool announces more. */
 export const MAX_TEXT_CHARACTERS = 10_000;

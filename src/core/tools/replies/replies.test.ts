@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
+import { oneLine } from "../../../kit/one-line.js";
 import { SandboxManager } from "../../manager/index.js";
 import { toMcpResult } from "../adapters.js";
 import { createTools, type ToolSet } from "../create-tools.js";
 import { WorldInterface } from "../world-interface.js";
 import { cutMiddle } from "./model-text.js";
-import { oneLine } from "./one-line.js";
 import type { ToolReply } from "./tool-reply.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3");

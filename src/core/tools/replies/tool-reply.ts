@@ -1,7 +1,7 @@
 import { type ErrorCode, SandboxError, toSandboxError } from "../../../kit/errors.js";
+import { oneLine } from "../../../kit/one-line.js";
 import type { ToolResult } from "../../manager/index.js";
 import { type InsideText, modelText } from "./model-text.js";
-import { oneLine } from "./one-line.js";
 
 /** Whether it was done; if not, whether it failed, a person said no, or the policy did. */
 export const TOOL_STATUSES = ["success", "error", "rejected", "denied"] as const;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { assess, type RiskAssessment } from "./assess.js";
 import { RISK_LEVELS, rankOf } from "./levels.js";
 
@@ -111,7 +111,7 @@ function checkShape(assessment: RiskAssessment): void {
     expect(line).toBeGreaterThanOrEqual(1);
     expect(column).toBeGreaterThanOrEqual(1);
     expect(excerpt.length).toBeLessThanOrEqual(120);
-    expect(visible(excerpt)).toBe(excerpt);
+    expect(escapeUnsafe(excerpt)).toBe(excerpt);
   }
 }
 

@@ -1,4 +1,4 @@
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { type RiskLevel, rankOf, worse } from "./levels.js";
 
 /** One thing the code reaches for, where, and why that matters. */
@@ -122,7 +122,7 @@ function excerptOf(text: string, lineStart: number, offset: number): string {
   const piece = text.slice(from, from + 2 * MAX_EXCERPT);
   const end = piece.indexOf("\n");
   const line = end === -1 ? piece : piece.slice(0, end);
-  return cut(visible(line.trim()));
+  return cut(escapeUnsafe(line.trim()));
 }
 
 function cut(text: string): string {

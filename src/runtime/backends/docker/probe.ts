@@ -1,5 +1,5 @@
 import type Docker from "dockerode";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../linux/host-facts.js";
 import { isSystemDaemon } from "./daemon/address.js";
@@ -69,7 +69,7 @@ export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[
   if (facts.name === "Podman") {
     if (runtime !== undefined && facts.defaultRuntime !== runtime) {
       found.push({
-        what: `Podman takes no runtime over its API: containers would get ${visible(facts.defaultRuntime)}, not ${runtime}`,
+        what: `Podman takes no runtime over its API: containers would get ${escapeUnsafe(facts.defaultRuntime)}, not ${runtime}`,
         remedy: `Have its service use it for all (podman --runtime ${runtime} system service), or use Docker.`,
       });
     }

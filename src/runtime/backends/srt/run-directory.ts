@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { expandHome } from "../../../kit/expand-home.js";
-import { isOrphaned, labelFor } from "../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { checkStateDirectory } from "../../../kit/state-directory.js";
 import { type Owner, removeTree } from "../../workspace/index.js";
 import type { HostOrders } from "./host-request.js";
@@ -57,7 +57,7 @@ export class RunDirectory {
     owner,
     createOrders,
   }: RunDirectoryInit): Promise<RunDirectory> {
-    const label = labelFor(id);
+    const label = processLabel(id);
     const folder = join(stateDir, FOLDER);
     // The sandbox's user must be able to pass through, whatever our umask is.
     if (mkdirSync(folder, { recursive: true, mode: 0o711 }) !== undefined) chmodSync(folder, 0o711);

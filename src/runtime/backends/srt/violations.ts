@@ -2,7 +2,7 @@ import { chmodSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { systemCode } from "../../../kit/errors.js";
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { Violation } from "../backend.js";
 import { VIOLATIONS_SOCKET } from "./host-request.js";
 
@@ -135,5 +135,5 @@ export function parseViolation(line: string): Violation | undefined {
   const { at, what } = (content ?? {}) as { at?: unknown; what?: unknown };
   if (typeof at !== "number" || !Number.isSafeInteger(at) || at < 0 || typeof what !== "string")
     return undefined;
-  return { at: new Date(at), what: visible(what).slice(0, 500) };
+  return { at: new Date(at), what: escapeUnsafe(what).slice(0, 500) };
 }

@@ -5,13 +5,13 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
-import type { Checkpoint, CodeContext, ContextResult, Sandbox } from "../index.js";
+import type { Checkpoint, CodeContext, ContextResult, RunningSandbox } from "../index.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3", "root");
 
 let stateDir: string;
 let manager: SandboxManager;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-checkpoints-"));

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { type Turn, Turns } from "../../../kit/mutex.js";
+import { Mutex, type QueuedTurn } from "../../../kit/mutex.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../execution.js";
@@ -54,7 +54,7 @@ export class CodeContext {
   readonly createdAt = new Date();
   readonly #host: ContextHost;
   readonly #language: ContextLanguage;
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   readonly #checkpoints = new Map<string, SavedState>();
   /** What this context's own interpreter is a copy of. */
   readonly #origin: WarmHandle | undefined;
@@ -83,7 +83,7 @@ export class CodeContext {
 
   get state(): ContextState {
     if (this.#isClosed || this.#kernel.isOver) return "ended";
-    return this.#turns.isBusy ? "busy" : "idle";
+    return this.#mutex.isBusy ? "busy" : "idle";
   }
 
   /** Why it ended, if it has: "killed: the sandbox's memory limit was reached". */
@@ -103,7 +103,7 @@ export class CodeContext {
   /** Runs a piece of code. Await it for its result, or with `stream: true` iterate it for its events. */
   run(code: string, options: ContextRunOptions = {}): Execution<ContextResult, ResultEvent> {
     // Now, not when it begins: what is called after this comes after it.
-    const turn = this.#turns.enter();
+    const turn = this.#mutex.enqueue();
     return new Execution<ContextResult, ResultEvent>(options.stream ?? false, (sink) =>
       this.#runInto(turn, sink, code, options),
     );
@@ -115,7 +115,7 @@ export class CodeContext {
     code: string,
     options: ContextRunOptions = {},
   ): Promise<ContextResult> {
-    return this.#runInto(this.#turns.enter(), sink, code, options);
+    return this.#runInto(this.#mutex.enqueue(), sink, code, options);
   }
 
   /** Interrupts the code that runs now; the context goes on. False: none runs. */
@@ -129,13 +129,13 @@ export class CodeContext {
     this.#assertOpen();
     // Whatever runs would keep everybody waiting.
     this.#kernel.kill();
-    await this.#turns.take(() => this.#replace(() => this.#startFresh()));
+    await this.#mutex.run(() => this.#replace(() => this.#startFresh()));
   }
 
   /** Saves the live state, to come back to. */
   async checkpoint(options: CheckpointOptions = {}): Promise<Checkpoint> {
     this.#assertCopies();
-    return this.#turns.take(async () => {
+    return this.#mutex.run(async () => {
       this.#assertAlive();
       const snapshotId = options.files === true ? await this.#host.snapshot() : undefined;
       try {
@@ -160,7 +160,7 @@ export class CodeContext {
     this.#assertCopies();
     const { frozen, count, checkpoint: found } = this.#find(checkpoint);
     this.#kernel.kill();
-    await this.#turns.take(async () => {
+    await this.#mutex.run(async () => {
       await this.#replace(() => this.#copyOf(frozen), count);
       if (found.snapshotId !== undefined) await this.#host.restore(found.snapshotId);
     });
@@ -169,7 +169,7 @@ export class CodeContext {
   /** Another context with the same state; from here on the two go their own ways. */
   async fork(): Promise<CodeContext> {
     this.#assertCopies();
-    return this.#turns.take(async () => {
+    return this.#mutex.run(async () => {
       this.#assertAlive();
       const frozen = await this.#kernel.freeze();
       try {
@@ -207,7 +207,7 @@ export class CodeContext {
   }
 
   async #runInto(
-    turn: Turn,
+    turn: QueuedTurn,
     sink: ExecutionSink<ResultEvent>,
     code: string,
     options: ContextRunOptions,
@@ -215,10 +215,10 @@ export class CodeContext {
     try {
       checkContextRun(code, options);
     } catch (error) {
-      turn.leave();
+      turn.giveUp();
       throw error;
     }
-    return turn.take(async () => {
+    return turn.run(async () => {
       this.#assertAlive();
       return this.#run(sink, code, options);
     }, options.signal);

@@ -7,11 +7,11 @@ import { requires } from "../../../../test/setup/requires.js";
 import { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 import type { SandboxError } from "../../../kit/errors.js";
-import type { CodeContext, ContextEvent, ContextResult, Sandbox } from "../index.js";
+import type { CodeContext, ContextEvent, ContextResult, RunningSandbox } from "../index.js";
 
 let stateDir: string;
 let manager: SandboxManager;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-contexts-"));

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { inParallel } from "../../../kit/in-parallel.js";
+import { forEachParallel } from "../../../kit/parallel.js";
 import { byteNameOf, textOf } from "../byte-name.js";
 import { fileError, quoted, tooLarge } from "../file-errors.js";
 import { TREE_MAX_DEPTH, type Tree, type WholeTree } from "../whole-tree.js";
@@ -46,7 +46,7 @@ export async function keepTree(
   const meter = new Meter(limits.maxBytes, new WorkClock(signal, options.timeoutMs));
   for (const { path, size } of files) meter.expect(path, size);
   const kept = new Map<string, SnapshotEntry>();
-  await inParallel(files, async ({ path, mode, mtimeNs }) => {
+  await forEachParallel(files, async ({ path, mode, mtimeNs }) => {
     try {
       const content = await stage.keep(meter.through(path, () => tree.read(path)));
       kept.set(path, { path, type: "file", mode, mtimeMs: millisecondsOf(mtimeNs), ...content });

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { inParallel } from "../../../kit/in-parallel.js";
+import { forEachParallel } from "../../../kit/parallel.js";
 import { byteNameOf } from "../byte-name.js";
 import { quoted } from "../file-errors.js";
 import { TimeSlice } from "../time-slice.js";
@@ -87,7 +87,7 @@ class Restoring {
 
     const missing = directories.filter(({ path }) => !seen.nodes.has(path));
     await this.#tree.makeDirectories(missing.map(({ path }) => path));
-    await inParallel(files, (file) => this.#bringFile(file, seen.nodes.get(file.path)));
+    await forEachParallel(files, (file) => this.#bringFile(file, seen.nodes.get(file.path)));
     const changed = links.filter((link) => !isAlike(link, seen.nodes.get(link.path)));
     await this.#tree.link(changed.map(({ path, target }) => ({ path, target: byteNameOf(target) })));
     await this.#tree.setTimes(this.#untimely(files, seen));

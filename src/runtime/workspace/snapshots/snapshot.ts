@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { visibleName } from "../visible-name.js";
+import { escapeFileName } from "../../../kit/escape-unsafe.js";
 
 /** A workspace as it was at one moment, kept with its session. */
 export interface SnapshotInfo {
@@ -75,7 +75,7 @@ export function checkSnapshotName(name: unknown): string | undefined {
 
 /** There is none of that id in this session. */
 export function snapshotNotFound(id: string): SandboxError {
-  return new SandboxError("SNAPSHOT_NOT_FOUND", `This session has no snapshot "${visibleName(id)}"`, {
+  return new SandboxError("SNAPSHOT_NOT_FOUND", `This session has no snapshot "${escapeFileName(id)}"`, {
     hint: "It may have been deleted, or be another session's. listSnapshots() and skerry snapshots ls have them.",
   });
 }

@@ -1,6 +1,6 @@
 import { createDeferred } from "../../../../kit/deferred.js";
 import { SandboxError } from "../../../../kit/errors.js";
-import { Turns } from "../../../../kit/mutex.js";
+import { Mutex } from "../../../../kit/mutex.js";
 import type { SandboxManager, ToolCall } from "../../../manager/index.js";
 import { type CallEnd, endOf } from "../call-end.js";
 import type { PythonRunner, TestingLanguage } from "../languages.js";
@@ -44,7 +44,7 @@ export interface SplitEnd {
 const GOODBYE_MS = 2000;
 
 /** Both need a sandbox: two runs that each wait for the second one of a full pool would wait for ever. */
-const turns = new WeakMap<SandboxManager, Turns>();
+const mutexes = new WeakMap<SandboxManager, Mutex>();
 
 /** Runs tests in one sandbox against a solution in another. They share nothing but what is relayed. */
 export async function runSplit(order: SplitRequest): Promise<SplitEnd> {
@@ -147,10 +147,10 @@ class ApartRun {
   /** Lets both start, and the next pair only when both have. */
   async #letGo(solution: Promise<CallEnd>, tests: Promise<CallEnd>): Promise<void> {
     const { manager } = this.#order;
-    const line = turns.get(manager) ?? new Turns();
-    turns.set(manager, line);
+    const line = mutexes.get(manager) ?? new Mutex();
+    mutexes.set(manager, line);
     const both = Promise.all([this.#attached.solution.promise, this.#attached.tests.promise]);
-    const take = line.take(async () => {
+    const take = line.run(async () => {
       this.#go.resolve();
       await Promise.race([both, solution, tests]);
     }, this.#ending.signal);

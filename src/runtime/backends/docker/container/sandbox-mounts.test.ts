@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
-import { labelFor } from "../../../../kit/process-label.js";
+import { processLabel } from "../../../../kit/process-label.js";
 import { findPrebuilt } from "../../guest-runtime.js";
 import { orphanedPlaces, reapPlaces } from "./sandbox-mounts.js";
 
@@ -25,7 +25,7 @@ describe("places that killed processes left", () => {
   }
 
   it("are removed past one that cannot be, which is reported; those of the living stay", async () => {
-    const [first, last, own] = [leave("999999999-1-a"), leave("999999999-1-z"), leave(labelFor("own"))];
+    const [first, last, own] = [leave("999999999-1-a"), leave("999999999-1-z"), leave(processLabel("own"))];
     const files = join(first, "workspace", "somebody's");
     writeFileSync(files, "x");
     await expect(reapPlaces(stateDir, guest)).rejects.toMatchObject({

@@ -4,7 +4,7 @@ import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError } from "../../../../kit/errors.js";
-import { isOrphaned, labelFor } from "../../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
 import { checkStateDirectory } from "../../../../kit/state-directory.js";
 import type { WorkspaceMount } from "../../linux/workspace/workspace-mount.js";
 
@@ -24,7 +24,7 @@ export class SandboxPlace {
   #isMounted = false;
 
   constructor(stateDir: string, id: string, guest: string) {
-    this.directory = join(placesOf(stateDir), labelFor(id));
+    this.directory = join(placesOf(stateDir), processLabel(id));
     this.workspace = join(this.directory, "workspace");
     this.#guest = guest;
     mkdirSync(this.workspace, { recursive: true, mode: 0o700 });

@@ -1,5 +1,5 @@
 import type Docker from "dockerode";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 
 /** Where the daemon is. */
 export interface DockerAddress {
@@ -22,7 +22,7 @@ export function isSystemDaemon({ host }: DockerAddress): boolean {
 export function placeOf(address: DockerAddress | undefined): string {
   if (address === undefined) return "";
   const { host, from } = address;
-  return ` at ${visible(host).slice(0, 200)}${from === undefined ? "" : ` (${from})`}`;
+  return ` at ${escapeUnsafe(host).slice(0, 200)}${from === undefined ? "" : ` (${from})`}`;
 }
 
 const clients = new WeakMap<object, DockerAddress>();

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { type DockerAddress, rememberAddress } from "./address.js";
 import { createSshAgent } from "./ssh-agent.js";
 
@@ -104,7 +104,7 @@ function parseAddress({ host, from }: DockerAddress): URL {
   }
   throw new SandboxError(
     "CONFIG_INVALID",
-    `${from} is no address of a Docker daemon: ${visible(JSON.stringify(host)).slice(0, 200)}`,
+    `${from} is no address of a Docker daemon: ${escapeUnsafe(JSON.stringify(host)).slice(0, 200)}`,
     { hint: 'Expected "unix:///run/docker.sock", "tcp://host:2376" or "ssh://user@host".' },
   );
 }

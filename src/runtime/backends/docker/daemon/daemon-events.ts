@@ -1,6 +1,6 @@
 import { addAbortSignal, type Readable } from "node:stream";
 import { SandboxError } from "../../../../kit/errors.js";
-import { visible, visibleLines } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe, escapeUnsafeLines } from "../../../../kit/escape-unsafe.js";
 import { explainDockerFailure } from "./explain-failure.js";
 
 /** What the daemon tells while it pulls, builds or imports. Made harmless for a terminal. */
@@ -47,7 +47,7 @@ function readEvent(event: Readonly<Record<string, unknown>>): DaemonEvent {
   if (typeof event.error === "string") throw failureOf(event.error);
   const texts = ["status", "id", "progress", "stream"].flatMap((key) => {
     const value = event[key];
-    return typeof value === "string" ? [[key, visibleLines(value.replace(COLOURS, ""))]] : [];
+    return typeof value === "string" ? [[key, escapeUnsafeLines(value.replace(COLOURS, ""))]] : [];
   });
   return Object.fromEntries(texts) as DaemonEvent;
 }
@@ -55,5 +55,5 @@ function readEvent(event: Readonly<Record<string, unknown>>): DaemonEvent {
 function failureOf(message: string): SandboxError {
   const explained = explainDockerFailure(new Error(message));
   if (explained.code !== "SANDBOX_START_FAILED") return explained;
-  return new SandboxError("EXECUTION_FAILED", visible(message.replace(/\s*\n\s*/g, " ")).slice(0, 500));
+  return new SandboxError("EXECUTION_FAILED", escapeUnsafe(message.replace(/\s*\n\s*/g, " ")).slice(0, 500));
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { SandboxError } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { placeOf } from "./address.js";
 import { connectDocker, findDocker } from "./connect.js";
 import { readDaemonFacts } from "./daemon-facts.js";
@@ -110,7 +110,7 @@ describe("explainDockerFailure", () => {
   ])("tells %s apart", async (name, status, message, code) => {
     const failure = await failureAt(join(directory, name.replaceAll(" ", "-")), says(status, message));
     expect(failure.code).toBe(code);
-    expect(failure.message).toBe(visible(failure.message));
+    expect(failure.message).toBe(escapeUnsafe(failure.message));
     expect(failure.message).not.toContain("HTTP code");
   });
 

@@ -1,5 +1,5 @@
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { DEFAULT_TAG } from "../images/image-build.js";
 import { addressOf, type DockerAddress, isSystemDaemon, placeOf } from "./address.js";
 
@@ -95,14 +95,14 @@ export function explainDockerFailure(error: unknown): SandboxError {
 
 /** The error of an image that the daemon does not have. */
 export function missingImage(name: string, cause?: unknown): SandboxError {
-  return new SandboxError("IMAGE_MISSING", `the Docker daemon has no image ${visible(name)}`, {
+  return new SandboxError("IMAGE_MISSING", `the Docker daemon has no image ${escapeUnsafe(name)}`, {
     hint: howToGet(name),
     cause,
   });
 }
 
 function howToGet(name: string): string {
-  if (!/^skerry-sandbox(?::[\w.-]+)?$/.test(name)) return `Get it: docker pull ${visible(name)}`;
+  if (!/^skerry-sandbox(?::[\w.-]+)?$/.test(name)) return `Get it: docker pull ${escapeUnsafe(name)}`;
   const tag = name === "skerry-sandbox" || name === DEFAULT_TAG ? "" : ` --tag ${name}`;
   return `Build it: skerry image build${tag}`;
 }
@@ -127,7 +127,7 @@ function isNoDaemonsAnswer(error: unknown): boolean {
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const plain = text.replace(/^\(HTTP code \d+\) [^-]*- /, "").trim();
-  return visible(plain.replace(/\s*\n\s*/g, " ")).slice(0, 500);
+  return escapeUnsafe(plain.replace(/\s*\n\s*/g, " ")).slice(0, 500);
 }
 
 function isAbort(error: unknown): boolean {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { SandboxError } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { daemonEvents } from "../daemon/daemon-events.js";
 import { imageChanges } from "./dockerfile.js";
 import { type BuildOrder, IMAGE_DIRECTORY } from "./image-build.js";
@@ -93,7 +93,7 @@ function readSteps(stderr: NodeJS.ReadableStream, onStep: (text: string) => void
   stderr.setEncoding("utf8").on("data", (chunk) => {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop()!.slice(-4096);
-    for (const line of lines.map(visible)) {
+    for (const line of lines.map(escapeUnsafe)) {
       const step = /^make-root: (.*)$/.exec(line)?.[1];
       if (step !== undefined && !step.startsWith("failed")) onStep(step);
       said.push(step ?? line);

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { SandboxError } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 
 /** Mounts of ours are there: the daemon then makes no volume. */
 const COVERED = ["/workspace", "/tmp", "/opt/skerry"];
@@ -17,7 +17,7 @@ export function volumesInMemory(volumes: readonly string[]): string[] {
     if (path === "/" || [...OURS, ...SYSTEM].some((each) => path === each || path.startsWith(`${each}/`))) {
       throw new SandboxError(
         "SANDBOX_START_FAILED",
-        `The image declares a volume at ${visible(path)}, which a sandbox cannot have there`,
+        `The image declares a volume at ${escapeUnsafe(path)}, which a sandbox cannot have there`,
         { hint: "Build it without that VOLUME line; docker inspect shows which image it comes from." },
       );
     }

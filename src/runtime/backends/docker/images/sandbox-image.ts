@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
-import { visible } from "../../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { statusOf } from "../container/container.js";
 import { ask } from "../daemon/call-daemon.js";
 import { missingImage } from "../daemon/connect.js";
@@ -31,7 +31,7 @@ export async function findImage(docker: Docker, name: string, facts: DaemonFacts
   if (architecture !== facts.architecture) {
     throw new SandboxError(
       "SANDBOX_START_FAILED",
-      `The image ${visible(name)} is for ${visible(architecture)}, and the daemon's machine is ${facts.architecture}`,
+      `The image ${escapeUnsafe(name)} is for ${escapeUnsafe(architecture)}, and the daemon's machine is ${facts.architecture}`,
       { hint: "Build or pull it for that architecture: docker pull --platform, skerry image build" },
     );
   }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { isOrphaned, labelFor } from "../../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
 import { placeId } from "./state-directory-id.js";
 
 const PREFIX = "dev.skerry.";
@@ -29,7 +29,7 @@ export const LABEL = {
 
 /** Says who made a thing in the daemon, so that a later process can tell whether it is still wanted. */
 export function makerLabels(stateDir: string, id: string): Record<string, string> {
-  return { ...ownPlace(stateDir), [LABEL.boot]: bootLabel(), [LABEL.maker]: labelFor(id) };
+  return { ...ownPlace(stateDir), [LABEL.boot]: bootLabel(), [LABEL.maker]: processLabel(id) };
 }
 
 /** What is made in this state directory, by any process of this machine. */

@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../../../kit/errors.js";
-import { isOrphaned, labelFor } from "../../../../kit/process-label.js";
+import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
 import type { Limits, ResourceUsage } from "../../backend.js";
 import { readCgroupUsage } from "./cgroup-usage.js";
 
@@ -130,7 +130,7 @@ export class SandboxCgroup {
 
   /** Makes them and sets the limits; leaves nothing behind when it throws. */
   static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
-    const name = `${PREFIX}${labelFor(id)}`;
+    const name = `${PREFIX}${processLabel(id)}`;
     // Memory always, to tell who was killed for it. Processes are limited by the guest's own limit as well, which
     // is enough where a group for them would be one more to make and to remove. CPU time is counted where CPU is
     // limited, most often in the very same group; elsewhere the processes themselves tell it.

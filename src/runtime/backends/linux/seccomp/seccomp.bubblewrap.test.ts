@@ -249,7 +249,7 @@ print(pandas.read_csv(io.StringIO("k,v\\na,1\\na,2")).groupby("k").v.sum().to_di
   it("suffices for Node: workers, children, sockets, file watching", ({ skip }) => {
     if (!has("node")) return skip("needs /usr/bin/node");
     const code = `${PARALLEL_NODE}
-      inParallel("localhost").then(() => {
+      forEachParallel("localhost").then(() => {
         try { require("os").networkInterfaces(); } catch (e) { console.log(e.code); }
       });`;
     expectToWork(["node", "-e", code], `${PARALLEL_NODE_OUTPUT}ERR_SYSTEM_ERROR\n`);

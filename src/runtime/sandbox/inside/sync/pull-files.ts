@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../../kit/errors.js";
-import { inParallel } from "../../../../kit/in-parallel.js";
+import { forEachParallel } from "../../../../kit/parallel.js";
 import type { HostTree, IncomingFile } from "../../../workspace/index.js";
 import type { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
@@ -65,7 +65,7 @@ async function pullBatch(
     if (one.to === undefined) budget.giveBackEntry();
   };
   try {
-    await inParallel(batch, async ({ from, to }) => {
+    await forEachParallel(batch, async ({ from, to }) => {
       try {
         if (to === undefined) budget.spendEntry();
         const file = host.write(from.path, from.mode);

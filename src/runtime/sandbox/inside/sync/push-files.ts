@@ -1,4 +1,4 @@
-import { inParallel } from "../../../../kit/in-parallel.js";
+import { forEachParallel } from "../../../../kit/parallel.js";
 import type { HostTree } from "../../../workspace/index.js";
 import { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
@@ -15,7 +15,7 @@ export async function pushFiles(
 ): Promise<void> {
   const unlimited = { maxBytes: Number.POSITIVE_INFINITY, maxEntries: Number.POSITIVE_INFINITY };
   const clock = new Budget(unlimited, { bytes: 0, entries: 0 }, timeoutMs);
-  await inParallel(files, async (node) => {
+  await forEachParallel(files, async (node) => {
     try {
       clock.assertTime();
       const content = host.read(node.path);

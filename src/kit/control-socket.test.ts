@@ -6,25 +6,25 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { SandboxManager } from "../core/manager/index.js";
-import { openPoolDoor, poolFolder } from "../runtime/pool/pool-door.js";
-import { openDoor } from "../runtime/sandbox/door.js";
-import { type Door, socketsIn } from "./user-socket.js";
+import { openPoolSocket, poolFolder } from "../runtime/pool/pool-door.js";
+import { openControlSocket } from "../runtime/sandbox/door.js";
+import { type ControlSocket, listLiveSockets } from "./control-socket.js";
 
 /** Both kinds: of sessions, and of pools. */
 const KINDS = {
   doors: (stateDir: string) =>
-    openDoor(stateDir, "s", {
+    openControlSocket(stateDir, "s", {
       connect: () => Promise.reject(new Error("no")),
       changeEgress: async () => undefined,
     }),
   pools: (stateDir: string) =>
-    openPoolDoor({ stateDir, backend: () => "x" }, () => {
+    openPoolSocket({ stateDir, backend: () => "x" }, () => {
       throw new Error("no");
     }),
 } as const;
 
 let stateDir: string;
-let doors: Door[];
+let doors: ControlSocket[];
 
 beforeEach(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
@@ -39,7 +39,7 @@ afterEach(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-const pathOf = (kind: string) => socketsIn({ stateDir, name: kind })[0]!;
+const pathOf = (kind: string) => listLiveSockets({ stateDir, name: kind })[0]!;
 
 /** What comes of connecting to a socket as this user. */
 function connectAs(uid: number, path: string): string {
@@ -84,6 +84,6 @@ requires("bubblewrap").describe.each(Object.keys(KINDS))("a socket in %s", (kind
 });
 
 it("is of its process, and in a folder of its own kind", () => {
-  expect(socketsIn(poolFolder(stateDir))).toHaveLength(1);
+  expect(listLiveSockets(poolFolder(stateDir))).toHaveLength(1);
   expect(pathOf("doors")).toContain(`/doors/${process.pid}-`);
 });

@@ -1,10 +1,10 @@
 /** The candidate most like a misspelt word, or undefined when none is close. Case, `_` and `-` do not count. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  const wanted = fold(word).slice(0, 64);
+export function closestWord(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = foldWord(word).slice(0, 64);
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, fold(candidate));
+    const distance = editDistance(wanted, foldWord(candidate));
     // Replacing every letter is not a misspelling.
     if (distance < bestDistance && distance < wanted.length) {
       best = candidate;
@@ -15,7 +15,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /** The form in which `ALLOWED_DOMAINS`, `allowed-domains` and `allowedDomains` are one word. */
-export function fold(word: string): string {
+export function foldWord(word: string): string {
   return word.toLowerCase().replaceAll(/[_-]/g, "");
 }
 

@@ -1,4 +1,4 @@
-import { visible } from "../../../kit/escape-unsafe.js";
+import { escapeUnsafe } from "./escape-unsafe.js";
 
 /** What a person is told of one call. */
 export const MAX_SUMMARY_CHARACTERS = 300;
@@ -7,7 +7,7 @@ export const MAX_SUMMARY_CHARACTERS = 300;
 export function oneLine(text: string, most = MAX_SUMMARY_CHARACTERS): string {
   // Cut first: what comes from inside may have any size.
   const start = wholeCharacters(text.slice(0, most + 1), "end").trimEnd();
-  const line = visible(start);
+  const line = escapeUnsafe(start);
   const isWhole = text.length <= most + 1 && line.length <= most;
   return isWhole ? line : `${wholeCharacters(line.slice(0, most - 1), "end")}…`;
 }

@@ -1,10 +1,10 @@
 import { SandboxError } from "./errors.js";
 
-/** The promise, for as long as this caller wants to wait for it. */
-export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** The promise, or CANCELLED once the signal aborts. The work behind the promise goes on. */
+export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   const cancelled = () => new SandboxError("CANCELLED", "Waiting for the sandbox was cancelled");
-  // Nobody waits for it any more, whatever becomes of it.
+  // After an abort its failure has no listener.
   promise.catch(() => undefined);
   if (signal.aborted) throw cancelled();
   let onAbort: (() => void) | undefined;

@@ -40,7 +40,7 @@ export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
 export type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 
 /** A running sandbox of one session. */
-export class Sandbox {
+export class RunningSandbox {
   readonly id: string;
   /** The backend's name. */
   readonly type: string;
@@ -348,7 +348,7 @@ export class Sandbox {
   }
 
   /** The sandbox of a new session that starts with the files of a snapshot, or with these. */
-  fork(sessionKey?: string, options: ForkOptions = {}): Promise<Sandbox> {
+  fork(sessionKey?: string, options: ForkOptions = {}): Promise<RunningSandbox> {
     return this.#snapshots.fork(sessionKey, options);
   }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { editDistance, nearest } from "./nearest.js";
+import { closestWord, editDistance } from "./closest-word.js";
 
 it.each([
   ["netwrok", "network"],
@@ -8,12 +8,12 @@ it.each([
   ["ALLOWEDDOMAIN", "allowedDomains"],
   ["bakend", "backend"],
 ])("takes %s for %s", (word, expected) => {
-  expect(nearest(word, ["backend", "network", "allowedDomains"])).toBe(expected);
+  expect(closestWord(word, ["backend", "network", "allowedDomains"])).toBe(expected);
 });
 
 it("suggests nothing for a word unlike all others", () => {
-  expect(nearest("zebra", ["backend", "network"])).toBeUndefined();
-  expect(nearest("x", ["y", "z"])).toBeUndefined();
+  expect(closestWord("zebra", ["backend", "network"])).toBeUndefined();
+  expect(closestWord("x", ["y", "z"])).toBeUndefined();
 });
 
 it("measures a distance: zero only for equal words, the same both ways", () => {

@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { systemCode } from "../../kit/errors.js";
+import { systemCode } from "./errors.js";
 
 /** Resolves when what was written to a file or directory is on disk; also when it is gone. */
 export async function syncFile(path: string): Promise<void> {

@@ -3,33 +3,34 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { join } from "node:path";
 import { ERROR_CODES, type ErrorCode, SandboxError, systemCode, toSandboxError } from "./errors.js";
-import { isOrphaned, labelFor } from "./process-label.js";
+import { isOrphaned, processLabel } from "./process-label.js";
 
-/** A name of a socket is no longer than this. */
+/** The kernel allows no longer path for a socket. */
 const MAX_PATH_BYTES = 107;
 const MAX_LINE_BYTES = 64 * 1024;
 const ANSWER_MS = 10_000;
 
-export interface Door {
+/** A socket of this process that other processes of this user send requests to. */
+export interface ControlSocket {
   close(): Promise<void>;
 }
 
 /** Sockets of one kind, in a directory below the state directory that only this user can enter. */
-export interface SocketFolder {
+export interface ControlSocketFolder {
   readonly stateDir: string;
   readonly name: string;
 }
 
 /**
- * Lets other processes of this user ask this one for something: a socket named after this process, and `ending`.
- * `serve` hears one line of each connection; a failure of it is the answer. Undefined: the path is too long for a socket.
+ * Opens a socket named after this process, and `ending`. `serve` gets one line of each connection; if it fails, the
+ * error is the answer. Undefined: the path is too long for a socket.
  */
-export async function listenForUser(
-  folder: SocketFolder,
+export async function listenOnControlSocket(
+  folder: ControlSocketFolder,
   ending: string,
   serve: (line: string, socket: Socket) => Promise<void>,
-): Promise<Door | undefined> {
-  const path = join(pathOf(folder), labelFor(randomBytes(4).toString("hex")) + ending);
+): Promise<ControlSocket | undefined> {
+  const path = join(pathOf(folder), processLabel(randomBytes(4).toString("hex")) + ending);
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) return undefined;
   mkdirSync(pathOf(folder), { recursive: true, mode: 0o700 });
   const sockets = new Set<Socket>();
@@ -48,9 +49,9 @@ export async function listenForUser(
     server.once("error", reject);
     server.listen(path, resolve);
   });
-  // A connection that cannot be accepted is that connection's trouble.
+  // A connection that cannot be accepted must not end the process.
   server.on("error", () => undefined);
-  // It must not keep a process alive that has nothing else to do.
+  // The socket alone must not keep the process alive.
   server.unref();
   const closed = new Promise<void>((resolve) => server.once("close", resolve));
   return {
@@ -62,8 +63,8 @@ export async function listenForUser(
   };
 }
 
-/** Says a line to such a socket. Resolves to what it answered, once it agreed, and the connection. */
-export async function askUser(
+/** Sends one request to such a socket. Resolves to the answer and the connection; a refusal is thrown as its error. */
+export async function sendControlRequest(
   path: string,
   request: unknown,
   { maxAnswerBytes = MAX_LINE_BYTES } = {},
@@ -85,42 +86,42 @@ export async function askUser(
   }
 }
 
-/** The sockets whose processes live. */
-export function socketsIn(folder: SocketFolder): string[] {
+/** The paths of the sockets whose processes still run. */
+export function listLiveSockets(folder: ControlSocketFolder): string[] {
   return namesIn(folder)
     .filter((name) => !isOrphaned(name))
     .map((name) => join(pathOf(folder), name));
 }
 
 /** Removes the sockets of processes that were killed; returns how many. */
-export function reapSockets(folder: SocketFolder): number {
+export function reapSockets(folder: ControlSocketFolder): number {
   const gone = namesIn(folder).filter(isOrphaned);
   for (const name of gone) rmSync(join(pathOf(folder), name), { force: true });
   return gone.length;
 }
 
-/** The process has ended since, or is ending. */
-export function isGone(error: unknown): boolean {
+/** True when the request failed because the other process has ended or is ending. */
+export function isPeerGone(error: unknown): boolean {
   return (
-    error instanceof WentAway ||
+    error instanceof PeerGone ||
     ["ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(systemCode(error) ?? "")
   );
 }
 
-/** An object in JSON; what is none is empty. */
+/** The JSON object of a line; `{}` for any other JSON value. */
 export function parseRecord(line: string): Record<string, unknown> {
   const value: unknown = JSON.parse(line);
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-/** It ended before it had answered. */
-class WentAway extends SandboxError {
+/** The other process ended before it answered. */
+class PeerGone extends SandboxError {
   constructor() {
     super("SANDBOX_LOST", "The other process went away");
   }
 }
 
-/** One line; what comes after it stays in the stream. */
+/** Reads one line; what follows stays in the stream. */
 function readLine(socket: Socket, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -144,7 +145,7 @@ function readLine(socket: Socket, maxBytes: number): Promise<string> {
         if (size > maxBytes) return fail("The other process said too much");
       }
     };
-    const ended = () => settle(() => reject(new WentAway()));
+    const ended = () => settle(() => reject(new PeerGone()));
     const timer = setTimeout(() => fail("The other process does not answer"), ANSWER_MS);
     socket.on("readable", read).once("end", ended).once("close", ended);
     read();
@@ -160,7 +161,7 @@ function refusal({ code, message, hint }: Readonly<Record<string, unknown>>): Sa
   );
 }
 
-function namesIn(folder: SocketFolder): string[] {
+function namesIn(folder: ControlSocketFolder): string[] {
   try {
     return readdirSync(pathOf(folder));
   } catch (error) {
@@ -169,6 +170,6 @@ function namesIn(folder: SocketFolder): string[] {
   }
 }
 
-function pathOf({ stateDir, name }: SocketFolder): string {
+function pathOf({ stateDir, name }: ControlSocketFolder): string {
   return join(stateDir, name);
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SandboxManager } from "../../core/manager/index.js";
 import { withoutSharedWorkspace } from "../../core/testing/without-shared-workspace.js";
 import { registerBackend } from "../backends/registry.js";
-import type { Sandbox } from "./index.js";
+import type { RunningSandbox } from "./index.js";
 
 registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap"));
 
@@ -14,7 +14,7 @@ registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap"));
 describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backend) => {
   let stateDir: string;
   let manager: SandboxManager;
-  let sandbox: Sandbox;
+  let sandbox: RunningSandbox;
 
   beforeAll(async () => {
     stateDir = mkdtempSync(join(tmpdir(), "skerry-sandbox-"));
