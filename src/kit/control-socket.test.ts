@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { SandboxManager } from "../core/manager/index.js";
-import { openPoolSocket, poolFolder } from "../runtime/pool/pool-door.js";
-import { openControlSocket } from "../runtime/sandbox/door.js";
+import { openPoolSocket, poolFolder } from "../runtime/pool/pool-socket.js";
+import { openControlSocket } from "../runtime/sandbox/session-control.js";
 import { type ControlSocket, listLiveSockets } from "./control-socket.js";
 
 /** Both kinds: of sessions, and of pools. */

@@ -1,7 +1,6 @@
 export { BoundPool } from "./bound-pool.js";
 export { listPools, type RunningPool, type SilentPool } from "./list-pools.js";
 export { Pool } from "./pool.js";
-export type { PoolHome } from "./pool-door.js";
 export type { PoolItem, PoolSource } from "./pool-item.js";
 export type {
   AcquireRequest,
@@ -14,3 +13,4 @@ export type {
 } from "./pool-lease.js";
 export { PoolManager } from "./pool-manager.js";
 export type { PoolOptions } from "./pool-options.js";
+export type { PoolHome } from "./pool-socket.js";

@@ -6,8 +6,8 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ControlSocket, listenOnControlSocket } from "../../kit/control-socket.js";
 import { listPools } from "./list-pools.js";
-import { poolFolder } from "./pool-door.js";
 import { PoolManager } from "./pool-manager.js";
+import { poolFolder } from "./pool-socket.js";
 
 let stateDir: string;
 const doors: (ControlSocket | undefined)[] = [];

@@ -2,8 +2,8 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { isPeerGone, listLiveSockets, sendControlRequest } from "../../kit/control-socket.js";
 import { ERROR_CODES, type ErrorCode } from "../../kit/errors.js";
-import { MAX_TOLD, poolFolder } from "./pool-door.js";
 import type { PoolStatus } from "./pool-lease.js";
+import { MAX_TOLD, poolFolder } from "./pool-socket.js";
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 

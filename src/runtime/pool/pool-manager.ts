@@ -1,9 +1,9 @@
 import { SandboxError } from "../../kit/errors.js";
 import { BoundPool } from "./bound-pool.js";
-import type { PoolHome } from "./pool-door.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { checkOptionNames, type PoolOptions, type PoolSettings, resolveSettings } from "./pool-options.js";
+import type { PoolHome } from "./pool-socket.js";
 
 /** Keeps sandboxes ready for one `SandboxManager`, which binds it. */
 export class PoolManager {

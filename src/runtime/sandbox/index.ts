@@ -11,13 +11,6 @@ export type {
 } from "./contexts/context-result.js";
 export type { ContextOptions } from "./contexts/contexts.js";
 export { encodeFrame, encodeMessage, readFrames } from "./contexts/messages.js";
-export {
-  broadcastToSession,
-  hasControlSocket,
-  openControlSocket,
-  reapControlSockets,
-  requestFromSession,
-} from "./door.js";
 export { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 export { type CommandControls, Execution, type ExecutionEvent, type ExecutionSink } from "./execution.js";
 export { SandboxFiles } from "./files.js";
@@ -30,6 +23,13 @@ export { type NetworkInit, type NetworkUse, SandboxNetwork, type WayOut } from "
 export { assertPorts, checkPort, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
 export { type ExecutionResult, exitStatusOf, REASONS, type Reason } from "./result.js";
 export { type ExecOptions, type RunCodeOptions, RunningSandbox } from "./running-sandbox.js";
+export {
+  broadcastToSession,
+  hasControlSocket,
+  openControlSocket,
+  reapControlSockets,
+  requestFromSession,
+} from "./session-control.js";
 export { SessionSync } from "./session-sync.js";
 export { SENDABLE_SIGNALS, type SendableSignal, sendableSignal, signalName } from "./signal-name.js";
 export {

@@ -13,7 +13,7 @@ import {
   reapControlSockets,
   requestFromSession,
   type SessionControlHandler,
-} from "./door.js";
+} from "./session-control.js";
 
 let stateDir: string;
 const doors: (ControlSocket | undefined)[] = [];
