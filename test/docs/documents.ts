@@ -14,6 +14,17 @@ export const DOCUMENTS = [
     .map((name) => `docs/${name}`),
   "examples/README.md",
 ];
+/** The files below a folder whose path matches. */
+export const below = (folder: string, path: RegExp) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((each) => path.test(each))
+    .map((each) => `${folder}/${each}`);
+/** What tells a newcomer where things are. */
+export const GUIDES = [
+  "ARCHITECTURE.md",
+  "CONTRIBUTING.md",
+  ...["bench", "docs/contribute", "guest", "src"].flatMap((folder) => below(folder, /\.md$/)),
+];
 export const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
 
 /** One fenced block of a document. */
