@@ -1,4 +1,4 @@
-export { ApprovalDesk } from "./approvals/approval-service.js";
+export { ApprovalService } from "./approvals/approval-service.js";
 export { type Access, ROUTES } from "./http/access.js";
 export { createServer, type Server, type ServerOptions } from "./http/create-server.js";
 export { openConfiguredStore } from "./lifecycle/configured-store.js";

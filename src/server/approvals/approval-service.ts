@@ -7,13 +7,13 @@ import type {
   ConfirmOptions,
 } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { ApprovalOutcome, ApprovalRecord, Decision, Json, Store } from "../store/index.js";
+import type { ApprovalOutcome, ApprovalRecord, Json, NewDecision, Store } from "../store/index.js";
 import { type ApprovalEvent, ApprovalWatchers } from "./approval-watchers.js";
 
 export type { ApprovalEvent } from "./approval-watchers.js";
 
 /** What became of a decision: the first one counts, and later ones are told what it was. */
-export interface Decided {
+export interface DecisionResult {
   readonly accepted: boolean;
   readonly approval: ApprovalRecord;
 }
@@ -22,7 +22,7 @@ export interface Decided {
  * Asks a person besides those at the desk, who may decide as they may. Undefined: that one leaves it to the others. The
  * signal aborts when there is nothing to decide any more.
  */
-export type OtherPerson = (
+export type ExtraApprover = (
   request: ConfirmationRequest,
   signal: AbortSignal,
 ) => Promise<(ConfirmationAnswer & { readonly by: string }) | undefined>;
@@ -46,7 +46,7 @@ const LOOK_MS = 500;
  * Asks whoever decides for an org, over HTTP, a socket or the command line. What is asked stands in the store, and so
  * does the one decision: a watcher that comes back finds everything, and a restart knows what it has to reject.
  */
-export class ApprovalDesk implements ConfirmationService {
+export class ApprovalService implements ConfirmationService {
   readonly name = "approvals";
   readonly #store: Store;
   readonly #server: string;
@@ -55,7 +55,7 @@ export class ApprovalDesk implements ConfirmationService {
   /** Characters that wait, by org. */
   readonly #waiting = new Map<string, number>();
   /** Goes with the call: two callers in one session each have their own. */
-  readonly #others = new AsyncLocalStorage<OtherPerson>();
+  readonly #others = new AsyncLocalStorage<ExtraApprover>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
 
@@ -121,7 +121,7 @@ export class ApprovalDesk implements ConfirmationService {
   }
 
   /** What this work needs confirmed is asked here and of another person at once; the first decision counts. */
-  alsoAsking<T>(other: OtherPerson, work: () => Promise<T>): Promise<T> {
+  withApprover<T>(other: ExtraApprover, work: () => Promise<T>): Promise<T> {
     return this.#others.run(other, work);
   }
 
@@ -131,7 +131,7 @@ export class ApprovalDesk implements ConfirmationService {
     id: string,
     answer: ConfirmationAnswer,
     by: string,
-  ): Promise<Decided | undefined> {
+  ): Promise<DecisionResult | undefined> {
     const waiter = this.#waiters.get(id);
     const own = waiter?.org === org ? waiter : undefined;
     // A decision that is being written down is in time.
@@ -212,7 +212,7 @@ function refused(reason: string): ConfirmationAnswer {
   return { decision: "reject", reason: `${reason}: nobody was asked` };
 }
 
-function decisionOf(answer: ConfirmationAnswer): Decision {
+function decisionOf(answer: ConfirmationAnswer): NewDecision {
   switch (answer.decision) {
     case "approve":
       return { decision: "approved", answer: { scope: answer.scope } };

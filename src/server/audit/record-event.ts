@@ -1,10 +1,10 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { Caller } from "../sessions/session-calls.js";
+import type { CallerIdentity } from "../sessions/caller-identity.js";
 
 /** Writes down what somebody did past the manager. Throws AUDIT_FAILED: what cannot be remembered is not done. */
 export async function recordEvent(
   audit: AuditLogger | undefined,
-  { sessionId, orgId, agentId, role, requestId }: Caller,
+  { sessionId, orgId, agentId, role, requestId }: CallerIdentity,
   eventType: string,
   details: Readonly<Record<string, string | number>>,
 ): Promise<void> {

@@ -1,10 +1,10 @@
 import type { AuditEvent, AuditLogger } from "../../guard/audit/index.js";
 import type { ApprovalRecord, ExecutionRecord, SessionRecord, Store } from "../store/index.js";
-import type { ServerPlace } from "./fenced-lease.js";
+import type { FencedLease } from "./fenced-lease.js";
 
-export interface DeadServersOptions {
+export interface DeadServerReaperOptions {
   readonly store: Store;
-  readonly place: ServerPlace;
+  readonly lease: FencedLease;
   readonly audit?: AuditLogger | undefined;
   /** Told how much ended, where anything did. */
   readonly onEnded: (
@@ -17,18 +17,18 @@ export interface DeadServersOptions {
  * Ends what servers had that are dead, and writes down what that was. Their sessions are never taken over: the files are
  * on a host that is gone, and an empty session of the same name would be another one.
  */
-export class DeadServers {
-  readonly #options: DeadServersOptions;
+export class DeadServerReaper {
+  readonly #options: DeadServerReaperOptions;
 
-  constructor(options: DeadServersOptions) {
+  constructor(options: DeadServerReaperOptions) {
     this.#options = options;
   }
 
   /** Looks once. Of several servers that do so at the same time, one ends each thing, and tells. */
-  async end(): Promise<void> {
-    const { store, place, onEnded } = this.#options;
-    if (!place.mayJudge) return;
-    const { servers, sessions, executions, approvals } = await store.servers.endAllOfDead(place.lease);
+  async reap(): Promise<void> {
+    const { store, lease, onEnded } = this.#options;
+    if (!lease.canDeclareDead) return;
+    const { servers, sessions, executions, approvals } = await store.servers.reapDead(lease.token);
     if (servers.length === 0) return;
     onEnded({
       servers: servers.length,

@@ -1,87 +1,93 @@
 import { uptime } from "node:os";
 import type { SandboxError } from "../../kit/errors.js";
 import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
-import type { Lease, Store } from "../store/index.js";
+import type { LeaseToken, Store } from "../store/index.js";
 
-/** What follows from a lease. */
+/** The intervals that follow from the length of a lease. */
 export interface LeaseTimes {
-  /** Between two signs of life. */
-  readonly beatMs: number;
-  /** Between two looks for servers that are dead. */
-  readonly lookMs: number;
-  /** So long after its last sign of life a server ends everything: the rest of the lease is for that. */
+  /** Between two heartbeats. */
+  readonly heartbeatMs: number;
+  /** Between two searches for dead servers. */
+  readonly reapMs: number;
+  /** So long after its last heartbeat a server stops everything by itself. It has the rest of the lease for that. */
   readonly fenceMs: number;
 }
 
-/** The same for everybody who has the same lease. */
-export function timesOf(leaseMs: number): LeaseTimes {
-  return { beatMs: leaseMs / 6, lookMs: leaseMs / 6, fenceMs: (leaseMs * 3) / 4 };
+/** The same for every server with the same lease. */
+export function leaseTimes(leaseMs: number): LeaseTimes {
+  return { heartbeatMs: leaseMs / 6, reapMs: leaseMs / 6, fenceMs: (leaseMs * 3) / 4 };
 }
 
-/** Signs of life that nobody has answered yet: one that hangs must not keep back the next. */
-const MAX_UNANSWERED = 3;
+/** Heartbeats in flight at once: one that hangs must not delay the next. */
+const MAX_IN_FLIGHT = 3;
 
 /**
- * The machine's time since it started, also while it slept. `performance.now()` stands still then: whoever woke up would
- * take a lease that ran out hours ago for a fresh one. Neither can be set.
+ * The time since the machine started, sleep included. `performance.now()` does not advance during sleep: after it, a lease
+ * that ran out hours ago would look fresh. Neither clock can be set.
  */
 function sinceBootMs(): number {
   return uptime() * 1000;
 }
 
 /**
- * This run's place among the servers of one store. Others may declare it dead when they have not heard of it for as long
- * as its lease is, so it gives the place up before that by itself: it counts from before a sign of life was sent, by a
- * clock of its own. With a store that no other machine has, only being told so ends it.
+ * The lease of this run of a server in the store. Other servers may declare this one dead when the lease has run out
+ * without a heartbeat, so it gives the lease up before that by itself: it counts from before a heartbeat was sent, by its own
+ * clock. With a store that only this machine uses, the lease is lost only when the store says so.
  */
-export class ServerPlace {
-  readonly lease: Lease;
+export class FencedLease {
+  /** What the store knows this run by. */
+  readonly token: LeaseToken;
   readonly #store: Store;
   readonly #leaseMs: number;
   readonly #times: LeaseTimes;
   readonly #now: () => number;
   readonly #listeners: ((why: SandboxError) => void)[] = [];
-  /** When the last sign of life that was heard was sent. */
-  #heardAt: number;
-  /** Since when none was late. */
+  /** When the last heartbeat that the store confirmed was sent. */
+  #confirmedAt: number;
+  /** Since when no heartbeat was late. */
   #steadySince: number;
   #lostWhy: SandboxError | undefined;
-  #beats: NodeJS.Timeout | undefined;
+  #heartbeats: NodeJS.Timeout | undefined;
   #fence: NodeJS.Timeout | undefined;
-  readonly #unanswered = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   #onFailure: (error: unknown) => void = () => undefined;
 
   private constructor(
     store: Store,
-    lease: Lease,
+    token: LeaseToken,
     { leaseMs, sentAt, now }: { leaseMs: number; sentAt: number; now: () => number },
   ) {
     this.#store = store;
-    this.lease = lease;
+    this.token = token;
     this.#leaseMs = leaseMs;
-    this.#times = timesOf(leaseMs);
+    this.#times = leaseTimes(leaseMs);
     this.#now = now;
-    this.#heardAt = sentAt;
+    this.#confirmedAt = sentAt;
     this.#steadySince = sentAt;
   }
 
-  /** Begins a run, and gives signs of life until `leave`. */
-  static async take(
+  /** Begins a run, with heartbeats until `release`. */
+  static async acquire(
     store: Store,
     id: string,
     { leaseMs, now = sinceBootMs }: { readonly leaseMs: number; readonly now?: () => number },
-  ): Promise<ServerPlace> {
+  ): Promise<FencedLease> {
     const sentAt = now();
-    const lease = await store.servers.start({ id, url: "", leaseMs });
-    const place = new ServerPlace(store, lease, { leaseMs, sentAt, now });
-    place.#beats = setInterval(() => place.#beat(), place.#times.beatMs).unref();
-    place.#setFence();
-    return place;
+    const token = await store.servers.start({ id, url: "", leaseMs });
+    const lease = new FencedLease(store, token, { leaseMs, sentAt, now });
+    lease.#heartbeats = setInterval(() => lease.#heartbeat(), lease.#times.heartbeatMs).unref();
+    lease.#setFence();
+    return lease;
   }
 
-  /** How long after now the lease may have run out; 0: it may have by now. */
+  /** The id of this server. */
+  get server(): string {
+    return this.token.server;
+  }
+
+  /** How long the lease is certain to hold; 0: it may have run out. */
   get leftMs(): number {
-    return Math.max(0, this.#heardAt + this.#leaseMs - this.#now());
+    return Math.max(0, this.#confirmedAt + this.#leaseMs - this.#now());
   }
 
   get isLost(): boolean {
@@ -89,76 +95,76 @@ export class ServerPlace {
   }
 
   /**
-   * True: it has heard of itself all the while that it would take another one to die. After an outage of the database, or
-   * a start of everybody, those who come back a moment later are not dead.
+   * True: this server's own heartbeats were on time for a whole lease. After an outage of the database, or a start of all
+   * servers at once, the others get that long to come back.
    */
-  get mayJudge(): boolean {
+  get canDeclareDead(): boolean {
     return !this.isLost && this.#now() - this.#steadySince >= this.#leaseMs;
   }
 
-  /** Throws unless it is certain that nobody has declared this run dead. */
-  check(): void {
-    // A process that was stopped wakes up with what came meanwhile, before any timer.
-    if (this.#lostWhy === undefined && this.#isOverdue()) this.#lose(unheard());
+  /** Throws unless it is certain that no other server has declared this one dead. */
+  assertHeld(): void {
+    // A process that was stopped handles requests that came meanwhile before any timer.
+    if (this.#lostWhy === undefined && this.#isOverdue()) this.#lose(storeUnreachable());
     if (this.#lostWhy !== undefined) throw this.#lostWhy;
   }
 
-  /** Called at once, and once, when the place is lost. */
+  /** Called once, at once, when the lease is lost. */
   onLost(listener: (why: SandboxError) => void): void {
     if (this.#lostWhy === undefined) this.#listeners.push(listener);
     else listener(this.#lostWhy);
   }
 
-  /** Who is told of signs of life that failed. */
+  /** Called for every heartbeat that failed. */
   onFailure(listener: (error: unknown) => void): void {
     this.#onFailure = listener;
   }
 
-  /** No further signs of life. What the server has stays its own for one more lease, so that it may come back. */
-  async leave(): Promise<void> {
+  /** Stops the heartbeats. The server keeps its sessions for one more lease, so that it may come back. */
+  async release(): Promise<void> {
     this.#stopTimers();
-    await Promise.all(this.#unanswered);
-    await this.#store.servers.stop(this.lease, this.#leaseMs);
+    await Promise.all(this.#inFlight);
+    await this.#store.servers.stop(this.token, this.#leaseMs);
   }
 
-  #beat(): void {
-    if (this.#unanswered.size >= MAX_UNANSWERED) return;
+  #heartbeat(): void {
+    if (this.#inFlight.size >= MAX_IN_FLIGHT) return;
     const sentAt = this.#now();
     const answered = this.#store.servers
-      .beat(this.lease, this.#leaseMs)
+      .heartbeat(this.token, this.#leaseMs)
       .then(
-        (isOurs) => (isOurs ? this.#heard(sentAt) : this.#lose(takenForDead())),
+        (isHeld) => (isHeld ? this.#confirm(sentAt) : this.#lose(declaredDead())),
         (error) => this.#onFailure(error),
       )
-      .finally(() => this.#unanswered.delete(answered));
-    this.#unanswered.add(answered);
+      .finally(() => this.#inFlight.delete(answered));
+    this.#inFlight.add(answered);
   }
 
-  #heard(sentAt: number): void {
+  #confirm(sentAt: number): void {
     // Answers may come in another order.
-    if (this.isLost || sentAt <= this.#heardAt) return;
-    if (sentAt - this.#heardAt > 2 * this.#times.beatMs) this.#steadySince = sentAt;
-    this.#heardAt = sentAt;
+    if (this.isLost || sentAt <= this.#confirmedAt) return;
+    if (sentAt - this.#confirmedAt > 2 * this.#times.heartbeatMs) this.#steadySince = sentAt;
+    this.#confirmedAt = sentAt;
     this.#setFence();
   }
 
   #setFence(): void {
-    if (!this.#hasNeighbours) return;
+    if (!this.#isShared) return;
     clearTimeout(this.#fence);
-    const leftMs = this.#heardAt + this.#times.fenceMs - this.#now();
+    const leftMs = this.#confirmedAt + this.#times.fenceMs - this.#now();
     this.#fence = setTimeout(
-      () => (this.#isOverdue() ? this.#lose(unheard()) : this.#setFence()),
-      // A timer may be early by a millisecond.
+      () => (this.#isOverdue() ? this.#lose(storeUnreachable()) : this.#setFence()),
+      // A timer may fire a millisecond early.
       Math.max(leftMs, 1),
     ).unref();
   }
 
   #isOverdue(): boolean {
-    return this.#hasNeighbours && this.#now() - this.#heardAt >= this.#times.fenceMs;
+    return this.#isShared && this.#now() - this.#confirmedAt >= this.#times.fenceMs;
   }
 
-  /** A file of SQLite is on this machine: whoever has it sleeps when this machine does, and wakes with it. */
-  get #hasNeighbours(): boolean {
+  /** False of a file of SQLite: the processes that use it are on this machine, and sleep and wake together. */
+  get #isShared(): boolean {
     return this.#store.kind === "postgres";
   }
 
@@ -170,17 +176,17 @@ export class ServerPlace {
   }
 
   #stopTimers(): void {
-    clearInterval(this.#beats);
+    clearInterval(this.#heartbeats);
     clearTimeout(this.#fence);
   }
 }
 
-function takenForDead(): SandboxError {
-  return lost("This server was taken for dead by another, and stops");
+function declaredDead(): SandboxError {
+  return lost("Another server declared this one dead; it stops");
 }
 
-function unheard(): SandboxError {
-  return lost("This server has not reached its store for so long that it may be taken for dead, and stops");
+function storeUnreachable(): SandboxError {
+  return lost("This server could not reach its store for too long; it stops");
 }
 
 function lost(message: string): SandboxError {
@@ -188,6 +194,6 @@ function lost(message: string): SandboxError {
     "STORE_FAILED",
     message,
     RETRY_AFTER_SECONDS,
-    "Ask another server, or this one when it is back.",
+    "Ask another server, or try again later.",
   );
 }

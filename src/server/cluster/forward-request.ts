@@ -73,7 +73,7 @@ export async function forwardRequest(
 }
 
 /** It cannot be asked now, and nobody else has what it has. */
-export function ownerSilent(cause?: unknown): RetryLater {
+export function ownerUnreachable(cause?: unknown): RetryLater {
   return new RetryLater(
     "SERVER_UNREACHABLE",
     "The server that has this session does not answer",
@@ -150,7 +150,7 @@ function sendBody(raw: IncomingMessage, upstream: ClientRequest): void {
 
 function answerOf(upstream: ClientRequest, signal: AbortSignal): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const fail = (cause?: unknown) => reject(signal.aborted ? signal.reason : ownerSilent(cause));
+    const fail = (cause?: unknown) => reject(signal.aborted ? signal.reason : ownerUnreachable(cause));
     upstream.once("response", (response) => resolve({ response }));
     upstream.once("upgrade", (response, socket, head) => resolve({ response, socket, head }));
     upstream.once("error", fail);

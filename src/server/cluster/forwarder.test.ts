@@ -9,8 +9,8 @@ import { createDatabase } from "../../../test/setup/test-databases.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { SandboxError } from "../../kit/errors.js";
 import { replyWithError } from "../http/error-reply.js";
-import { RunningWork } from "../sessions/task-registry.js";
-import type { ApiKeyRecord, Lease, Store } from "../store/index.js";
+import { TaskRegistry } from "../sessions/task-registry.js";
+import type { ApiKeyRecord, LeaseToken, Store } from "../store/index.js";
 import { openStore } from "../store/index.js";
 import { Forwarder } from "./forwarder.js";
 
@@ -20,8 +20,8 @@ const LEASE_MS = 60_000;
 interface Peer {
   readonly app: FastifyInstance;
   readonly forwarder: Forwarder;
-  readonly lease: Lease;
-  readonly work: RunningWork;
+  readonly lease: LeaseToken;
+  readonly tasks: TaskRegistry;
   /** Every request that came. */
   readonly seen: string[];
   /** Sockets that are open here. */
@@ -37,7 +37,7 @@ let owner: Peer;
 async function createPeer(id: string): Promise<Peer> {
   const app = fastify({ forceCloseConnections: true });
   const lease = await store.servers.start({ id, url: "", leaseMs: LEASE_MS });
-  const work = new RunningWork();
+  const tasks = new TaskRegistry();
   const sockets = new Set<WebSocket>();
   const seen: string[] = [];
   app.setErrorHandler(replyWithError);
@@ -49,7 +49,7 @@ async function createPeer(id: string): Promise<Peer> {
       reply.raw.once("finish", () => request.raw.socket.destroySoon());
   });
   const sessions = { isName: () => true, isOwn: () => false };
-  const forwarder = new Forwarder({ store, server: id, sessions, work, ca: undefined });
+  const forwarder = new Forwarder({ store, server: id, sessions, tasks, ca: undefined });
   forwarder.addTo(app);
   await app.register(websocket);
   await app.register(async (scope) => {
@@ -69,7 +69,7 @@ async function createPeer(id: string): Promise<Peer> {
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   await store.servers.announce(lease, url);
-  return { app, forwarder, lease, work, seen, sockets, url };
+  return { app, forwarder, lease, tasks, seen, sockets, url };
 }
 
 requires("postgresql").describe("a socket of another server's session", { timeout: 30_000 }, () => {
@@ -108,7 +108,7 @@ requires("postgresql").describe("a socket of another server's session", { timeou
     expect(messages.slice(1)).toEqual(["one", large, "three"]);
     expect([front.sockets.size, owner.sockets.size]).toEqual([0, 1]);
     // A stop does not wait for it.
-    expect(front.work.size).toBe(0);
+    expect(front.tasks.size).toBe(0);
     socket.close(4000, "enough");
     await closed;
     await waitUntil(() => owner.sockets.size === 0);
@@ -182,15 +182,15 @@ requires("postgresql").describe("a socket of another server's session", { timeou
   it("and every other request ends when its owner is dead, though nobody closed the connection", async () => {
     const { closed } = await open();
     const waiting = fetch(`${front.url}/v1/sessions/there/silent`);
-    await waitUntil(() => front.work.size === 1);
-    await front.forwarder.look();
-    expect(front.work.size).toBe(1);
-    await store.servers.beat(owner.lease, 0);
-    await front.forwarder.look();
+    await waitUntil(() => front.tasks.size === 1);
+    await front.forwarder.cancelDead();
+    expect(front.tasks.size).toBe(1);
+    await store.servers.heartbeat(owner.lease, 0);
+    await front.forwarder.cancelDead();
     await closed;
     const response = await waiting;
     expect([response.status, await response.json()]).toMatchObject([503, { code: "SERVER_UNREACHABLE" }]);
-    expect(front.work.size).toBe(0);
+    expect(front.tasks.size).toBe(0);
   });
 
   it("is not waited for where the owner has started and does not listen yet", async () => {

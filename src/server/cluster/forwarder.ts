@@ -1,19 +1,19 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { disconnectSignal } from "../http/disconnect-signal.js";
 import { serverOfClientId } from "../mcp/client-id.js";
-import { goneSignal } from "../sessions/session-calls.js";
-import type { SessionDesk } from "../sessions/session-service.js";
-import type { RunningWork } from "../sessions/task-registry.js";
+import type { SessionService } from "../sessions/session-service.js";
+import type { TaskRegistry } from "../sessions/task-registry.js";
 import type { ServerRecord, Store } from "../store/index.js";
-import { forwardRequest, ownerSilent } from "./forward-request.js";
+import { forwardRequest, ownerUnreachable } from "./forward-request.js";
 import { FORWARDED_BY } from "./peers.js";
 
 export interface ForwarderOptions {
   readonly store: Store;
   /** This server's id. */
   readonly server: string;
-  readonly sessions: Pick<SessionDesk, "isName" | "isOwn">;
-  readonly work: RunningWork;
+  readonly sessions: Pick<SessionService, "isName" | "isOwn">;
+  readonly tasks: TaskRegistry;
   /** Who vouches for the other servers; undefined: the usual ones. */
   readonly ca: Buffer | undefined;
 }
@@ -56,21 +56,21 @@ export class Forwarder {
       const owner = await this.#ownerOf(request);
       if (owner !== undefined) await this.#forward(request, reply, owner);
     });
-    app.addHook("preClose", async () => this.cutAll());
+    app.addHook("preClose", async () => this.cancelAll());
   }
 
   /** Ends what was sent on to servers that are dead: a host that is gone closes no connection. */
-  async look(): Promise<void> {
+  async cancelDead(): Promise<void> {
     if (this.#underway.size === 0) return;
     const living = new Set((await this.#options.store.servers.list()).map(({ id }) => id));
     for (const { owner, controller } of this.#underway) {
-      if (!living.has(owner)) controller.abort(ownerSilent());
+      if (!living.has(owner)) controller.abort(ownerUnreachable());
     }
   }
 
   /** Ends everything that was sent on. */
-  cutAll(): void {
-    for (const { controller } of this.#underway) controller.abort(ownerSilent());
+  cancelAll(): void {
+    for (const { controller } of this.#underway) controller.abort(ownerUnreachable());
   }
 
   /** The other server that has what a request is about. Undefined: it is answered here. */
@@ -92,16 +92,16 @@ export class Forwarder {
   }
 
   async #forward(request: FastifyRequest, reply: FastifyReply, owner: ServerRecord): Promise<void> {
-    const { work, server, ca } = this.#options;
+    const { tasks, server, ca } = this.#options;
     // It has started, and does not listen yet.
-    if (owner.url === "") throw ownerSilent();
+    if (owner.url === "") throw ownerUnreachable();
     const controller = new AbortController();
     const underway = { owner: owner.id, controller };
     const isUpgrade = request.headers.upgrade !== undefined;
     // A socket may stay open for ever, and so is nothing that a stop waits for.
-    const isStanding = request.routeOptions.config.standing === true;
-    const used = isUpgrade ? undefined : work.begin(undefined, goneSignal(reply), { isStanding });
-    const caller = used?.signal ?? goneSignal(reply);
+    const isSubscription = request.routeOptions.config.subscription === true;
+    const used = isUpgrade ? undefined : tasks.begin(undefined, disconnectSignal(reply), { isSubscription });
+    const caller = used?.signal ?? disconnectSignal(reply);
     const head = this.#heads.get(request.raw);
     this.#underway.add(underway);
     request.log.debug({ owner: owner.id }, "forwarded");

@@ -37,7 +37,7 @@ async function takePlace(): Promise<void> {
   await store.servers.start({ id: server!.id, url: "", leaseMs: 60_000 });
 }
 
-requires("bubblewrap").describe("a server that has lost its place", { timeout: 60_000 }, () => {
+requires("bubblewrap").describe("a server that has lost its lease", { timeout: 60_000 }, () => {
   it("ends what runs, answers with nothing of it, and stops", async () => {
     const key = await open();
     const run = (accept: string) =>
@@ -55,7 +55,7 @@ requires("bubblewrap").describe("a server that has lost its place", { timeout: 6
     expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toMatchObject([
       503,
       "5",
-      { code: "STORE_FAILED", message: "This server was taken for dead by another, and stops" },
+      { code: "STORE_FAILED", message: "Another server declared this one dead; it stops" },
     ]);
     const text = await events.text().catch(() => "cut");
     expect(text).not.toContain("event: exit");

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import type { ServerPlace } from "../cluster/fenced-lease.js";
+import type { FencedLease } from "../cluster/fenced-lease.js";
 import type { Json, NotedExecution, Store } from "../store/index.js";
 
 export interface ExecutionLogOptions {
   readonly store: Store;
-  readonly place: Pick<ServerPlace, "lease" | "isLost">;
+  readonly lease: Pick<FencedLease, "server" | "isLost">;
   readonly onFailure: (error: unknown, what: string) => void;
 }
 
@@ -33,7 +33,7 @@ export class ExecutionLog {
     tool: string,
     id: string = randomBytes(12).toString("hex"),
   ): string {
-    const { server } = this.#options.place.lease;
+    const { server } = this.#options.lease;
     const execution = { org, id, session, server, tool, startedAt: Date.now() };
     this.#running.set(id, execution);
     this.#owe(execution);
@@ -61,10 +61,10 @@ export class ExecutionLog {
   }
 
   async #write(): Promise<void> {
-    const { store, place, onFailure } = this.#options;
+    const { store, lease, onFailure } = this.#options;
     while (this.#owed.size > 0) {
       // What a server that others may take for dead writes down would be nobody's to end.
-      if (place.isLost) return this.#owed.clear();
+      if (lease.isLost) return this.#owed.clear();
       const some = [...this.#owed.values()].slice(0, AT_ONCE);
       try {
         await store.executions.record(some);

@@ -7,7 +7,10 @@ import type { Json } from "../store/index.js";
 export type ExecutionReply = z.output<typeof executionResult>;
 
 /** What a caller is told of a result. */
-export function toReply(result: ToolResult, about: { executionId: string; session: string }): ExecutionReply {
+export function toExecutionReply(
+  result: ToolResult,
+  about: { executionId: string; session: string },
+): ExecutionReply {
   const { decision, risk, confirmation, auditId, filesRead, network, error } = result;
   const { contextId, executionCount, results, resultsTruncated, exception } = result;
   return {

@@ -2,53 +2,56 @@ import { StringDecoder } from "node:string_decoder";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ToolResult } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { bodyOf, logError, tellable } from "../http/error-reply.js";
+import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js";
+import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
 import { EventStream, wantsEvents } from "../http/event-stream.js";
-import { watchKey } from "../http/on-key-revoked.js";
-import type { ServerCore } from "../services.js";
-import { callerOf, goneSignal, lostSignal } from "../sessions/session-calls.js";
+import { onKeyRevoked } from "../http/on-key-revoked.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
 import type { SessionRecord } from "../store/index.js";
-import { type ExecutionReply, toReply, toSummary } from "./execution-reply.js";
+import { type ExecutionReply, toExecutionReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
 
-/** What `toReply` makes has just the fields that are told: to look at each again takes as long as to send them. */
+/** What `toExecutionReply` makes has just the fields that are told: to look at each again takes as long as to send them. */
 export const plainJson = () => (reply: unknown) => JSON.stringify(reply);
 
 /** Runs what a request asks for, in a session: one answer, or events as they happen. Undefined: it was events. */
 export async function runExecution(
-  core: ServerCore,
+  services: Services,
   request: FastifyRequest,
   reply: FastifyReply,
   session: SessionRecord,
   body: ExecuteBody,
 ): Promise<ExecutionReply | undefined> {
-  const { manager, sessions, executions } = core;
-  const caller = callerOf(core, request, session, body);
+  const { manager, sessions, executions } = services;
+  const caller = callerIdentity(services, request, session, body);
   const revoked = new AbortController();
-  const gone = AbortSignal.any([goneSignal(reply), revoked.signal]);
+  const gone = AbortSignal.any([disconnectSignal(reply), revoked.signal]);
   const used = sessions.use(session, gone);
   const tool = body.code === undefined ? "shell_exec" : "code_run";
   try {
     const id = executions.begin(session, tool);
     const about = { executionId: id, session: session.name };
-    const call = { ...callOf(body, core.config), ...caller, signal: used.signal };
+    const call = { ...callOf(body, services.config), ...caller, signal: used.signal };
     const end = (result: ToolResult) => {
       executions.end(id, toSummary(result));
-      return toReply(result, about);
+      return toExecutionReply(result, about);
     };
     try {
       if (!wantsEvents(request.headers.accept)) return end(await manager.execute(call));
-      const lost = lostSignal(gone, used.signal);
-      using _ = watchKey(request, () => revoked.abort(new SandboxError("CANCELLED", "The key was revoked")));
+      const lost = streamLostSignal(gone, used.signal);
+      using _ = onKeyRevoked(request, () =>
+        revoked.abort(new SandboxError("CANCELLED", "The key was revoked")),
+      );
       const stream = new EventStream(reply, lost);
       try {
         await stream.send("execution", about);
         await sendEvents(stream, manager.execute({ ...call, stream: true }), end);
       } catch (error) {
         if (lost.aborted) throw error;
-        const told = tellable(error);
+        const told = toPublicError(error);
         if (told.httpStatus >= 500) logError(request, error);
-        await stream.send("error", bodyOf(told, request.id));
+        await stream.send("error", toErrorBody(told, request.id));
         throw error;
       } finally {
         stream.end();
@@ -69,7 +72,7 @@ export async function runExecution(
 /** Leaving the loop early, because the caller is gone, ends the program. */
 async function sendEvents(
   stream: EventStream,
-  execution: ReturnType<ServerCore["manager"]["execute"]>,
+  execution: ReturnType<Services["manager"]["execute"]>,
   end: (result: ToolResult) => ExecutionReply,
 ): Promise<void> {
   const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };

@@ -8,7 +8,7 @@ export async function sendStream(
   stream: Readable,
   about: { readonly type: string; readonly name: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  reply.server.assertPlace();
+  reply.server.assertLease();
   reply.hijack();
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),

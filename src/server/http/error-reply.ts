@@ -38,7 +38,7 @@ export function serverStopping(): RetryLater {
 }
 
 /** What a caller is told of anything that was thrown. What we did not throw on purpose says nothing of its inside. */
-export function tellable(error: unknown): SandboxError {
+export function toPublicError(error: unknown): SandboxError {
   if (error instanceof SandboxError) {
     // Its message may be that of whatever broke.
     if (error.code === "INTERNAL") return internal(error);
@@ -70,7 +70,7 @@ export function tellable(error: unknown): SandboxError {
 
 /** Answers with the one shape, and puts what nobody outside may read into the log. */
 export function replyWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const told = tellable(error);
+  const told = toPublicError(error);
   if (told.httpStatus >= 500) logError(request, error);
   const afterSeconds = retryAfter(told);
   if (afterSeconds !== undefined) void reply.header("retry-after", String(afterSeconds));
@@ -79,7 +79,7 @@ export function replyWithError(error: unknown, request: FastifyRequest, reply: F
   return reply
     .code(told.httpStatus)
     .type("application/json")
-    .send(JSON.stringify(bodyOf(told, request.id)));
+    .send(JSON.stringify(toErrorBody(told, request.id)));
 }
 
 function retryAfter(told: SandboxError): number | undefined {
@@ -88,7 +88,7 @@ function retryAfter(told: SandboxError): number | undefined {
 }
 
 /** The shape itself, also for streams. */
-export function bodyOf(error: SandboxError, requestId: string): ErrorBody {
+export function toErrorBody(error: SandboxError, requestId: string): ErrorBody {
   return { ...error.toJSON(), retryable: error.retryable, requestId };
 }
 

@@ -35,7 +35,7 @@ export class EventStream {
   /** Resolves when there is room for more. Rejects when the caller is gone. Left out, the ids are 1, 2, 3. */
   async send(event: string, data: unknown, id: string | number = ++this.#id): Promise<void> {
     this.#signal.throwIfAborted();
-    this.#assertPlace();
+    this.#assertLease();
     const text = `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
     if (this.#reply.raw.write(text)) return;
     await once(this.#reply.raw, "drain", { signal: this.#signal }).catch(() => this.#signal.throwIfAborted());
@@ -47,9 +47,9 @@ export class EventStream {
   }
 
   /** Cut off, so that nobody takes it for all there was. */
-  #assertPlace(): void {
+  #assertLease(): void {
     try {
-      this.#reply.server.assertPlace();
+      this.#reply.server.assertLease();
     } catch (error) {
       this.#reply.raw.destroy();
       throw error;

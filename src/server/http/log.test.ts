@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { fastify } from "fastify";
 import { describe, expect, it } from "vitest";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { tellable } from "./error-reply.js";
+import { toPublicError } from "./error-reply.js";
 import { describeError, logOptions, tame } from "./log.js";
 
 const SECRET = "hunter2-of-a-caller";
@@ -62,7 +62,7 @@ describe("an error in the log", () => {
       new SandboxError("AUDIT_FAILED", 'The log "x" is full', { hint: "…", cause }),
     );
     expect(ours).toMatch(
-      /^SandboxError AUDIT_FAILED: The log “…” is full\n {4}at .*src\/server\/log\.test\.ts:\d+:\d+/,
+      /^SandboxError AUDIT_FAILED: The log “…” is full\n {4}at .*src\/server\/http\/log\.test\.ts:\d+:\d+/,
     );
     expect(theirs).toMatch(/^Error ENOSPC write\n {4}at /);
     expect(describeError(grab(() => (undefined as unknown as () => void)()))[0]).toMatch(
@@ -103,16 +103,16 @@ describe("a line of the log", () => {
 describe("what a caller is told", () => {
   it("has no path of this host, whatever broke", () => {
     const missing = grab(() => process.chdir("/srv/state/sessions/x"));
-    expect(tellable(toSandboxError(missing, "SANDBOX_START_FAILED")).toJSON()).toEqual({
+    expect(toPublicError(toSandboxError(missing, "SANDBOX_START_FAILED")).toJSON()).toEqual({
       code: "SANDBOX_START_FAILED",
       message: "The sandbox could not be started (ENOENT)",
       hint: "The server's log has it under this request id.",
     });
-    expect(tellable(toSandboxError(missing, "FILE_FAILED")).message).toBe(
+    expect(toPublicError(toSandboxError(missing, "FILE_FAILED")).message).toBe(
       "Something failed in the server (ENOENT)",
     );
     const ours = new SandboxError("SANDBOX_START_FAILED", "bubblewrap cannot start", { cause: missing });
-    expect(tellable(ours)).toBe(ours);
+    expect(toPublicError(ours)).toBe(ours);
   });
 });
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { SandboxError } from "../../kit/errors.js";
-import { bodyOf } from "./error-reply.js";
+import { toErrorBody } from "./error-reply.js";
 
 /** Answers what is no HTTP, in the one shape, and hangs up. */
-export function replyToGarbage(error: Error & { code?: string }, socket: Socket): void {
+export function replyToMalformedRequest(error: Error & { code?: string }, socket: Socket): void {
   // ECONNRESET: nobody is there to read it.
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
@@ -15,7 +15,7 @@ export function replyToGarbage(error: Error & { code?: string }, socket: Socket)
       ? (["431 Request Header Fields Too Large", "The headers are larger than this server takes"] as const)
       : (["400 Bad Request", "This is no request that can be read"] as const);
   const requestId = randomUUID();
-  const body = JSON.stringify(bodyOf(new SandboxError("INVALID_ARGUMENT", told), requestId));
+  const body = JSON.stringify(toErrorBody(new SandboxError("INVALID_ARGUMENT", told), requestId));
   const head = [
     `HTTP/1.1 ${status}`,
     "content-type: application/json",

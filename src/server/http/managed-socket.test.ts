@@ -4,7 +4,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { waitUntil } from "../../core/testing/wait-until.js";
-import { KeptSocket, type KeptSocketOptions } from "./managed-socket.js";
+import { ManagedSocket, type ManagedSocketOptions } from "./managed-socket.js";
 
 let app: FastifyInstance;
 let holds: boolean;
@@ -16,7 +16,7 @@ beforeEach(async () => {
   asked = 0;
   isLost = false;
   app = fastify();
-  app.decorate("assertPlace", () => {
+  app.decorate("assertLease", () => {
     if (isLost) throw new Error("the place is another's");
   });
   app.decorateRequest("keyHolds", async () => {
@@ -29,9 +29,11 @@ beforeEach(async () => {
 afterEach(() => app.close());
 
 /** Both ends of one connection. */
-async function connect(options: KeptSocketOptions, autoPong = true) {
-  const accepted = new Promise<KeptSocket>((resolve) => {
-    app.get("/", { websocket: true }, (socket, request) => resolve(new KeptSocket(socket, request, options)));
+async function connect(options: ManagedSocketOptions, autoPong = true) {
+  const accepted = new Promise<ManagedSocket>((resolve) => {
+    app.get("/", { websocket: true }, (socket, request) =>
+      resolve(new ManagedSocket(socket, request, options)),
+    );
   });
   await app.listen({ port: 0, host: "127.0.0.1" });
   const { port } = app.server.address() as AddressInfo;

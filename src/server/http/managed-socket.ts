@@ -1,9 +1,9 @@
 import type { WebSocket } from "@fastify/websocket";
 import type { FastifyRequest } from "fastify";
 import { SandboxError } from "../../kit/errors.js";
-import { bodyOf, logError, tellable } from "./error-reply.js";
+import { logError, toErrorBody, toPublicError } from "./error-reply.js";
 
-export interface KeptSocketOptions {
+export interface ManagedSocketOptions {
   /** How often the other side is asked whether it is there, and its key whether it still holds. */
   readonly pingMs?: number;
   /** For so long after it was asked the key is taken to hold, when a message comes. Left out: it is asked for each. */
@@ -18,7 +18,7 @@ const GOODBYE_MS = 1000;
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
 /** A WebSocket that is seen to while it is open: one whose other side is gone, or whose key was revoked, is cut off. */
-export class KeptSocket {
+export class ManagedSocket {
   readonly #socket: WebSocket;
   readonly #request: FastifyRequest;
   readonly #keyHoldsMs: number;
@@ -30,7 +30,7 @@ export class KeptSocket {
   #messages: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  constructor(socket: WebSocket, request: FastifyRequest, options: KeptSocketOptions = {}) {
+  constructor(socket: WebSocket, request: FastifyRequest, options: ManagedSocketOptions = {}) {
     this.#socket = socket;
     this.#request = request;
     this.#keyHoldsMs = options.keyHoldsMs ?? 0;
@@ -70,7 +70,7 @@ export class KeptSocket {
   /** False: another server may have decided about all this by now. */
   #isOurs(): boolean {
     try {
-      this.#request.server.assertPlace();
+      this.#request.server.assertLease();
       return true;
     } catch {
       return false;
@@ -79,9 +79,9 @@ export class KeptSocket {
 
   /** Tells what went wrong, as an answer would. */
   fail(error: unknown): void {
-    const told = tellable(error);
+    const told = toPublicError(error);
     if (told.httpStatus >= 500) logError(this.#request, error);
-    this.tell({ type: "error", ...bodyOf(told, this.#request.id) });
+    this.tell({ type: "error", ...toErrorBody(told, this.#request.id) });
   }
 
   /**
@@ -121,7 +121,7 @@ export class KeptSocket {
 
   /** At once: what was sent may be lost. */
   cutOff(code: number, why: string): void {
-    hangUp(this.#socket, code, why);
+    closeSocket(this.#socket, code, why);
   }
 
   /** Whoever reads slowly answers late: that it takes what comes before the ping is enough. */
@@ -149,13 +149,13 @@ export class KeptSocket {
       return true;
     }
     this.#isRevoked = true;
-    hangUp(this.#socket, REVOKED, "the key was revoked");
+    closeSocket(this.#socket, REVOKED, "the key was revoked");
     return false;
   }
 }
 
 /** Says goodbye, and does not wait long for an answer. */
-export function hangUp(socket: WebSocket, code: number, why: string): void {
+export function closeSocket(socket: WebSocket, code: number, why: string): void {
   socket.close(code, why);
   setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
 }
@@ -170,7 +170,7 @@ export function jsonOf(text: string): unknown {
 }
 
 /** What a plain request to a WebSocket's address is told. */
-export function onlySockets(): SandboxError {
+export function upgradeRequired(): SandboxError {
   return new SandboxError("UPGRADE_REQUIRED", "This address is a WebSocket's", {
     hint: "Connect with a WebSocket client.",
   });

@@ -5,7 +5,7 @@ import { logError } from "./error-reply.js";
 const KEY_CHECK_MS = 5000;
 
 /** Told of when the key of a request is revoked or over, until it is disposed of. */
-export function watchKey(
+export function onKeyRevoked(
   request: Pick<FastifyRequest, "keyHolds" | "log">,
   onRevoked: () => void,
 ): Disposable {

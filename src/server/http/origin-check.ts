@@ -44,7 +44,7 @@ export function allowedHosts({ host, hosts, url }: ServerConfig): ReadonlySet<st
 }
 
 /** Refuses requests by other names and from other pages; answers a browser that asks first. True: it was answered. */
-export function createFrontDoor(config: ServerConfig) {
+export function createOriginCheck(config: ServerConfig) {
   const hosts = allowedHosts(config);
   const origins = new Set(config.origins);
   const scheme = config.tls === undefined ? "http" : "https";

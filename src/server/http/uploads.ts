@@ -1,6 +1,6 @@
 import { PassThrough, type Readable } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../routes/all-routes.js";
+import type { App } from "./app.js";
 
 /** Has the routes of this scope take bodies of that type as streams, of any length. */
 export function acceptStreams(app: App, type: string): void {

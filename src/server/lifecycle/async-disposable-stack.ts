@@ -1,18 +1,17 @@
-/** What was opened, to be closed in the opposite order. */
-export class OpenThings {
-  readonly #closers: (() => unknown)[] = [];
+/** Runs clean-ups in the reverse order, like the AsyncDisposableStack that Node 20 does not have yet. */
+export class AsyncDisposableStack implements AsyncDisposable {
+  readonly #cleanUps: (() => unknown)[] = [];
 
-  /** What this closes stands on what was given before. */
-  defer(close: () => unknown): void {
-    this.#closers.push(close);
+  defer(cleanUp: () => unknown): void {
+    this.#cleanUps.push(cleanUp);
   }
 
-  /** Goes on past failures, and throws the first. */
-  async close(): Promise<void> {
+  /** Continues after failures, and throws the first. */
+  async [Symbol.asyncDispose](): Promise<void> {
     const failures: unknown[] = [];
-    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+    for (let cleanUp = this.#cleanUps.pop(); cleanUp !== undefined; cleanUp = this.#cleanUps.pop()) {
       try {
-        await close();
+        await cleanUp();
       } catch (error) {
         failures.push(error);
       }

@@ -3,7 +3,7 @@ import { logError } from "../http/error-reply.js";
 import type { Store } from "../store/index.js";
 
 /** What is done again and again while a server runs. */
-export class Upkeep {
+export class PeriodicJobs {
   readonly #log: FastifyBaseLogger;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<void>>();

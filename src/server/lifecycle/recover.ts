@@ -1,6 +1,6 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
 import { interruptedApproval } from "../cluster/dead-servers.js";
-import type { Lease, Store } from "../store/index.js";
+import type { Store } from "../store/index.js";
 
 /** What a run that was killed left, as it is written down before there is new work. */
 export interface Recovered {
@@ -14,7 +14,7 @@ export interface Recovered {
  */
 export async function recover(
   store: Store,
-  { server }: Lease,
+  server: string,
   audit: AuditLogger | undefined,
 ): Promise<Recovered> {
   // Written down first: killed between the two, the next start says it again, rather than nobody ever.

@@ -9,9 +9,9 @@ import { SandboxError, systemCode } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
-import { ApprovalDesk } from "../approvals/approval-service.js";
+import { ApprovalService } from "../approvals/approval-service.js";
 import { AuditIndexer } from "../audit/audit-indexer.js";
-import { type LeaseTimes, ServerPlace, timesOf } from "../cluster/fenced-lease.js";
+import { FencedLease, type LeaseTimes, leaseTimes } from "../cluster/fenced-lease.js";
 import { checkPeerAddress, urlFrom } from "../cluster/peers.js";
 import { createServer, type Server } from "../http/create-server.js";
 import { logError } from "../http/error-reply.js";
@@ -19,12 +19,12 @@ import type { LogStream } from "../http/log.js";
 import { checkAddress } from "../http/origin-check.js";
 import { RecentEvents } from "../status/recent-events.js";
 import type { CreatedApiKey } from "../store/index.js";
-import { OpenThings } from "./async-disposable-stack.js";
+import { AsyncDisposableStack } from "./async-disposable-stack.js";
 import { createConfiguredPool } from "./configured-pool.js";
 import { openConfiguredStore } from "./configured-store.js";
-import { forgetOld, Upkeep } from "./periodic-jobs.js";
+import { forgetOld, PeriodicJobs } from "./periodic-jobs.js";
 import { recover } from "./recover.js";
-import { enterServerHome } from "./server-directory.js";
+import { lockServerDirectory } from "./server-directory.js";
 
 export interface ServeOptions {
   readonly config: Config;
@@ -84,56 +84,55 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   checkMode(config);
   // What cannot be used now may be there later; what is none never will.
   checkBackendName(options.backend ?? config.sandbox.backend);
-  const opened = new OpenThings();
+  const stack = new AsyncDisposableStack();
   try {
-    return await open(options, opened);
+    return await open(options, stack);
   } catch (error) {
-    await opened.close().catch(() => undefined);
+    await stack[Symbol.asyncDispose]().catch(() => undefined);
     throw error;
   }
 }
 
-async function open(options: ServeOptions, opened: OpenThings): Promise<RunningServer> {
+async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise<RunningServer> {
   const { config, audit } = options;
   const stateDir = stateDirectoryOf(config.sandbox);
-  const home = enterServerHome(stateDir);
-  opened.defer(() => home.leave());
+  const directory = lockServerDirectory(stateDir);
+  stack.defer(() => directory.release());
   const store = await openConfiguredStore(config, stateDir);
-  opened.defer(() => store.close());
+  stack.defer(() => store.close());
   checkPeerAddress(config.server, store);
   const { leaseMs } = config.server;
-  const place = await ServerPlace.take(store, home.id, { leaseMs });
-  opened.defer(() => place.leave().catch(() => undefined));
-  const { lease } = place;
-  const found = await recover(store, lease, audit);
+  const lease = await FencedLease.acquire(store, directory.id, { leaseMs });
+  stack.defer(() => lease.release().catch(() => undefined));
+  const found = await recover(store, lease.server, audit);
 
-  const approvals = new ApprovalDesk(store, home.id);
-  opened.defer(() => approvals.close());
+  const approvals = new ApprovalService(store, directory.id);
+  stack.defer(() => approvals.close());
   const recent = new RecentEvents();
   const metrics = recent.alongside(await createMetrics({ processMetrics: true }));
   const monitor = new SandboxMonitor({ metrics });
   const policy = await loadNamedPolicy(options.policyFile);
   checkRole(config, policy);
   const pool = createConfiguredPool(config.server.pool);
-  const manager = createManager(options, { approvals, metrics, monitor, policy, pool, recent, place });
+  const manager = createManager(options, { approvals, metrics, monitor, policy, pool, recent, lease });
   const closeManager = once(() => manager.close());
-  opened.defer(closeManager);
+  stack.defer(closeManager);
   const server = await createServer({
     ...options,
-    ...{ manager, store, lease, place, approvals, metrics, monitor, pool, recent },
+    ...{ manager, store, lease, approvals, metrics, monitor, pool, recent },
     hasPolicy: policy !== undefined,
   });
-  opened.defer(() => server.app.close());
-  opened.defer(() => server.core.executions.settle());
+  stack.defer(() => server.app.close());
+  stack.defer(() => server.services.executions.settle());
   const { app } = server;
-  place.onFailure((error) => logError(app, error));
+  lease.onFailure((error) => logError(app, error));
   app.log.info({ ...found }, "recovered");
-  const upkeep = keepUp(server, timesOf(leaseMs));
-  opened.defer(() => upkeep.stop());
-  await server.core.sessions.sweep();
+  const jobs = startJobs(server, leaseTimes(leaseMs));
+  stack.defer(() => jobs.stop());
+  await server.services.sessions.sweep();
   await listen(server, config);
   const url = listeningUrl(server, config);
-  await store.servers.announce(lease, config.server.url ?? url);
+  await store.servers.announce(lease.token, config.server.url ?? url);
   // When nothing can fail any more: it is shown once, and a start that fails shows nothing.
   const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
     name: "first",
@@ -149,14 +148,14 @@ async function open(options: ServeOptions, opened: OpenThings): Promise<RunningS
     // Whatever does not heed its end goes with the process.
     const timer = setTimeout(() => options.onOverdue?.(), config.server.stopDeadlineMs + CLEAN_UP_MS).unref();
     await server.stopWork();
-    await opened.close();
+    await stack[Symbol.asyncDispose]();
     clearTimeout(timer);
   });
   const lost = new Promise<SandboxError>((resolve) =>
-    place.onLost((why) => {
-      server.cutOff(why);
+    lease.onLost((why) => {
+      server.abortWork(why);
       logError(app, why);
-      const leftMs = place.leftMs > 0 ? place.leftMs : LEAST_STOP_MS;
+      const leftMs = lease.leftMs > 0 ? lease.leftMs : LEAST_STOP_MS;
       const timer = setTimeout(() => options.onOverdue?.(), leftMs);
       // First what runs inside: its time is the lease's.
       closeManager()
@@ -182,16 +181,16 @@ function once<T>(action: () => Promise<T>): () => Promise<T> {
 function createManager(
   { config, backend, audit }: ServeOptions,
   more: {
-    approvals: ApprovalDesk;
+    approvals: ApprovalService;
     metrics: Metrics;
     monitor: SandboxMonitor;
     recent: RecentEvents;
     policy: Policy | undefined;
     pool: PoolManager | undefined;
-    place: ServerPlace;
+    lease: FencedLease;
   },
 ): SandboxManager {
-  const { approvals, metrics, monitor, recent, policy, pool, place } = more;
+  const { approvals, metrics, monitor, recent, policy, pool, lease } = more;
   const isGuarded = policy !== undefined || config.sandbox.securityMode !== undefined;
   return new SandboxManager({
     config,
@@ -199,7 +198,7 @@ function createManager(
     monitor,
     onConnection: (connection) => recent.noteConnection(connection),
     handleSignals: false,
-    assertMayRun: () => place.check(),
+    assertMayRun: () => lease.assertHeld(),
     ...(backend !== undefined && { backend }),
     ...(policy !== undefined && { policy }),
     ...(pool !== undefined && { pool }),
@@ -241,21 +240,21 @@ function checkMode({ sandbox }: Config): void {
 }
 
 /** What a server does by itself while it runs. */
-function keepUp({ app, core, lookForDead }: Server, { lookMs }: LeaseTimes): Upkeep {
-  const { store, lease, auditDirectory } = core;
-  const upkeep = new Upkeep(app.log);
+function startJobs({ app, services, reapDead }: Server, { reapMs }: LeaseTimes): PeriodicJobs {
+  const { store, lease, auditDirectory } = services;
+  const jobs = new PeriodicJobs(app.log);
   if (auditDirectory !== undefined) {
     const indexer = new AuditIndexer(store, auditDirectory, lease.server);
-    upkeep.every(INDEX_MS, () => indexer.run());
+    jobs.every(INDEX_MS, () => indexer.run());
   }
-  upkeep.every(SWEEP_MS, async () => {
-    await core.executions.settle();
-    await core.sessions.sweep();
+  jobs.every(SWEEP_MS, async () => {
+    await services.executions.settle();
+    await services.sessions.sweep();
   });
-  upkeep.every(lookMs, lookForDead);
-  upkeep.every(FORGET_MS, () => store.approvals.forgetRequests(Date.now() - FORGET_MS));
-  upkeep.every(PRUNE_MS, () => forgetOld(store, Date.now() - KEEP_MS));
-  return upkeep;
+  jobs.every(reapMs, reapDead);
+  jobs.every(FORGET_MS, () => store.approvals.forgetRequests(Date.now() - FORGET_MS));
+  jobs.every(PRUNE_MS, () => forgetOld(store, Date.now() - KEEP_MS));
+  return jobs;
 }
 
 async function listen({ app }: Server, { server: { host, port } }: Config): Promise<void> {

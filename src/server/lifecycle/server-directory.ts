@@ -8,16 +8,16 @@ import { sharedProcessLabel } from "../../kit/process-label.js";
 import { serverDirectory } from "./configured-store.js";
 
 /** The place of one server in its state directory, as long as it runs. */
-export interface ServerHome {
+export interface ServerDirectoryLock {
   /** The same at every start from this directory: what the store calls this server. */
   readonly id: string;
-  leave(): void;
+  release(): void;
 }
 
 const ID = /^[0-9a-f]{24}$/;
 
 /** Takes the place. CONFLICT: another server runs from this directory. A killed one's is taken over. */
-export function enterServerHome(stateDir: string): ServerHome {
+export function lockServerDirectory(stateDir: string): ServerDirectoryLock {
   const directory = serverDirectory(stateDir);
   const lock = new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex")));
   if (!lock.tryAcquire()) {
@@ -28,7 +28,7 @@ export function enterServerHome(stateDir: string): ServerHome {
   try {
     return {
       id: readId(directory),
-      leave: () => lock.release(),
+      release: () => lock.release(),
     };
   } catch (error) {
     lock.release();

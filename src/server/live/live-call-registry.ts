@@ -2,14 +2,14 @@ import type { LongRunningHandle } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { ExecutionLog } from "../executions/execution-log.js";
 import { toSummary } from "../executions/execution-reply.js";
-import { RetryLater, serverStopping, tellable } from "../http/error-reply.js";
-import type { SessionDesk, UsedSession } from "../sessions/session-service.js";
+import { RetryLater, serverStopping, toPublicError } from "../http/error-reply.js";
+import type { SessionService, UsedSession } from "../sessions/session-service.js";
 import type { SessionRecord } from "../store/index.js";
 import type { LiveCall, LiveOutcome } from "./live-call.js";
 
-export interface LiveCallsOptions {
+export interface LiveCallRegistryOptions {
   readonly executions: ExecutionLog;
-  readonly sessions: Pick<SessionDesk, "use">;
+  readonly sessions: Pick<SessionService, "use">;
   /** For messages. */
   readonly what: "process" | "terminal";
   /** How many of a session may run at once. */
@@ -23,8 +23,8 @@ const MOST_ENDED = 32;
 const MOST_STARTING = 64;
 
 /** The calls of a kind that go on without a request, by their sessions. */
-export class LiveCalls<Handle extends LongRunningHandle, Call extends LiveCall<Handle>> {
-  readonly #options: LiveCallsOptions;
+export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends LiveCall<Handle>> {
+  readonly #options: LiveCallRegistryOptions;
   /** Session's id, then the call's own. */
   readonly #sessions = new Map<string, Map<string, Call>>();
   readonly #over = new WeakMap<Call, Promise<void>>();
@@ -32,7 +32,7 @@ export class LiveCalls<Handle extends LongRunningHandle, Call extends LiveCall<H
   readonly #starting = new Map<string, number>();
   #isStopping = false;
 
-  constructor(options: LiveCallsOptions) {
+  constructor(options: LiveCallRegistryOptions) {
     this.#options = options;
   }
 
@@ -123,7 +123,7 @@ export class LiveCalls<Handle extends LongRunningHandle, Call extends LiveCall<H
       await taken;
       outcome = { result };
     } catch (error) {
-      const failure = tellable(error);
+      const failure = toPublicError(error);
       if (failure.code === "INTERNAL") onFailure(error, "a call that outlives its request");
       outcome = { failure };
     }

@@ -1,6 +1,6 @@
 import type { Config, ServerConfig } from "../../core/config/index.js";
 import type { GuardedProcess, GuardedTerminal } from "../../core/manager/index.js";
-import { LiveCalls, type LiveCallsOptions } from "./live-call-registry.js";
+import { LiveCallRegistry, type LiveCallRegistryOptions } from "./live-call-registry.js";
 import { OutputBudget } from "./output-budget.js";
 import type { ServerProcess } from "./server-process.js";
 import type { ServerTerminal } from "./server-terminal.js";
@@ -9,24 +9,24 @@ import type { ServerTerminal } from "./server-terminal.js";
 const MOST_REQUEST_BYTES = 1024 * 1024;
 
 /** How large such a request may be. */
-export function lastingBodyLimit({ server }: Config): number {
+export function liveCallBodyLimit({ server }: Config): number {
   return Math.min(server.limits.bodyBytes, MOST_REQUEST_BYTES);
 }
 
 /** What goes on in sessions without a request: processes and terminals. */
-export class LiveDesk {
-  readonly processes: LiveCalls<GuardedProcess, ServerProcess>;
-  readonly terminals: LiveCalls<GuardedTerminal, ServerTerminal>;
+export class LiveCallService {
+  readonly processes: LiveCallRegistry<GuardedProcess, ServerProcess>;
+  readonly terminals: LiveCallRegistry<GuardedTerminal, ServerTerminal>;
   readonly #logBytes: number;
   readonly #outputs = new Map<string, OutputBudget>();
 
   constructor(
     { processes }: Pick<ServerConfig, "processes">,
-    options: Omit<LiveCallsOptions, "what" | "mostRunning">,
+    options: Omit<LiveCallRegistryOptions, "what" | "mostRunning">,
   ) {
     const shared = { ...options, mostRunning: processes.perSession };
-    this.processes = new LiveCalls({ ...shared, what: "process" });
-    this.terminals = new LiveCalls({ ...shared, what: "terminal" });
+    this.processes = new LiveCallRegistry({ ...shared, what: "process" });
+    this.terminals = new LiveCallRegistry({ ...shared, what: "terminal" });
     this.#logBytes = processes.logBytes;
   }
 

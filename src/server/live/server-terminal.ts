@@ -1,8 +1,8 @@
 import { finished } from "node:stream/promises";
 import type { GuardedTerminal } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { toReply } from "../executions/execution-reply.js";
-import type { KeptSocket } from "../http/managed-socket.js";
+import { toExecutionReply } from "../executions/execution-reply.js";
+import type { ManagedSocket } from "../http/managed-socket.js";
 import { ByteRing } from "./byte-ring.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
 import type { OutputBudget, OutputKeeper } from "./output-budget.js";
@@ -92,7 +92,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   }
 
   /** Sends a connection what is kept from a position on, and what comes; until it closes. */
-  attach(socket: KeptSocket, cursor: number): void {
+  attach(socket: ManagedSocket, cursor: number): void {
     const watcher = new TerminalWatcher(socket, this.#screen, cursor, () => this.#hold());
     this.#watchers.add(watcher);
     clearTimeout(this.#clock);
@@ -169,6 +169,6 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     const { result, failure } = this.outcome!;
     if (failure !== undefined) return { type: "exit", result: null, error: failure.toJSON() };
     const about = { executionId: this.id, session: this.owner.session.name };
-    return { type: "exit", result: toReply(result, about) };
+    return { type: "exit", result: toExecutionReply(result, about) };
   }
 }

@@ -1,4 +1,4 @@
-import type { KeptSocket } from "../http/managed-socket.js";
+import type { ManagedSocket } from "../http/managed-socket.js";
 import type { ByteRing } from "./byte-ring.js";
 
 /** What is sent and not yet taken by one connection. */
@@ -7,14 +7,14 @@ const PIECE_BYTES = 32 * 1024;
 
 /** One connection to a terminal: is sent what is kept from a position on, and what comes, as fast as it takes it. */
 export class TerminalWatcher {
-  readonly #socket: KeptSocket;
+  readonly #socket: ManagedSocket;
   readonly #screen: ByteRing;
   readonly #onTaken: () => void;
   #position: number;
   #goodbye: unknown;
 
   /** `onTaken` is called whenever it has taken something. */
-  constructor(socket: KeptSocket, screen: ByteRing, position: number, onTaken: () => void) {
+  constructor(socket: ManagedSocket, screen: ByteRing, position: number, onTaken: () => void) {
     this.#socket = socket;
     this.#screen = screen;
     this.#onTaken = onTaken;

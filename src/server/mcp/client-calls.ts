@@ -8,14 +8,14 @@ import {
   createSessionFiles,
   type SessionFiles,
 } from "../../mcp/index.js";
-import type { OtherPerson } from "../approvals/approval-service.js";
-import type { ServerCore } from "../services.js";
+import type { ExtraApprover } from "../approvals/approval-service.js";
+import type { Services } from "../services.js";
 import type { ApiKeyRecord, Json, SessionRecord } from "../store/index.js";
 import type { KeyCalls } from "./key-calls.js";
 
 /** Whose calls they are, and where. */
-export interface ClientWorkOptions {
-  readonly core: ServerCore;
+export interface ClientCallsOptions {
+  readonly services: Services;
   readonly key: ApiKeyRecord;
   readonly session: SessionRecord;
   readonly caller: ToolCaller;
@@ -35,13 +35,13 @@ const EXECUTIONS: Readonly<Record<string, string>> = {
  * The tools and files of a client's session. Each call is work of that session, so that its end and a stop of the server end
  * it; it counts against its key, also when nobody is connected for its answer any more.
  */
-export function createClientWork(options: ClientWorkOptions): {
+export function createClientCalls(options: ClientCallsOptions): {
   readonly tools: ClientTools;
   readonly files: SessionFiles;
 } {
-  const { core, session, caller } = options;
-  const tools = createTools(core.manager, caller);
-  const files = createSessionFiles(core.manager, caller);
+  const { services, session, caller } = options;
+  const tools = createTools(services.manager, caller);
+  const files = createSessionFiles(services.manager, caller);
   return {
     tools: {
       tools: tools.tools,
@@ -50,7 +50,7 @@ export function createClientWork(options: ClientWorkOptions): {
         asWork(options, call, (signal) => {
           const run = () => tools.call(name, args, { ...call, signal });
           const execution = Object.hasOwn(EXECUTIONS, name) ? EXECUTIONS[name] : undefined;
-          return execution === undefined ? run() : recorded(core, session, execution, run);
+          return execution === undefined ? run() : recorded(services, session, execution, run);
         }),
     },
     files: {
@@ -62,19 +62,19 @@ export function createClientWork(options: ClientWorkOptions): {
 }
 
 async function asWork<T>(
-  options: ClientWorkOptions,
+  options: ClientCallsOptions,
   call: ClientCall,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { core, key, session, calls, connection } = options;
+  const { services, key, session, calls, connection } = options;
   const leave = calls.enter(key.id);
   try {
-    const used = core.sessions.use(session, call.signal);
+    const used = services.sessions.use(session, call.signal);
     try {
       // Whoever asks must not be able to answer: without the scope nobody at that end is asked.
       const mayDecide = key.scopes.approve && canElicit(connection().server);
       if (!mayDecide) return await work(used.signal);
-      return await core.approvals.alsoAsking(personAt(options, call), () => work(used.signal));
+      return await services.approvals.withApprover(personAt(options, call), () => work(used.signal));
     } finally {
       used.end();
     }
@@ -84,7 +84,7 @@ async function asWork<T>(
 }
 
 /** The person at the client. What they say comes in a request, whose key is looked at as any other's. */
-function personAt({ key }: ClientWorkOptions, call: ClientCall): OtherPerson {
+function personAt({ key }: ClientCallsOptions, call: ClientCall): ExtraApprover {
   return async (request, signal) => {
     const { answer } = await call.ask(request, { signal });
     return answer && { ...answer, by: `key:${key.id} (${answer.by})` };
@@ -93,7 +93,7 @@ function personAt({ key }: ClientWorkOptions, call: ClientCall): OtherPerson {
 
 /** Runs something that the list of executions has, like any other. */
 async function recorded(
-  { executions }: ServerCore,
+  { executions }: Services,
   session: SessionRecord,
   tool: string,
   run: () => Promise<ToolReply>,

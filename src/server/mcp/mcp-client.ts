@@ -6,9 +6,9 @@ import type { ToolCaller } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { createMcpServer, type McpConnection } from "../../mcp/index.js";
 import { RetryLater } from "../http/error-reply.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
-import { createClientWork } from "./client-calls.js";
+import { createClientCalls } from "./client-calls.js";
 import { newClientId } from "./client-id.js";
 import { EventLog } from "./event-log.js";
 import type { EventMemory } from "./event-memory.js";
@@ -17,7 +17,7 @@ import { OpenRequests } from "./open-requests.js";
 import { checkAnswer, sendAnswer, toWebRequest } from "./web-exchange.js";
 
 export interface McpClientOptions {
-  readonly core: ServerCore;
+  readonly services: Services;
   /** Whose it is: with another one it cannot be found. */
   readonly key: ApiKeyRecord;
   readonly session: SessionRecord;
@@ -50,7 +50,7 @@ export class McpClient {
 
   constructor(options: McpClientOptions) {
     const { key, session, isOwn, memory, version, onError } = options;
-    this.id = newClientId(options.core.lease.server);
+    this.id = newClientId(options.services.lease.server);
     this.key = key;
     this.session = session;
     this.isOwn = isOwn;
@@ -59,7 +59,7 @@ export class McpClient {
       sessionIdGenerator: () => this.id,
       eventStore: this.events,
     });
-    const { tools, files } = createClientWork({ ...options, connection: () => this.#connection });
+    const { tools, files } = createClientCalls({ ...options, connection: () => this.#connection });
     this.#connection = createMcpServer({
       tools: { ...tools, call: (...given) => this.#counted(tools.call(...given)) },
       files,

@@ -4,16 +4,16 @@ import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { isOver, roleFor } from "../http/authenticate.js";
 import { RETRY_AFTER_SECONDS, RetryLater, serverStopping } from "../http/error-reply.js";
-import type { ServerCore } from "../services.js";
-import { callerOf } from "../sessions/session-calls.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
 import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import type { ChosenSession } from "./chosen-session.js";
 import { EventMemory } from "./event-memory.js";
 import { KeyCalls } from "./key-calls.js";
 import { McpClient } from "./mcp-client.js";
 
-export interface McpDeskOptions {
-  readonly core: ServerCore;
+export interface McpServiceOptions {
+  readonly services: Services;
   readonly version: string;
   /** For the log: mistakes of ours. */
   readonly onError: (error: unknown) => void;
@@ -26,8 +26,8 @@ const RENEW_MS = 15_000;
 const MAX_NAME_CHARACTERS = 100;
 
 /** The clients that are connected: found by their ids and keys, bounded, and let go when nobody is there any more. */
-export class McpDesk {
-  readonly #options: McpDeskOptions;
+export class McpService {
+  readonly #options: McpServiceOptions;
   readonly #clients = new Map<string, McpClient>();
   /** How many each key has, those that are just being made included. */
   readonly #counts = new Map<string, number>();
@@ -39,9 +39,9 @@ export class McpDesk {
   #looking: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(options: McpDeskOptions) {
+  constructor(options: McpServiceOptions) {
     this.#options = options;
-    this.#calls = new KeyCalls(options.core.config.server.limits.concurrency);
+    this.#calls = new KeyCalls(options.services.config.server.limits.concurrency);
     this.#timer = setInterval(() => {
       this.#looking ??= this.#look()
         .catch(options.onError)
@@ -68,7 +68,7 @@ export class McpDesk {
   async find(key: ApiKeyRecord, id: string): Promise<McpClient> {
     const client = this.#clients.get(id);
     if (client === undefined || client.key.id !== key.id) throw notFound();
-    const session = await this.#options.core.sessions
+    const session = await this.#options.services.sessions
       .find(key.org, client.session.name)
       .catch((error: unknown) => {
         if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
@@ -99,15 +99,18 @@ export class McpDesk {
   }
 
   async #open(request: FastifyRequest, chosen: ChosenSession, clientName: string): Promise<McpClient> {
-    const { core, version, onError } = this.#options;
+    const { services, version, onError } = this.#options;
     const { key } = request;
     const isOwn = chosen.session === undefined;
     const session = await this.#session(key, chosen);
     try {
       const agentId = `key:${key.id}${saidName(clientName)}`;
-      const { requestId: _, ...caller } = callerOf(core, request, session, { role: chosen.role, agentId });
+      const { requestId: _, ...caller } = callerIdentity(services, request, session, {
+        role: chosen.role,
+        agentId,
+      });
       const client = new McpClient({
-        core,
+        services,
         key,
         session,
         isOwn,
@@ -125,14 +128,14 @@ export class McpDesk {
       this.#clients.set(client.id, client);
       return client;
     } catch (error) {
-      if (isOwn) await core.sessions.end(session.org, session.name, "failed");
+      if (isOwn) await services.sessions.end(session.org, session.name, "failed");
       throw error;
     }
   }
 
   /** Many clients never say goodbye: the one that has been away for longest makes way. */
   #makeRoom(key: string): void {
-    const { sessionsPerKey } = this.#options.core.config.server.mcp;
+    const { sessionsPerKey } = this.#options.services.config.server.mcp;
     if ((this.#counts.get(key) ?? 0) < sessionsPerKey) return;
     let longest: McpClient | undefined;
     for (const client of this.#clients.values()) {
@@ -143,7 +146,7 @@ export class McpDesk {
   }
 
   async #session(key: ApiKeyRecord, { session, role }: ChosenSession): Promise<SessionRecord> {
-    const { sessions, config } = this.#options.core;
+    const { sessions, config } = this.#options.services;
     const wanted = { role: roleFor(key, role, config.sandbox.policy.role), settings: {} };
     if (session !== undefined) return sessions.obtain(key.org, { ...wanted, name: session });
     const name = `mcp-${randomBytes(8).toString("hex")}`;
@@ -154,7 +157,7 @@ export class McpDesk {
     await client.close();
     if (!client.isOwn) return;
     const { org, name } = client.session;
-    await this.#options.core.sessions.end(org, name).catch((error: unknown) => {
+    await this.#options.services.sessions.end(org, name).catch((error: unknown) => {
       // Somebody was faster.
       if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
     });
@@ -162,17 +165,17 @@ export class McpDesk {
 
   /** Looks after those who do not say goodbye: idle ones, and those whose key or session has ended. */
   async #look(): Promise<void> {
-    const { core } = this.#options;
+    const { services } = this.#options;
     const clients = [...this.#clients.values()];
     const orgs = [...new Set(clients.map(({ key }) => key.org))];
-    const lists = await Promise.all(orgs.map((org) => core.store.apiKeys.list(org)));
+    const lists = await Promise.all(orgs.map((org) => services.store.apiKeys.list(org)));
     const valid = new Set(lists.flat().flatMap((key) => (isOver(key) ? [] : [key.id])));
     for (const client of clients) {
       client.events.prune();
       const isGone =
-        client.idleMs >= core.config.server.mcp.idleMs ||
+        client.idleMs >= services.config.server.mcp.idleMs ||
         !valid.has(client.key.id) ||
-        core.sessions.hasEnded(client.session.id);
+        services.sessions.hasEnded(client.session.id);
       if (isGone) void this.end(client);
     }
     await this.#renewAll();
@@ -189,14 +192,14 @@ export class McpDesk {
 
   /** A named one lives as long again as it was given, before half of that is over: whoever is connected uses it. */
   async #prolong({ org, name, id }: SessionRecord): Promise<void> {
-    const session = await this.#options.core.store.sessions.get(org, name);
+    const session = await this.#options.services.store.sessions.get(org, name);
     if (session?.id !== id || session.expiresAt === undefined) return;
     const lifeMs = session.expiresAt - session.renewedAt;
     if (session.expiresAt - Date.now() < lifeMs / 2) await this.#renew(session, lifeMs);
   }
 
   async #renew({ org, name }: SessionRecord, lifeMs: number): Promise<void> {
-    await this.#options.core.sessions.renew(org, name, lifeMs);
+    await this.#options.services.sessions.renew(org, name, lifeMs);
   }
 
   #uncount(key: string): void {

@@ -8,21 +8,21 @@ import { SandboxError } from "../../kit/errors.js";
 import { assertPorts } from "../../runtime/sandbox/index.js";
 import { recordEvent } from "../audit/record-event.js";
 import { RetryLater } from "../http/error-reply.js";
-import type { Caller } from "../sessions/session-calls.js";
-import type { SessionDesk } from "../sessions/session-service.js";
+import type { CallerIdentity } from "../sessions/caller-identity.js";
+import type { SessionService } from "../sessions/session-service.js";
 import type { SessionRecord } from "../store/index.js";
 
-export interface PortDeskOptions {
+export interface PortServiceOptions {
   readonly config: Config;
   readonly manager: SandboxManager;
-  readonly sessions: Pick<SessionDesk, "use">;
+  readonly sessions: Pick<SessionService, "use">;
   readonly audit?: AuditLogger | undefined;
 }
 
 /** A connection that somebody wants, and in whose name. */
 export interface WantedPort {
   readonly session: SessionRecord;
-  readonly caller: Caller;
+  readonly caller: CallerIdentity;
   /** The id of the caller's key. */
   readonly key: string;
   readonly port: number;
@@ -34,15 +34,15 @@ const MOST_CONNECTIONS = 128;
 const MOST_REMEMBERED = 1024;
 
 /** Connections to ports inside. The first of a key to a port is a tool call of its own: decided about, and remembered. */
-export class PortDesk {
-  readonly #options: PortDeskOptions;
+export class PortService {
+  readonly #options: PortServiceOptions;
   readonly #connections = new Map<string, number>();
   /** What was allowed, or is being decided, by session. */
   readonly #opened = new Map<string, Map<string, Promise<void>>>();
   readonly #tunnels = new Set<() => void>();
   #isStopping = false;
 
-  constructor(options: PortDeskOptions) {
+  constructor(options: PortServiceOptions) {
     this.#options = options;
   }
 
@@ -76,15 +76,15 @@ export class PortDesk {
   }
 
   /** A tunnel has no end of its own: it is hung up when the server stops. The function returned forgets it. */
-  addTunnel(hangUp: () => void): () => void {
-    if (this.#isStopping) hangUp();
-    this.#tunnels.add(hangUp);
-    return () => this.#tunnels.delete(hangUp);
+  addTunnel(closeSocket: () => void): () => void {
+    if (this.#isStopping) closeSocket();
+    this.#tunnels.add(closeSocket);
+    return () => this.#tunnels.delete(closeSocket);
   }
 
   stop(): void {
     this.#isStopping = true;
-    for (const hangUp of this.#tunnels) hangUp();
+    for (const closeSocket of this.#tunnels) closeSocket();
   }
 
   forgetSession(session: string): void {

@@ -10,7 +10,7 @@ import { headersInside, headersOutside } from "./proxy-headers.js";
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Passes a request on to what listens at the other end of a connection, and its answer back. Nothing is held in memory. */
-export async function forwardRequest(
+export async function proxyRequest(
   request: FastifyRequest,
   reply: FastifyReply,
   connection: Duplex,
@@ -37,7 +37,7 @@ export async function forwardRequest(
       // What the caller still sends is nothing to anybody: the connection cannot be used for more.
       ...(!raw.complete && { connection: "close" }),
     };
-    reply.server.assertPlace();
+    reply.server.assertLease();
     reply.hijack();
     reply.raw.on("error", () => undefined);
     reply.raw.writeHead(status, headers as Record<string, string>);

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
-import type { KeptSocket } from "../http/managed-socket.js";
+import type { ManagedSocket } from "../http/managed-socket.js";
 
 /** What one side has sent and the other not yet taken. */
 const MOST_BUFFERED_BYTES = 256 * 1024;
@@ -8,7 +8,7 @@ const MOST_BUFFERED_BYTES = 256 * 1024;
 const LAST_BYTES_MS = 5000;
 
 /** Carries the bytes of a connection in binary messages, both ways, as fast as the slower side takes them. */
-export function carryTunnel(socket: KeptSocket, connection: Duplex): void {
+export function carryTunnel(socket: ManagedSocket, connection: Duplex): void {
   socket.onMessage((data, isBinary) => {
     if (!isBinary) {
       throw new SandboxError("INVALID_ARGUMENT", "A tunnel takes bytes, and this is text", {

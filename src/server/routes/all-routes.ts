@@ -1,3 +1,5 @@
+import type { App } from "../http/app.js";
+import type { Services } from "../services.js";
 import { addApprovalRoutes } from "./approvals.js";
 import { addAuditRoutes } from "./audit.js";
 import { addContextRoutes } from "./contexts.js";
@@ -9,15 +11,14 @@ import { addMcpRoutes } from "./mcp.js";
 import { addOperationRoutes } from "./operations.js";
 import { addPortRoutes } from "./ports.js";
 import { addProcessRoutes } from "./processes.js";
-import type { AddRoutes } from "./route-file.js";
 import { addSessionRoutes } from "./sessions.js";
 import { addSnapshotRoutes } from "./snapshots.js";
 import { addStatusRoutes } from "./status.js";
 import { addTerminalRoutes } from "./terminals.js";
 import { addWatchRoutes } from "./watch.js";
 
-/** Every routes file. A new one is one more entry here, and its rows in access.ts. */
-export const ROUTE_FILES: readonly AddRoutes[] = [
+/** Every file of routes. A new one is one more entry here, and its rows in http/access.ts. */
+export const ROUTE_FILES: readonly ((app: App, services: Services) => void | Promise<void>)[] = [
   addHealthRoutes,
   addSessionRoutes,
   addExecuteRoutes,
@@ -35,4 +36,3 @@ export const ROUTE_FILES: readonly AddRoutes[] = [
   addOperationRoutes,
   addStatusRoutes,
 ];
-export type { App } from "./route-file.js";

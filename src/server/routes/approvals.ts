@@ -3,12 +3,12 @@ import { z } from "zod";
 import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { ApprovalEvent } from "../approvals/approval-service.js";
-import { jsonOf, KeptSocket, onlySockets } from "../http/managed-socket.js";
+import type { App } from "../http/app.js";
+import { jsonOf, ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
 import { WEB_SOCKET } from "../http/openapi-document.js";
 import { approval, replies, toMoment } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import type { ApprovalOutcome, ApprovalRecord } from "../store/index.js";
-import type { App } from "./route-file.js";
 
 const answer = z.discriminatedUnion("decision", [
   z.strictObject({ decision: z.literal("approve"), scope: z.enum(["once", "session"]).default("once") }),
@@ -30,9 +30,9 @@ const decided = z.object({
 const message = z.strictObject({ type: z.literal("decide"), id: z.string().min(1).max(200), answer });
 
 /** What waits for a person, and deciding it. */
-export function addApprovalRoutes(app: App, core: ServerCore): void {
+export function addApprovalRoutes(app: App, services: Services): void {
   const tags = ["approvals"];
-  const { approvals } = core;
+  const { approvals } = services;
 
   app.get(
     "/v1/approvals",
@@ -58,7 +58,7 @@ export function addApprovalRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) => {
-      const told = await decide(core, request, request.params.id, request.body);
+      const told = await decide(services, request, request.params.id, request.body);
       return reply.code(told.accepted ? 200 : 409).send(told);
     },
   );
@@ -77,15 +77,15 @@ export function addApprovalRoutes(app: App, core: ServerCore): void {
         '{"type":"decide","id":…,"answer":{"decision":"approve"}}.',
     },
     handler: async () => {
-      throw onlySockets();
+      throw upgradeRequired();
     },
-    wsHandler: (socket, request) => void watch(core, new KeptSocket(socket, request), request),
+    wsHandler: (socket, request) => void watch(services, new ManagedSocket(socket, request), request),
   });
 }
 
 /** Tells one watcher of everything, and takes its decisions. */
-async function watch(core: ServerCore, socket: KeptSocket, request: FastifyRequest): Promise<void> {
-  const { approvals } = core;
+async function watch(services: Services, socket: ManagedSocket, request: FastifyRequest): Promise<void> {
+  const { approvals } = services;
   const { org } = request.key;
   // Changes that come while the list is read are told after it, and nothing twice.
   const early: ApprovalEvent[] = [];
@@ -105,7 +105,7 @@ async function watch(core: ServerCore, socket: KeptSocket, request: FastifyReque
   socket.onClose(approvals.watch(org, (event) => tell(event)));
   socket.onMessage(async (data) => {
     const { id, answer: given } = parseMessage(String(data));
-    socket.tell({ type: "answer", id, ...(await decide(core, request, id, given)) });
+    socket.tell({ type: "answer", id, ...(await decide(services, request, id, given)) });
   });
   try {
     const pending = await approvals.listPending(org);
@@ -128,7 +128,7 @@ function parseMessage(text: string): z.output<typeof message> {
 }
 
 async function decide(
-  { approvals }: ServerCore,
+  { approvals }: Services,
   { key }: FastifyRequest,
   id: string,
   given: z.output<typeof answer>,

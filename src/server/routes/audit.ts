@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
 import { SandboxError } from "../../kit/errors.js";
+import type { App } from "../http/app.js";
 import { moment, pageOf, pageQuery, replies, toMoment } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import type { AuditEntry, Store } from "../store/index.js";
-import type { App } from "./route-file.js";
 
 const record = z.record(z.string(), z.unknown()).describe("docs/audit.md has every key.");
 
@@ -29,7 +29,7 @@ const filters = {
 };
 
 /** What the org's callers did. The record is the log's; the log itself is verified on its host. */
-export function addAuditRoutes(app: App, { auditDirectory, store, lease }: ServerCore): void {
+export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Services): void {
   app.get(
     "/v1/audit/index",
     {

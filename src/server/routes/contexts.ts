@@ -6,11 +6,11 @@ import { SandboxError } from "../../kit/errors.js";
 import type { Checkpoint, CodeContext, RunningSandbox } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody } from "../executions/execution-request.js";
 import { plainJson, runExecution } from "../executions/run-execution.js";
+import type { App } from "../http/app.js";
 import { EVENTS } from "../http/event-stream.js";
 import { context, executionResult, replies, sessionParams } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import { inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
 
 const contextId = z
   .string()
@@ -20,9 +20,9 @@ const checkpoint = z.object({ id: z.string(), createdAt: z.string(), snapshotId:
 const ok = z.object({ ok: z.literal(true) });
 
 /** Code that keeps its state. Contexts go with the session's sandbox. */
-export function addContextRoutes(app: App, core: ServerCore): void {
+export function addContextRoutes(app: App, services: Services): void {
   const tags = ["contexts"];
-  const { manager } = core;
+  const { manager } = services;
 
   /** Does something with the sandbox of a session, past none of the steps of a call. */
   const withSandbox = async <T>(
@@ -31,7 +31,7 @@ export function addContextRoutes(app: App, core: ServerCore): void {
     summary: string,
     work: (sandbox: RunningSandbox) => Promise<T>,
   ): Promise<T> =>
-    inSession(core, request, reply, async ({ session, caller, signal }) => {
+    inSession(services, request, reply, async ({ session, caller, signal }) => {
       // A sandbox that would have to start for this has no contexts.
       if (!manager.isRunning(session.id)) throw noContext();
       const call = { ...caller, signal, tool: "code_run", summary, paths: [], work };
@@ -61,7 +61,7 @@ export function addContextRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller, signal }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         const { id = `ctx-${randomBytes(6).toString("hex")}`, language } = request.body;
         if (await isThere(manager, session.id, id)) {
           throw new SandboxError("CONFLICT", "There is a context of that name already", {
@@ -87,7 +87,7 @@ export function addContextRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session }) => {
+      inSession(services, request, reply, async ({ session }) => {
         if (!manager.isRunning(session.id)) return { items: [] };
         return { items: (await manager.getSandbox(session.id)).listContexts().map(toReply) };
       }),
@@ -108,10 +108,10 @@ export function addContextRoutes(app: App, core: ServerCore): void {
     },
     async (request, reply) => {
       const { id, name } = request.params;
-      const session = await core.sessions.find(request.key.org, name);
+      const session = await services.sessions.find(request.key.org, name);
       const { language } = await withFound(manager, session.id, id);
       const body = { language, ...request.body, context: id };
-      return (await runExecution(core, request, reply, session, body)) ?? reply;
+      return (await runExecution(services, request, reply, session, body)) ?? reply;
     },
   );
 
@@ -215,12 +215,12 @@ export function addContextRoutes(app: App, core: ServerCore): void {
   );
 }
 
-async function isThere(manager: ServerCore["manager"], session: string, id: string): Promise<boolean> {
+async function isThere(manager: Services["manager"], session: string, id: string): Promise<boolean> {
   if (!manager.isRunning(session)) return false;
   return (await manager.getSandbox(session)).listContexts().some((each) => each.id === id);
 }
 
-async function withFound(manager: ServerCore["manager"], session: string, id: string): Promise<CodeContext> {
+async function withFound(manager: Services["manager"], session: string, id: string): Promise<CodeContext> {
   if (!manager.isRunning(session)) throw noContext();
   return (await manager.getSandbox(session)).context(id);
 }

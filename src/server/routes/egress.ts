@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
+import type { App } from "../http/app.js";
 import { replies, sessionParams } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import { inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
 
 const hosts = z.array(z.string().min(1).max(300)).max(1000);
 
 /** What a session that runs may reach besides, or no longer. */
-export function addEgressRoutes(app: App, core: ServerCore): void {
+export function addEgressRoutes(app: App, services: Services): void {
   app.post(
     "/v1/sessions/:name/egress",
     {
@@ -22,13 +22,13 @@ export function addEgressRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller }) => {
+      inSession(services, request, reply, async ({ session, caller }) => {
         const { allow, deny } = request.body;
         const change = { ...(allow !== undefined && { allow }), ...(deny !== undefined && { deny }) };
-        const running = await core.manager.changeEgress(session.id, change);
+        const running = await services.manager.changeEgress(session.id, change);
         if (running > 0) {
           const { sessionId, orgId, agentId, requestId } = caller;
-          await core.audit?.log({
+          await services.audit?.log({
             eventType: "egress_changed",
             sessionId,
             orgId,

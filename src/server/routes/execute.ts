@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { executeBody } from "../executions/execution-request.js";
 import { plainJson, runExecution } from "../executions/run-execution.js";
+import type { App } from "../http/app.js";
 import { roleFor } from "../http/authenticate.js";
 import { EVENTS } from "../http/event-stream.js";
 import {
@@ -13,13 +14,12 @@ import {
   sessionParams,
   toMoment,
 } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import type { ExecutionRecord } from "../store/index.js";
-import type { App } from "./route-file.js";
 
 /** Programs and commands, and which there were. */
-export function addExecuteRoutes(app: App, core: ServerCore): void {
-  const { sessions, store, executions, config } = core;
+export function addExecuteRoutes(app: App, services: Services): void {
+  const { sessions, store, executions, config } = services;
   const tags = ["executions"];
 
   app.post(
@@ -45,7 +45,7 @@ export function addExecuteRoutes(app: App, core: ServerCore): void {
         role: roleFor(key, body.role, config.sandbox.policy.role),
         settings: {},
       });
-      return (await runExecution(core, request, reply, session, body)) ?? reply;
+      return (await runExecution(services, request, reply, session, body)) ?? reply;
     },
   );
 

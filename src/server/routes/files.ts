@@ -6,13 +6,13 @@ import { beneath } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
+import type { App } from "../http/app.js";
 import { sendStream } from "../http/downloads.js";
 import { logError } from "../http/error-reply.js";
 import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../http/schemas.js";
 import { acceptStreams, bodyStream } from "../http/uploads.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import { inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
 
 const BYTES = "application/octet-stream";
 const fileParams = sessionParams.extend({ "*": z.string().min(1) });
@@ -21,9 +21,9 @@ const done = z.object({ path: z.string() });
 const flag = z.enum(["true", "false"]).default("false");
 
 /** A session's files, streamed both ways. Each is a tool call: decided about and remembered. */
-export function addFileRoutes(app: App, core: ServerCore): void {
+export function addFileRoutes(app: App, services: Services): void {
   const tags = ["files"];
-  const { manager } = core;
+  const { manager } = services;
   acceptStreams(app, BYTES);
 
   app.get(
@@ -51,7 +51,7 @@ export function addFileRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ caller, signal }) => {
+      inSession(services, request, reply, async ({ caller, signal }) => {
         const { query } = request;
         const directory = parseRelativePath(query.path).text || ".";
         const listed = await manager.useFiles({
@@ -74,7 +74,7 @@ export function addFileRoutes(app: App, core: ServerCore): void {
     "/v1/sessions/:name/files/*",
     { schema: { tags, summary: "Download a file.", params: fileParams, "x-answers": BYTES } },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ caller, signal }) => {
+      inSession(services, request, reply, async ({ caller, signal }) => {
         const file = pathOf(request);
         try {
           const result = await manager.useFiles({
@@ -105,7 +105,7 @@ export function addFileRoutes(app: App, core: ServerCore): void {
     call: Pick<FileCall<void>, "tool" | "summary" | "paths" | "work" | "content" | "isPlaced">,
     file: string,
   ) =>
-    inSession(core, request, reply, async ({ caller, signal }) => {
+    inSession(services, request, reply, async ({ caller, signal }) => {
       workValue(await manager.useFiles({ ...caller, signal, ...call }));
       return { path: file };
     });

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import type { App } from "../http/app.js";
 import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
 import { replies } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
 
 /** For whoever restarts it and whoever sends it requests. */
-export function addHealthRoutes(app: App, { store, place, isStopping }: ServerCore): void {
+export function addHealthRoutes(app: App, { store, lease, isStopping }: Services): void {
   const status = z.object({ status: z.literal("ok") });
   const tags = ["health"];
 
@@ -19,7 +19,7 @@ export function addHealthRoutes(app: App, { store, place, isStopping }: ServerCo
     "/readyz",
     { schema: { tags, summary: "It takes work.", security: [], response: replies(status) } },
     async () => {
-      place.check();
+      lease.assertHeld();
       if (isStopping())
         throw new RetryLater(
           "SERVER_STOPPING",

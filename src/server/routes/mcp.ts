@@ -3,14 +3,14 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { packageVersion } from "../../kit/package-version.js";
+import type { App } from "../http/app.js";
+import { disconnectSignal } from "../http/disconnect-signal.js";
 import { logError } from "../http/error-reply.js";
 import { errorBody } from "../http/schemas.js";
 import { chosenQuery, chosenSession } from "../mcp/chosen-session.js";
 import type { McpClient } from "../mcp/mcp-client.js";
-import { McpDesk } from "../mcp/mcp-service.js";
-import type { ServerCore } from "../services.js";
-import { goneSignal } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
+import { McpService } from "../mcp/mcp-service.js";
+import type { Services } from "../services.js";
 
 const message = z.record(z.string(), z.unknown());
 /** The SDK's own. */
@@ -18,10 +18,10 @@ const MAX_BATCH = 100;
 const errors = { "4xx": errorBody, "5xx": errorBody };
 
 /** The Model Context Protocol over streamable HTTP: the tools of a session for one client at a time. */
-export function addMcpRoutes(app: App, core: ServerCore): void {
+export function addMcpRoutes(app: App, services: Services): void {
   const tags = ["mcp"];
-  const desk = new McpDesk({
-    core,
+  const desk = new McpService({
+    services,
     version: packageVersion(),
     onError: (error) => logError(app, error),
   });
@@ -48,7 +48,7 @@ export function addMcpRoutes(app: App, core: ServerCore): void {
         return reply;
       }
       if (!isInitializeRequest(request.body)) throw notInitialized();
-      const gone = goneSignal(reply);
+      const gone = disconnectSignal(reply);
       const { clientInfo } = request.body.params;
       const client = await desk.open(request, chosenSession(request, request.query), clientInfo.name);
       // Nobody knows its id but whoever gets this answer.
@@ -67,7 +67,7 @@ export function addMcpRoutes(app: App, core: ServerCore): void {
   app.get(
     "/mcp",
     {
-      config: { standing: true },
+      config: { subscription: true },
       schema: {
         tags,
         summary:
@@ -99,7 +99,7 @@ export function addMcpRoutes(app: App, core: ServerCore): void {
   );
 }
 
-async function clientOf(desk: McpDesk, request: FastifyRequest): Promise<McpClient> {
+async function clientOf(desk: McpService, request: FastifyRequest): Promise<McpClient> {
   const id = request.headers["mcp-session-id"];
   if (id === undefined) throw notInitialized();
   return desk.find(request.key, String(id));

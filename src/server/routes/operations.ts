@@ -1,23 +1,26 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
+import type { App } from "../http/app.js";
 import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
+import { measure } from "../status/measure.js";
 
 /** For whoever runs the server: over all orgs, in numbers only. */
-export function addOperationRoutes(app: App, core: ServerCore): void {
+export function addOperationRoutes(app: App, services: Services): void {
   app.get(
     "/metrics",
     { schema: { tags: ["operations"], summary: "Prometheus' text format.", "x-answers": "text/plain" } },
     async (_, reply) => {
-      const { metrics, serverMetrics, life } = core;
+      const { metrics, serverMetrics, info } = services;
       if (metrics === undefined || serverMetrics === undefined) {
         throw new SandboxError("NOT_FOUND", "This server counts nothing", {
           hint: "Give createServer metrics.",
         });
       }
-      life.lastScrapeAt = new Date();
-      return reply.type(metrics.contentType).send(await serverMetrics.text(core));
+      info.lastScrapeAt = new Date();
+      return reply
+        .type(metrics.contentType)
+        .send(await serverMetrics.text(await measure(services), info.sockets()));
     },
   );
 
@@ -36,8 +39,8 @@ export function addOperationRoutes(app: App, core: ServerCore): void {
       },
     },
     async () => ({
-      running: core.work.size - core.sessions.ahead.starting,
-      pool: toPoolReply(core.pool?.status()),
+      running: services.tasks.size - services.sessions.prewarmer.starting,
+      pool: toPoolReply(services.pool?.status()),
     }),
   );
 }

@@ -2,16 +2,17 @@ import type { Duplex } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
+import type { App } from "../http/app.js";
 import { logError } from "../http/error-reply.js";
-import { KeptSocket, onlySockets } from "../http/managed-socket.js";
-import { watchKey } from "../http/on-key-revoked.js";
+import { ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
+import { onKeyRevoked } from "../http/on-key-revoked.js";
 import { ANYTHING, WEB_SOCKET } from "../http/openapi-document.js";
 import { sessionParams } from "../http/schemas.js";
-import { forwardRequest } from "../ports/proxy-request.js";
+import { proxyRequest } from "../ports/proxy-request.js";
 import { carryTunnel } from "../ports/tunnel.js";
-import type { ServerCore } from "../services.js";
-import { callerOf, inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
+import { inSession } from "../sessions/session-calls.js";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 const port = z.coerce.number().int().min(1).max(65_535);
@@ -19,9 +20,9 @@ const portParams = sessionParams.extend({ port });
 const KEY_HOLDS_MS = 1000;
 
 /** Ports inside, reached through this server: by HTTP, or by the bytes of one connection. */
-export function addPortRoutes(app: App, core: ServerCore): void {
+export function addPortRoutes(app: App, services: Services): void {
   const tags = ["ports"];
-  const { sessions, ports } = core;
+  const { sessions, ports } = services;
   /** Connections to what a tunnel will lead to. */
   const found = new WeakMap<FastifyRequest, { readonly connection: Duplex; readonly over: AbortSignal }>();
   const isCarried = new WeakSet<FastifyRequest>();
@@ -42,14 +43,14 @@ export function addPortRoutes(app: App, core: ServerCore): void {
       "x-answers": ANYTHING,
     },
     handler: async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller, signal }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         const params = request.params as z.output<typeof portParams>;
         const target = { port: params.port, path: pathInside(request) };
         const wanted = { session, caller, key: request.key.id, port: params.port };
         const connection = await ports.connect(wanted, signal);
-        using _ = watchKey(request, () => connection.destroy());
+        using _ = onKeyRevoked(request, () => connection.destroy());
         try {
-          await forwardRequest(request, reply, connection, target);
+          await proxyRequest(request, reply, connection, target);
         } catch (error) {
           // Who is gone broke it off, and nobody is to blame.
           if (!reply.sent) throw signal.aborted ? signal.reason : error;
@@ -74,7 +75,7 @@ export function addPortRoutes(app: App, core: ServerCore): void {
     preHandler: async (request) => {
       const params = request.params as z.output<typeof portParams>;
       const session = await sessions.find(request.key.org, params.name);
-      const caller = callerOf(core, request, session);
+      const caller = callerIdentity(services, request, session);
       if (!request.ws) return;
       const gone = new AbortController();
       const used = sessions.use(session, gone.signal);
@@ -91,11 +92,11 @@ export function addPortRoutes(app: App, core: ServerCore): void {
       found.set(request, { connection: await ports.connect(wanted, used.signal), over: used.signal });
     },
     handler: async () => {
-      throw onlySockets();
+      throw upgradeRequired();
     },
     wsHandler: (socket, request) => {
       isCarried.add(request);
-      const kept = new KeptSocket(socket, request, { keyHoldsMs: KEY_HOLDS_MS });
+      const kept = new ManagedSocket(socket, request, { keyHoldsMs: KEY_HOLDS_MS });
       kept.onClose(ports.addTunnel(() => kept.cutOff(1001, "the server stops")));
       const { connection, over } = found.get(request)!;
       // The session's end waits for its tunnels, and a caller may not answer a close.

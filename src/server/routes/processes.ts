@@ -4,18 +4,20 @@ import { SandboxError } from "../../kit/errors.js";
 import { SENDABLE_SIGNALS } from "../../runtime/sandbox/index.js";
 import { recordEvent } from "../audit/record-event.js";
 import { callOf, executeBody } from "../executions/execution-request.js";
+import type { App } from "../http/app.js";
 import { assertRole, roleFor } from "../http/authenticate.js";
+import { disconnectSignal } from "../http/disconnect-signal.js";
 import { logError } from "../http/error-reply.js";
 import { EVENTS, EventStream, wantsEvents } from "../http/event-stream.js";
-import { watchKey } from "../http/on-key-revoked.js";
+import { onKeyRevoked } from "../http/on-key-revoked.js";
 import { processLogs, replies, serverProcess, sessionParams } from "../http/schemas.js";
 import { followLog } from "../live/follow-log.js";
-import { lastingBodyLimit } from "../live/live-call-service.js";
+import { liveCallBodyLimit } from "../live/live-call-service.js";
 import { shownCommand, toLiveReply } from "../live/live-reply.js";
 import { ServerProcess } from "../live/server-process.js";
-import type { ServerCore } from "../services.js";
-import { callerOf, goneSignal, inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
+import { inSession } from "../sessions/session-calls.js";
 
 const processBody = executeBody.omit({ context: true }).meta({ id: "ProcessRequest" });
 const processParams = sessionParams.extend({ id: z.string().min(1).max(100) });
@@ -24,9 +26,9 @@ const MAX_PAGE_BYTES = 1024 * 1024;
 const position = z.string().regex(/^\d{1,15}$/, "expected `next` of a page, or the id of an event");
 
 /** Programs and commands that go on without a request. */
-export function addProcessRoutes(app: App, core: ServerCore): void {
+export function addProcessRoutes(app: App, services: Services): void {
   const tags = ["processes"];
-  const { sessions, manager, config, live } = core;
+  const { sessions, manager, config, live } = services;
   const { processes } = live;
 
   /** Does something with a process of a session; `mayAct`: in the role that it has. */
@@ -36,7 +38,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
     { mayAct }: { readonly mayAct: boolean },
     action: (process: ServerProcess) => T | Promise<T>,
   ): Promise<T> =>
-    inSession(core, request, reply, async ({ session }) => {
+    inSession(services, request, reply, async ({ session }) => {
       const process = processes.get(session.id, (request.params as { readonly id: string }).id);
       if (mayAct) assertRole(request.key, process.owner.role);
       return action(process);
@@ -45,7 +47,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
   app.post(
     "/v1/sessions/:name/processes",
     {
-      bodyLimit: lastingBodyLimit(config),
+      bodyLimit: liveCallBodyLimit(config),
       schema: {
         tags,
         summary: "Start a program or a command that goes on. The session is made if there is none.",
@@ -58,11 +60,11 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
     },
     async (request, reply) => {
       const { key, params, body } = request;
-      const gone = goneSignal(reply);
+      const gone = disconnectSignal(reply);
       const role = roleFor(key, body.role, config.sandbox.policy.role);
       const session = await sessions.obtain(key.org, { name: params.name, role, settings: {} });
-      const caller = callerOf(core, request, session, body);
-      const call = { ...callOf(body, core.config), ...caller };
+      const caller = callerIdentity(services, request, session, body);
+      const call = { ...callOf(body, services.config), ...caller };
       const owner = { session, role: caller.role };
       const process = new ServerProcess(owner, shownCommand(body), live.outputsOf(key.org));
       try {
@@ -75,7 +77,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
         throw error;
       }
       // Whoever has its id finds it in the list of executions, also after a kill.
-      await core.executions.settle();
+      await services.executions.settle();
       return reply.code(201).send(toReply(process));
     },
   );
@@ -91,7 +93,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session }) => ({
+      inSession(services, request, reply, async ({ session }) => ({
         items: processes.list(session.id).map(toReply),
       })),
   );
@@ -137,7 +139,7 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
       const found = await withProcess(request, reply, { mayAct: true }, (process) => process);
       const { limit, waitMs } = request.query;
       const cursor = cursorOf(request, request.query.cursor);
-      const gone = goneSignal(reply);
+      const gone = disconnectSignal(reply);
       // Says now what is wrong with the cursor.
       found.log.read(cursor, 0);
       if (wantsEvents(request.headers.accept)) {
@@ -166,8 +168,8 @@ export function addProcessRoutes(app: App, core: ServerCore): void {
       withProcess(request, reply, { mayAct: true }, async (process) => {
         const { session, role } = process.owner;
         const { signal } = request.body;
-        const caller = callerOf(core, request, session, { role });
-        await recordEvent(core.audit, caller, "process_signalled", { execution: process.id, signal });
+        const caller = callerIdentity(services, request, session, { role });
+        await recordEvent(services.audit, caller, "process_signalled", { execution: process.id, signal });
         process.sendSignal(signal);
         return toReply(process);
       }),
@@ -211,7 +213,7 @@ async function sendLog(
   gone: AbortSignal,
 ): Promise<void> {
   const revoked = new AbortController();
-  using _ = watchKey(request, () => revoked.abort());
+  using _ = onKeyRevoked(request, () => revoked.abort());
   const over = AbortSignal.any([gone, revoked.signal]);
   const stream = new EventStream(reply, over);
   try {

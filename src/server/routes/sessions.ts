@@ -3,6 +3,7 @@ import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
 import { recordEvent } from "../audit/record-event.js";
+import type { App } from "../http/app.js";
 import { roleFor } from "../http/authenticate.js";
 import {
   pageOf,
@@ -15,11 +16,10 @@ import {
   toMoment,
   ttlMs,
 } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
-import { callerOf } from "../sessions/session-calls.js";
-import type { SessionSettings } from "../sessions/session-service.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
+import { settingsOf } from "../sessions/session-settings.js";
 import type { SessionRecord } from "../store/index.js";
-import type { App } from "./route-file.js";
 
 const idempotencyKey = z
   .string()
@@ -36,8 +36,8 @@ const newSession = z.strictObject({
 });
 
 /** Sessions: made, listed, prolonged, ended. */
-export function addSessionRoutes(app: App, core: ServerCore): void {
-  const { sessions, store, config, audit } = core;
+export function addSessionRoutes(app: App, services: Services): void {
+  const { sessions, store, config, audit } = services;
   const tags = ["sessions"];
 
   app.post(
@@ -59,8 +59,8 @@ export function addSessionRoutes(app: App, core: ServerCore): void {
         role: roleFor(request.key, role, config.sandbox.policy.role),
         settings: backend === undefined ? {} : { backend },
       });
-      if (created.isNew) sessions.ahead.add(created.session);
-      return reply.code(created.isNew ? 201 : 200).send(toReply(created.session));
+      if (created.isNew) sessions.prewarmer.add(created.session);
+      return reply.code(created.isNew ? 201 : 200).send(toSessionReply(created.session));
     },
   );
 
@@ -76,14 +76,14 @@ export function addSessionRoutes(app: App, core: ServerCore): void {
     },
     async ({ key, query }) => {
       const { items, next } = await store.sessions.list(key.org, query);
-      return { items: items.map(toReply), next };
+      return { items: items.map(toSessionReply), next };
     },
   );
 
   app.get(
     "/v1/sessions/:name",
     { schema: { tags, summary: "One session.", params: sessionParams, response: replies(session) } },
-    async ({ key, params }) => toReply(await sessions.find(key.org, params.name)),
+    async ({ key, params }) => toSessionReply(await sessions.find(key.org, params.name)),
   );
 
   app.post(
@@ -99,8 +99,8 @@ export function addSessionRoutes(app: App, core: ServerCore): void {
     },
     async (request) => {
       const { key, params, body } = request;
-      callerOf(core, request, await sessions.find(key.org, params.name));
-      return toReply(await sessions.renew(key.org, params.name, body.ttlMs));
+      callerIdentity(services, request, await sessions.find(key.org, params.name));
+      return toSessionReply(await sessions.renew(key.org, params.name, body.ttlMs));
     },
   );
 
@@ -116,7 +116,7 @@ export function addSessionRoutes(app: App, core: ServerCore): void {
     },
     async (request) => {
       const { key, params } = request;
-      const caller = callerOf(core, request, await sessions.find(key.org, params.name));
+      const caller = callerIdentity(services, request, await sessions.find(key.org, params.name));
       await recordEvent(audit, caller, "session_deleted", { session: params.name });
       await sessions.end(key.org, params.name);
       return { deleted: true } as const;
@@ -136,9 +136,9 @@ function idempotencyKeyOf(request: FastifyRequest, inBody: string | undefined): 
 }
 
 /** A session as replies have it. */
-export function toReply(record: SessionRecord): z.output<typeof session> {
+export function toSessionReply(record: SessionRecord): z.output<typeof session> {
   const { id, name, role, state, createdAt, renewedAt, expiresAt, endedAt, endedWhy } = record;
-  const { backend } = record.settings as SessionSettings;
+  const { backend } = settingsOf(record);
   return {
     id,
     name,

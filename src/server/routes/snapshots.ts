@@ -3,6 +3,7 @@ import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
+import type { App } from "../http/app.js";
 import { sendStream } from "../http/downloads.js";
 import { logError } from "../http/error-reply.js";
 import {
@@ -17,12 +18,11 @@ import {
   ttlMs,
 } from "../http/schemas.js";
 import { acceptStreams, bodyStream } from "../http/uploads.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import { indexSnapshots } from "../sessions/index-snapshots.js";
 import { inSession } from "../sessions/session-calls.js";
 import type { SnapshotRecord } from "../store/index.js";
-import type { App } from "./route-file.js";
-import { toReply as toSessionReply } from "./sessions.js";
+import { toSessionReply } from "./sessions.js";
 
 const TAR = "application/x-tar";
 /** So long a fork that a kill broke off has its name: it has not all of its files. */
@@ -33,9 +33,9 @@ const EVERYTHING = { path: ".", access: "read" } as const;
 const ALL_CHANGES = { path: ".", access: "write" } as const;
 
 /** A session's files as they were: taken, brought back, carried elsewhere. */
-export function addSnapshotRoutes(app: App, core: ServerCore): void {
+export function addSnapshotRoutes(app: App, services: Services): void {
   const tags = ["snapshots"];
-  const { manager, sessions, store } = core;
+  const { manager, sessions, store } = services;
   acceptStreams(app, TAR);
 
   app.post(
@@ -50,7 +50,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller, signal }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         const name = request.body.name;
         const result = await manager.useSandbox({
           ...caller,
@@ -62,7 +62,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
             sandbox.snapshot({ signal, ...(name !== undefined && { name }) }),
         });
         const taken = workValue(result);
-        await indexSnapshots(core, session);
+        await indexSnapshots(services, session);
         return reply.code(201).send(toReply(taken));
       }),
   );
@@ -78,8 +78,8 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session }) => ({
-        items: (await indexSnapshots(core, session)).map(toReply),
+      inSession(services, request, reply, async ({ session }) => ({
+        items: (await indexSnapshots(services, session)).map(toReply),
       })),
   );
 
@@ -117,7 +117,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller, signal }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         const { id } = request.params;
         const result = await manager.useSandbox({
           ...caller,
@@ -128,7 +128,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
           work: (sandbox: RunningSandbox) => sandbox.deleteSnapshot(id),
         });
         const isDeleted = workValue(result);
-        await indexSnapshots(core, session);
+        await indexSnapshots(services, session);
         if (!isDeleted) throw notFound();
         return { deleted: true } as const;
       }),
@@ -152,7 +152,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ caller, signal }) => {
+      inSession(services, request, reply, async ({ caller, signal }) => {
         const { id } = request.params;
         const result = await manager.useSandbox({
           ...caller,
@@ -179,7 +179,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ caller, signal }) => {
+      inSession(services, request, reply, async ({ caller, signal }) => {
         const { id } = request.params;
         try {
           const result = await manager.useSandbox({
@@ -219,7 +219,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
     async (request, reply) => {
       const archive = bodyStream(request.body, TAR);
       try {
-        return await inSession(core, request, reply, async ({ session, caller, signal }) => {
+        return await inSession(services, request, reply, async ({ session, caller, signal }) => {
           const { name } = request.query;
           const result = await manager.useSandbox({
             ...caller,
@@ -232,7 +232,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
               sandbox.importSnapshot(archive, { signal, ...(name !== undefined && { name }) }),
           });
           const imported = workValue(result);
-          await indexSnapshots(core, session);
+          await indexSnapshots(services, session);
           return reply.code(201).send(toReply(imported));
         });
       } finally {
@@ -259,7 +259,7 @@ export function addSnapshotRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session, caller, signal }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         const { name, snapshotId, ttlMs: lifeMs } = request.body;
         const { session: made } = await sessions.create(session.org, {
           name,

@@ -1,10 +1,11 @@
 import { z } from "zod";
+import type { App } from "../http/app.js";
 import { moment, poolStatus, replies, toMoment, toPoolReply } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import { checkServer } from "../status/checks.js";
-import { type Figures, measure } from "../status/figures.js";
+import type { Figures } from "../status/figures.js";
+import { measure } from "../status/measure.js";
 import type { RecentEvents } from "../status/recent-events.js";
-import type { App } from "./route-file.js";
 
 const n = z.number();
 const check = z.object({
@@ -88,7 +89,7 @@ const HOSTS_LOOKED_UP = 200;
 const HOSTS_TOLD = 10;
 
 /** The run-time checklist, looked at now. Over all orgs in numbers only. */
-export function addStatusRoutes(app: App, core: ServerCore): void {
+export function addStatusRoutes(app: App, services: Services): void {
   app.get(
     "/v1/status",
     {
@@ -99,29 +100,29 @@ export function addStatusRoutes(app: App, core: ServerCore): void {
       },
     },
     async ({ key }) => {
-      const { recent, life, lease, hasPolicy } = core;
-      const [figures, deniedHosts] = await Promise.all([measure(core), deniedHostsOf(core, key.org)]);
+      const { recent, info, lease, hasPolicy } = services;
+      const [figures, deniedHosts] = await Promise.all([measure(services), deniedHostsOf(services, key.org)]);
       const checks = checkServer({
         figures,
         recent,
         server: lease.server,
         hasPolicy,
-        lastScrapeAt: life.lastScrapeAt,
+        lastScrapeAt: info.lastScrapeAt,
       });
       return {
         ok: checks.every((each) => each.ok),
         at: toMoment(figures.at.getTime()),
-        version: life.version,
+        version: info.version,
         uptimeMs: figures.uptimeMs,
         recentMs: figures.recentMs,
         checks,
         figures: {
           running: figures.running,
-          sockets: life.sockets(),
+          sockets: info.sockets(),
           sandboxes: sandboxesOf(figures),
           pool: toPoolReply(figures.pool),
           recent: { ...recentOf(recent), deniedHosts },
-          store: { kind: core.store.kind, ...figures.store },
+          store: { kind: services.store.kind, ...figures.store },
           servers: figures.servers.map(({ id, url, startedAt }) => ({
             id,
             url,
@@ -138,7 +139,7 @@ export function addStatusRoutes(app: App, core: ServerCore): void {
 }
 
 /** Which hosts another org's agents ask for is that org's business. */
-async function deniedHostsOf({ recent, store }: ServerCore, org: string) {
+async function deniedHostsOf({ recent, store }: Services, org: string) {
   const sums = new Map<string, number>();
   const isOwn = new Map<string, boolean>();
   for (const { session, host, count } of recent.deniedHosts().slice(0, HOSTS_LOOKED_UP)) {

@@ -2,16 +2,18 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { recordEvent } from "../audit/record-event.js";
+import type { App } from "../http/app.js";
 import { assertRole } from "../http/authenticate.js";
-import { jsonOf, KeptSocket, onlySockets } from "../http/managed-socket.js";
+import { disconnectSignal } from "../http/disconnect-signal.js";
+import { jsonOf, ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
 import { WEB_SOCKET } from "../http/openapi-document.js";
 import { agentId, replies, roleName, serverTerminal, sessionParams } from "../http/schemas.js";
-import { lastingBodyLimit } from "../live/live-call-service.js";
+import { liveCallBodyLimit } from "../live/live-call-service.js";
 import { shownCommand, toLiveReply } from "../live/live-reply.js";
 import { ServerTerminal } from "../live/server-terminal.js";
-import type { ServerCore } from "../services.js";
-import { callerOf, goneSignal, inSession } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
+import { inSession } from "../sessions/session-calls.js";
 
 const lines = z.number().int().min(1).max(65_535);
 const terminalBody = z
@@ -32,9 +34,9 @@ const message = z.discriminatedUnion("type", [
 ]);
 
 /** Terminals that outlive their connections. */
-export function addTerminalRoutes(app: App, core: ServerCore): void {
+export function addTerminalRoutes(app: App, services: Services): void {
   const tags = ["terminals"];
-  const { sessions, manager, config, live } = core;
+  const { sessions, manager, config, live } = services;
   const { terminals } = live;
   /** What a connection may come to, until it has. */
   const found = new WeakMap<FastifyRequest, ServerTerminal>();
@@ -44,14 +46,14 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
     reply: FastifyReply,
     action: (terminal: ServerTerminal) => T,
   ): Promise<T> =>
-    inSession(core, request, reply, async ({ session }) =>
+    inSession(services, request, reply, async ({ session }) =>
       action(terminals.get(session.id, (request.params as { readonly id: string }).id)),
     );
 
   app.post(
     "/v1/sessions/:name/terminals",
     {
-      bodyLimit: lastingBodyLimit(config),
+      bodyLimit: liveCallBodyLimit(config),
       schema: {
         tags,
         summary: "Open a terminal. Connect to it with a WebSocket, as often as you like.",
@@ -62,9 +64,9 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
     },
     async (request, reply) => {
       const { key, params, body } = request;
-      const gone = goneSignal(reply);
+      const gone = disconnectSignal(reply);
       const session = await sessions.find(key.org, params.name);
-      const caller = callerOf(core, request, session, body);
+      const caller = callerIdentity(services, request, session, body);
       const { rows, columns, argv, env, cwd } = body;
       const owner = { session, role: caller.role };
       const { detachedMs } = config.server.terminals;
@@ -80,7 +82,7 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
         throw error;
       }
       // Whoever has its id finds it in the list of executions, also after a kill.
-      await core.executions.settle();
+      await services.executions.settle();
       return reply.code(201).send(toReply(terminal));
     },
   );
@@ -96,7 +98,7 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
       },
     },
     async (request, reply) =>
-      inSession(core, request, reply, async ({ session }) => ({
+      inSession(services, request, reply, async ({ session }) => ({
         items: terminals.list(session.id).map(toReply),
       })),
   );
@@ -156,18 +158,18 @@ export function addTerminalRoutes(app: App, core: ServerCore): void {
       // Whoever types acts in the role that the terminal was opened in.
       assertRole(request.key, role);
       terminal.checkCursor((request.query as { readonly cursor: number }).cursor);
-      const caller = callerOf(core, request, session, { role });
+      const caller = callerIdentity(services, request, session, { role });
       if (request.ws)
         await terminal.meet(request.key.id, () =>
-          recordEvent(core.audit, caller, "terminal_attached", { execution: terminal.id }),
+          recordEvent(services.audit, caller, "terminal_attached", { execution: terminal.id }),
         );
       found.set(request, terminal);
     },
     handler: async () => {
-      throw onlySockets();
+      throw upgradeRequired();
     },
     wsHandler: (socket, request) => {
-      const kept = new KeptSocket(socket, request);
+      const kept = new ManagedSocket(socket, request);
       const terminal = found.get(request)!;
       kept.onMessage((data, isBinary) => take(terminal, data, isBinary));
       terminal.attach(kept, (request.query as { readonly cursor: number }).cursor);

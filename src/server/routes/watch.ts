@@ -2,16 +2,17 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FileWatch, WatchEvent } from "../../core/manager/index.js";
 import { toSandboxError } from "../../kit/errors.js";
-import { bodyOf, logError, tellable } from "../http/error-reply.js";
+import type { App } from "../http/app.js";
+import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js";
+import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
 import { EVENTS, EventStream } from "../http/event-stream.js";
-import { watchKey } from "../http/on-key-revoked.js";
+import { onKeyRevoked } from "../http/on-key-revoked.js";
 import { errorBody, sessionParams } from "../http/schemas.js";
-import type { ServerCore } from "../services.js";
-import { callerOf, goneSignal, lostSignal } from "../sessions/session-calls.js";
-import type { App } from "./route-file.js";
+import type { Services } from "../services.js";
+import { callerIdentity } from "../sessions/caller-identity.js";
 
 /** What changes in a session's files, as it happens. */
-export function addWatchRoutes(app: App, core: ServerCore): void {
+export function addWatchRoutes(app: App, services: Services): void {
   app.get(
     "/v1/sessions/:name/watch",
     {
@@ -32,20 +33,20 @@ export function addWatchRoutes(app: App, core: ServerCore): void {
     },
     async (request, reply) => {
       const { key, params, query } = request;
-      const session = await core.sessions.find(key.org, params.name);
-      const caller = callerOf(core, request, session);
-      const gone = goneSignal(reply);
-      const used = core.sessions.use(session, gone, { isStanding: true });
+      const session = await services.sessions.find(key.org, params.name);
+      const caller = callerIdentity(services, request, session);
+      const gone = disconnectSignal(reply);
+      const used = services.sessions.use(session, gone, { isSubscription: true });
       try {
         const { path } = query;
         const call = { ...caller, path, recursive: query.recursive === "true", signal: used.signal };
-        using watch = await core.manager.watchFiles(call);
+        using watch = await services.manager.watchFiles(call);
         let revoked: string | undefined;
-        using _ = watchKey(request, () => {
+        using _ = onKeyRevoked(request, () => {
           revoked = "The key was revoked";
           watch.close();
         });
-        const lost = lostSignal(gone, used.signal);
+        const lost = streamLostSignal(gone, used.signal);
         const stream = new EventStream(reply, lost);
         try {
           const ended = await tell(stream, watch);
@@ -76,10 +77,10 @@ async function tell(stream: EventStream, watch: FileWatch): Promise<string | und
 }
 
 async function tellError(stream: EventStream, request: FastifyRequest, error: unknown): Promise<void> {
-  const told = tellable(error);
+  const told = toPublicError(error);
   if (told.httpStatus >= 500) logError(request, error);
   // One who has gone meanwhile misses nothing.
-  await stream.send("error", bodyOf(told, request.id)).catch(() => undefined);
+  await stream.send("error", toErrorBody(told, request.id)).catch(() => undefined);
 }
 
 function dataOf(event: WatchEvent): object {

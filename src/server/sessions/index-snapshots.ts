@@ -1,10 +1,10 @@
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
-import type { ServerCore } from "../services.js";
+import type { Services } from "../services.js";
 import type { Json, SessionRecord } from "../store/index.js";
 
 /** Makes the store's list of a session's snapshots what the session's files say. */
 export async function indexSnapshots(
-  { store, manager }: Pick<ServerCore, "store" | "manager">,
+  { store, manager }: Pick<Services, "store" | "manager">,
   { org, id: session }: Pick<SessionRecord, "org" | "id">,
 ): Promise<readonly SnapshotInfo[]> {
   const there = manager.hasSession(session) ? await manager.snapshots(session).list() : [];

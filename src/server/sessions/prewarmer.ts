@@ -1,16 +1,16 @@
 import type { SandboxManager } from "../../core/manager/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import type { SessionRecord } from "../store/index.js";
-import type { SessionSettings } from "./session-service.js";
-import type { Work } from "./task-registry.js";
+import { settingsOf } from "./session-settings.js";
+import type { Task } from "./task-registry.js";
 
-export interface StartAheadOptions {
+export interface PrewarmerOptions {
   /** So many that nobody has used yet; 0: none is started ahead. */
   readonly most: number;
   readonly manager: Pick<SandboxManager, "openSession" | "isRunning">;
   readonly pool?: Pick<PoolManager, "status"> | undefined;
   /** As every use of a session: its end waits for it, and aborts it. Undefined: it has ended. */
-  readonly begin: (session: SessionRecord) => Work | undefined;
+  readonly begin: (session: SessionRecord) => Task | undefined;
 }
 
 /** A start takes time from calls that run. */
@@ -19,8 +19,8 @@ const AT_ONCE = 2;
 const MOST_WAITING = 1000;
 
 /** Starts the sandboxes of new sessions before their first use. What fails is told then, and not before. */
-export class StartAhead {
-  readonly #options: StartAheadOptions;
+export class Prewarmer {
+  readonly #options: PrewarmerOptions;
   readonly #waiting = new Map<string, SessionRecord>();
   readonly #starting = new Set<string>();
   /** Started here, or starting, and used by nobody so far. */
@@ -29,7 +29,7 @@ export class StartAhead {
   #heldBack = 0;
   #isStopped = false;
 
-  constructor(options: StartAheadOptions) {
+  constructor(options: PrewarmerOptions) {
     this.#options = options;
   }
 
@@ -77,16 +77,16 @@ export class StartAhead {
   }
 
   async #start(session: SessionRecord): Promise<void> {
-    const { id, role, settings } = session;
-    const work = this.#options.begin(session);
-    if (work === undefined) return;
+    const { id, role } = session;
+    const task = this.#options.begin(session);
+    if (task === undefined) return;
     this.#starting.add(id);
     this.#unused.add(id);
     try {
-      const { backend } = settings as SessionSettings;
-      await this.#options.manager.openSession(id, { signal: work.signal, caller: { role, backend } });
+      const { backend } = settingsOf(session);
+      await this.#options.manager.openSession(id, { signal: task.signal, caller: { role, backend } });
     } finally {
-      work.end();
+      task.end();
       this.#starting.delete(id);
       this.#advance();
     }

@@ -6,11 +6,12 @@ import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { KeyedMutex } from "../../kit/keyed-mutex.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
-import type { ServerPlace } from "../cluster/fenced-lease.js";
-import { ownerSilent } from "../cluster/forward-request.js";
-import type { CreatedSession, EndedWhy, Json, Lease, SessionRecord, Store } from "../store/index.js";
-import { StartAhead } from "./prewarmer.js";
-import type { RunningWork, Work, WorkOptions } from "./task-registry.js";
+import type { FencedLease } from "../cluster/fenced-lease.js";
+import { ownerUnreachable } from "../cluster/forward-request.js";
+import type { CreatedSession, EndedWhy, Json, SessionRecord, Store } from "../store/index.js";
+import { Prewarmer } from "./prewarmer.js";
+import type { SessionSettings } from "./session-settings.js";
+import type { Task, TaskOptions, TaskRegistry } from "./task-registry.js";
 
 /** A session that somebody wants. */
 export interface WantedSession {
@@ -23,25 +24,19 @@ export interface WantedSession {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** What holds for every call in a session. */
-export interface SessionSettings {
-  readonly backend?: string;
-}
-
 /** A session that is used until `end`. */
-export interface UsedSession extends Work {
+export interface UsedSession extends Task {
   readonly session: SessionRecord;
 }
 
-export interface SessionDeskOptions {
+export interface SessionServiceOptions {
   readonly config: ServerSessionsConfig;
   readonly store: Store;
   readonly manager: SandboxManager;
-  readonly work: RunningWork;
-  readonly lease: Lease;
-  readonly place: ServerPlace;
+  readonly tasks: TaskRegistry;
+  readonly lease: FencedLease;
   /** Ends the sessions of servers that are dead. */
-  readonly endDead: () => Promise<void>;
+  readonly reapDead: () => Promise<void>;
   readonly pool?: PoolManager | undefined;
   readonly onFailure: (error: unknown, what: string) => void;
   /** Called when nothing runs in a session any more, and its files are gone. */
@@ -58,8 +53,8 @@ const REMEMBER_ENDED_MS = 10 * 60_000;
  * Sessions by their names. The manager knows each by the store's id, which is never used again: no name of one org is
  * anything to another, and what comes after a deleted session has none of its files.
  */
-export class SessionDesk {
-  readonly #options: SessionDeskOptions;
+export class SessionService {
+  readonly #options: SessionServiceOptions;
   readonly #mutex = new KeyedMutex();
   /** Ids of sessions that have ended here, and when: whoever has looked one up before must not make it anew. */
   readonly #ended = new Map<string, number>();
@@ -67,16 +62,16 @@ export class SessionDesk {
   /** Names of the sessions that are known to be this server's, with their ids. Nobody else can end those. */
   readonly #own = new Map<string, string>();
   /** Sandboxes of sessions that nobody has used yet. */
-  readonly ahead: StartAhead;
+  readonly prewarmer: Prewarmer;
 
-  constructor(options: SessionDeskOptions) {
+  constructor(options: SessionServiceOptions) {
     this.#options = options;
-    const { manager, pool, work, config } = options;
-    this.ahead = new StartAhead({
+    const { manager, pool, tasks, config } = options;
+    this.prewarmer = new Prewarmer({
       most: config.startAhead,
       manager,
       pool,
-      begin: ({ id }) => (this.#ended.has(id) ? undefined : work.begin(id)),
+      begin: ({ id }) => (this.#ended.has(id) ? undefined : tasks.begin(id)),
     });
   }
 
@@ -91,7 +86,7 @@ export class SessionDesk {
         name,
         role,
         settings: { ...settings },
-        lease,
+        lease: lease.token,
         ...(ttlMs !== null && { expiresAt: Date.now() + ttlMs }),
         ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, request } }),
       });
@@ -152,11 +147,11 @@ export class SessionDesk {
   }
 
   /** Uses a session until `end`; a session that ends waits for that, and aborts the signal. */
-  use(session: SessionRecord, signal?: AbortSignal, options?: WorkOptions): UsedSession {
-    this.#options.place.check();
+  use(session: SessionRecord, signal?: AbortSignal, options?: TaskOptions): UsedSession {
+    this.#options.lease.assertHeld();
     if (this.#ended.has(session.id)) throw notFound(session.name);
-    this.ahead.used(session.id);
-    return { session, ...this.#options.work.begin(session.id, signal, options) };
+    this.prewarmer.used(session.id);
+    return { session, ...this.#options.tasks.begin(session.id, signal, options) };
   }
 
   /** True of one that has ended here a short while ago. */
@@ -220,7 +215,7 @@ export class SessionDesk {
     if (session === undefined) return;
     const { id } = session;
     this.#ended.set(id, Date.now());
-    this.ahead.ended(id);
+    this.prewarmer.ended(id);
     if (this.#own.get(keyOf(session)) === id) this.#own.delete(keyOf(session));
     const cleaning = this.#cleaning.get(id) ?? this.#clean(session).finally(() => this.#cleaning.delete(id));
     this.#cleaning.set(id, cleaning);
@@ -228,8 +223,8 @@ export class SessionDesk {
   }
 
   async #clean({ org, id }: SessionRecord): Promise<void> {
-    const { manager, store, work, onCleaned } = this.#options;
-    await work.abortSession(id);
+    const { manager, store, tasks, onCleaned } = this.#options;
+    await tasks.abortSession(id);
     await manager.deleteSession(id);
     onCleaned(id);
     await store.snapshots.removeAllOf(org, id);
@@ -238,10 +233,10 @@ export class SessionDesk {
 
   /** Makes it this server's where no other ever had it. SESSION_ELSEWHERE: another one does. */
   async #claim(session: SessionRecord): Promise<SessionRecord> {
-    const { store, lease, endDead } = this.#options;
+    const { store, lease, reapDead } = this.#options;
     const { org, name } = session;
     if (session.server === lease.server) return this.#remember(session);
-    const claim = await store.servers.claim(lease, org, name);
+    const claim = await store.servers.claim(lease.token, org, name);
     if (claim === undefined) throw await this.#missing(org, name);
     if (claim.claimed) return this.#remember(claim.session);
     if (claim.owner !== undefined) {
@@ -249,9 +244,9 @@ export class SessionDesk {
         hint: `Ask ${claim.owner.url}.`,
       });
     }
-    await endDead();
+    await reapDead();
     const { state } = (await store.sessions.getById(org, session.id)) ?? {};
-    throw state === "active" ? ownerSilent() : await this.#missing(org, name);
+    throw state === "active" ? ownerUnreachable() : await this.#missing(org, name);
   }
 
   #remember(session: SessionRecord): SessionRecord {

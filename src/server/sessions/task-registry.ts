@@ -1,25 +1,25 @@
 import { SandboxError } from "../../kit/errors.js";
 
 /** Something that runs for a caller, until it is let go. */
-export interface Work {
+export interface Task {
   /** Aborts when the caller is gone, the session ends, or the server's deadline is over. */
   readonly signal: AbortSignal;
   end(): void;
 }
 
-export interface WorkOptions {
+export interface TaskOptions {
   /** It only waits for something to happen: a stop ends it at once. */
-  readonly isStanding?: boolean;
+  readonly isSubscription?: boolean;
 }
 
 interface Entry {
   readonly session: string | undefined;
-  readonly isStanding: boolean;
+  readonly isSubscription: boolean;
   readonly controller: AbortController;
 }
 
 /** What runs now, so that a stop can wait for it, and the end of a session can end it. */
-export class RunningWork {
+export class TaskRegistry {
   readonly #entries = new Set<Entry>();
   readonly #waiting = new Set<() => void>();
 
@@ -28,8 +28,12 @@ export class RunningWork {
   }
 
   /** Also aborts with `signal`. */
-  begin(session: string | undefined, signal?: AbortSignal, { isStanding = false }: WorkOptions = {}): Work {
-    const entry = { session, isStanding, controller: new AbortController() };
+  begin(
+    session: string | undefined,
+    signal?: AbortSignal,
+    { isSubscription = false }: TaskOptions = {},
+  ): Task {
+    const entry = { session, isSubscription, controller: new AbortController() };
     const abort = () => entry.controller.abort(signal?.reason);
     if (signal?.aborted === true) abort();
     signal?.addEventListener("abort", abort, { once: true });
@@ -58,7 +62,7 @@ export class RunningWork {
   /** Resolves when nothing runs any more; after the deadline what still does is aborted first. */
   async drain(deadlineMs: number): Promise<void> {
     const timer = setTimeout(() => this.#abort(() => true, "The server stops"), deadlineMs);
-    this.#abort(({ isStanding }) => isStanding, "The server stops");
+    this.#abort(({ isSubscription }) => isSubscription, "The server stops");
     await this.#until(() => this.#entries.size === 0);
     clearTimeout(timer);
   }

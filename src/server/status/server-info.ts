@@ -1,7 +1,7 @@
 import { LoopDelay } from "./loop-delay.js";
 
-/** What is known of this run of the server itself. */
-export class ServerLife implements Disposable {
+/** What this process knows of itself: its version, its age, its event loop. */
+export class ServerInfo implements Disposable {
   readonly startedAt = performance.now();
   readonly version: string;
   readonly loopDelay = new LoopDelay();

@@ -6,8 +6,8 @@ import type {
   ApprovalRecord,
   ApprovalState,
   Approvals,
-  Decision,
   NewApproval,
+  NewDecision,
 } from "./store.js";
 
 const MAX_LISTED = 1000;
@@ -59,7 +59,7 @@ export class StoredApprovals implements Approvals {
   async decide(
     org: string,
     id: string,
-    decision: Decision,
+    decision: NewDecision,
   ): Promise<{ accepted: boolean; approval: ApprovalRecord } | undefined> {
     const now = Date.now();
     const inTime = WITHOUT_ANSWER.includes(decision.decision)
@@ -173,7 +173,7 @@ export function interruptApprovals(
 /** One statement, so that of two decisions one comes first. */
 async function settle(
   statements: Statements,
-  { decision, by, answer }: Decision,
+  { decision, by, answer }: NewDecision,
   now: number,
   { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
 ): Promise<ApprovalRecord[]> {

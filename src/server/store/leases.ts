@@ -1,6 +1,6 @@
 import type { Database, Row, Statements } from "./database.js";
 import { storeFailed } from "./failures.js";
-import type { Lease, ServerRecord } from "./store.js";
+import type { LeaseToken, ServerRecord } from "./store.js";
 
 /** A server as the table has it. */
 export interface ServerRow extends Row {
@@ -29,7 +29,11 @@ export async function findServer(
 }
 
 /** Within the transaction that acts on it: STORE_FAILED unless this very run's lease holds. */
-export async function checkLease(database: Database, statements: Statements, lease: Lease): Promise<void> {
+export async function checkLease(
+  database: Database,
+  statements: Statements,
+  lease: LeaseToken,
+): Promise<void> {
   const row = await findServer(database, statements, lease.server);
   if (row?.lives === 1 && row.run === lease.run) return;
   throw storeFailed("This server's lease is void: it was declared dead, or has another run", {
@@ -41,7 +45,11 @@ export async function checkLease(database: Database, statements: Statements, lea
  * Takes the leases that have run out away for good, but for one's own. Whoever acts on somebody's death does this first:
  * a sign of life at the same moment either comes before, and then nobody was dead, or finds no lease.
  */
-export function buryServers({ clock }: Database, statements: Statements, but: string): Promise<Row[]> {
+export function deleteExpiredServers(
+  { clock }: Database,
+  statements: Statements,
+  but: string,
+): Promise<Row[]> {
   const sql = `DELETE FROM servers WHERE id <> ? AND lease_until <= ${clock} RETURNING id`;
   return statements.query(sql, [but]);
 }

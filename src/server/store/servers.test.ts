@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { Lease, Store } from "./store.js";
+import type { LeaseToken, Store } from "./store.js";
 
 const LEASE_MS = 60_000;
 const settings = {};
@@ -9,11 +9,11 @@ const VOID = {
   message: "This server's lease is void: it was declared dead, or has another run",
 };
 
-const start = (store: Store, id: string, leaseMs = LEASE_MS): Promise<Lease> =>
+const start = (store: Store, id: string, leaseMs = LEASE_MS): Promise<LeaseToken> =>
   store.servers.start({ id, url: `http://${id}`, leaseMs });
 
 /** Its lease has run out. */
-const die = (store: Store, lease: Lease): Promise<boolean> => store.servers.beat(lease, 0);
+const die = (store: Store, lease: LeaseToken): Promise<boolean> => store.servers.heartbeat(lease, 0);
 
 onBothDatabases("servers", (database) => {
   it("live as long as their lease", async () => {
@@ -28,7 +28,7 @@ onBothDatabases("servers", (database) => {
       leaseUntil: expect.any(Number),
     });
     expect((await store.servers.list()).map(({ id }) => id).sort()).toEqual(["a", "b"]);
-    expect(await store.servers.beat(a, 2 * LEASE_MS)).toBe(true);
+    expect(await store.servers.heartbeat(a, 2 * LEASE_MS)).toBe(true);
     expect((await store.servers.get("a"))!.leaseUntil).toBeGreaterThan(record!.leaseUntil);
     await die(store, b);
     expect((await store.servers.list()).map(({ id }) => id)).toEqual(["a"]);
@@ -40,7 +40,7 @@ onBothDatabases("servers", (database) => {
     const before = await start(store, "a");
     const { session } = await store.sessions.create("acme", { name: "demo", settings, lease: before });
     const after = await start(store, "a");
-    expect(await store.servers.beat(before, LEASE_MS)).toBe(false);
+    expect(await store.servers.heartbeat(before, LEASE_MS)).toBe(false);
     await expect(store.servers.claim(before, "acme", "demo")).rejects.toMatchObject(VOID);
     await expect(
       store.sessions.create("acme", { name: "more", settings, lease: before }),
@@ -93,10 +93,10 @@ onBothDatabases("servers", (database) => {
     const lost = { claimed: false, session, owner: undefined };
     expect(await store.servers.claim(b, "acme", "demo")).toEqual(lost);
     expect(await store.sessions.get("acme", "demo")).toEqual(session);
-    expect((await store.servers.endAllOfDead(b)).sessions.map(({ name }) => name)).toEqual(["demo"]);
+    expect((await store.servers.reapDead(b)).sessions.map(({ name }) => name)).toEqual(["demo"]);
     expect(await store.servers.claim(b, "acme", "demo")).toBeUndefined();
     expect(await store.servers.ownerOf("acme", "demo")).toBeUndefined();
-    expect(await store.servers.beat(a, LEASE_MS)).toBe(false);
+    expect(await store.servers.heartbeat(a, LEASE_MS)).toBe(false);
   });
 
   it("are known as the owners of sessions to their orgs only, under the address that they said last", async () => {
@@ -116,8 +116,8 @@ onBothDatabases("servers", (database) => {
     const a = await start(store, "a");
     await store.sessions.create("acme", { name: "demo", settings, lease: a });
     await die(store, a);
-    expect(await store.servers.beat(a, LEASE_MS)).toBe(true);
-    expect(await store.servers.endAllOfDead(await start(store, "b"))).toMatchObject({ sessions: [] });
+    expect(await store.servers.heartbeat(a, LEASE_MS)).toBe(true);
+    expect(await store.servers.reapDead(await start(store, "b"))).toMatchObject({ sessions: [] });
     expect(await store.sessions.get("acme", "demo")).toMatchObject({ server: "a", state: "active" });
   });
 
@@ -142,7 +142,7 @@ onBothDatabases("servers", (database) => {
     }
     await die(store, dead);
     const ended = await Promise.all(
-      [0, 1, 2, 0, 1, 2].map((index) => stores[index]!.servers.endAllOfDead(leases[index]!)),
+      [0, 1, 2, 0, 1, 2].map((index) => stores[index]!.servers.reapDead(leases[index]!)),
     );
     expect(ended.filter(({ servers }) => servers.length > 0)).toEqual([
       {
@@ -160,7 +160,7 @@ onBothDatabases("servers", (database) => {
     expect(await store.executions.get("acme", "run-a")).toMatchObject({ state: "running" });
     const left = (await store.sessions.list("acme", { state: "active" })).items.map(({ name }) => name);
     expect(left.sort()).toEqual(["kept", "nobody's"]);
-    expect(await store.servers.beat(dead, LEASE_MS)).toBe(false);
+    expect(await store.servers.heartbeat(dead, LEASE_MS)).toBe(false);
     expect(await store.sessions.listUncleaned("dead")).toHaveLength(1);
     expect((await store.snapshots.list("acme")).items.map((each) => each.session)).toEqual([kept.id]);
   });
@@ -174,8 +174,8 @@ onBothDatabases("servers", (database) => {
       await stores[0]!.sessions.create("acme", { name, settings, lease: late });
       await die(stores[0]!, late);
       const [lives, ended] = await Promise.all([
-        stores[0]!.servers.beat(late, LEASE_MS),
-        stores[1]!.servers.endAllOfDead(b),
+        stores[0]!.servers.heartbeat(late, LEASE_MS),
+        stores[1]!.servers.reapDead(b),
       ]);
       expect(ended.sessions.map((each) => each.name)).toEqual(lives ? [] : [name]);
     }
@@ -188,8 +188,8 @@ onBothDatabases("servers", (database) => {
     for (const lease of [a, b]) await store.sessions.create("acme", { name: lease.server, settings, lease });
     await die(store, a);
     await die(store, b);
-    expect(await store.servers.endAllOfDead(a)).toMatchObject({ sessions: [] });
-    expect(await store.servers.beat(b, LEASE_MS)).toBe(true);
+    expect(await store.servers.reapDead(a)).toMatchObject({ sessions: [] });
+    expect(await store.servers.heartbeat(b, LEASE_MS)).toBe(true);
     expect((await store.sessions.list("acme", { state: "active" })).items).toHaveLength(2);
   });
 
@@ -199,11 +199,11 @@ onBothDatabases("servers", (database) => {
     const b = await start(store, "b");
     await store.sessions.create("acme", { name: "demo", settings, lease: a });
     await store.servers.stop(a, LEASE_MS);
-    expect(await store.servers.beat(a, LEASE_MS)).toBe(false);
-    expect(await store.servers.endAllOfDead(b)).toMatchObject({ sessions: [] });
+    expect(await store.servers.heartbeat(a, LEASE_MS)).toBe(false);
+    expect(await store.servers.reapDead(b)).toMatchObject({ sessions: [] });
     const again = await start(store, "a");
     expect(await store.servers.claim(again, "acme", "demo")).toMatchObject({ claimed: true });
     await store.servers.stop(again, 0);
-    expect((await store.servers.endAllOfDead(b)).sessions.map(({ name }) => name)).toEqual(["demo"]);
+    expect((await store.servers.reapDead(b)).sessions.map(({ name }) => name)).toEqual(["demo"]);
   });
 });

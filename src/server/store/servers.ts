@@ -1,13 +1,13 @@
 import { interruptApprovals } from "./approvals.js";
 import type { Database, Statements } from "./database.js";
 import { interruptExecutions } from "./executions.js";
-import { buryServers, checkLease, findServer, type ServerRow, toServer } from "./leases.js";
+import { checkLease, deleteExpiredServers, findServer, type ServerRow, toServer } from "./leases.js";
 import { inParts, newId, toList } from "./rows.js";
 import { endSessions, findActive, type SessionRow, toSession } from "./session-rows.js";
 import type {
-  Claim,
+  ClaimResult,
   EndedWithServers,
-  Lease,
+  LeaseToken,
   ServerRecord,
   Servers,
   SessionOwner,
@@ -25,7 +25,7 @@ export class StoredServers implements Servers {
     this.#database = database;
   }
 
-  async start({ id, url, leaseMs }: { id: string; url: string; leaseMs: number }): Promise<Lease> {
+  async start({ id, url, leaseMs }: { id: string; url: string; leaseMs: number }): Promise<LeaseToken> {
     const run = newId();
     await this.#database.run(
       `INSERT INTO servers (id, run, url, started_at, lease_until) VALUES (?, ?, ?, ?, ${this.#database.clock} + ?)
@@ -36,16 +36,16 @@ export class StoredServers implements Servers {
     return { server: id, run };
   }
 
-  async announce({ server, run }: Lease, url: string): Promise<void> {
+  async announce({ server, run }: LeaseToken, url: string): Promise<void> {
     await this.#database.run("UPDATE servers SET url = ? WHERE id = ? AND run = ?", [url, server, run]);
   }
 
-  async beat({ server, run }: Lease, leaseMs: number): Promise<boolean> {
+  async heartbeat({ server, run }: LeaseToken, leaseMs: number): Promise<boolean> {
     const sql = `UPDATE servers SET lease_until = ${this.#database.clock} + ? WHERE id = ? AND run = ?`;
     return (await this.#database.urgently(sql, [leaseMs, server, run])) === 1;
   }
 
-  async stop({ server, run }: Lease, leaseMs: number): Promise<void> {
+  async stop({ server, run }: LeaseToken, leaseMs: number): Promise<void> {
     const sql = `UPDATE servers SET run = '', lease_until = ${this.#database.clock} + ? WHERE id = ? AND run = ?`;
     await this.#database.run(sql, [leaseMs, server, run]);
   }
@@ -71,7 +71,7 @@ export class StoredServers implements Servers {
     return row && { server: row.owner, record: row.lives === 1 ? toServer(row) : undefined };
   }
 
-  claim(lease: Lease, org: string, name: string): Promise<Claim | undefined> {
+  claim(lease: LeaseToken, org: string, name: string): Promise<ClaimResult | undefined> {
     return this.#database.transaction(async (statements) => {
       await checkLease(this.#database, statements, lease);
       const session = await findActive(statements, org, name);
@@ -93,12 +93,12 @@ export class StoredServers implements Servers {
     });
   }
 
-  endAllOfDead(lease: Lease): Promise<EndedWithServers> {
+  reapDead(lease: LeaseToken): Promise<EndedWithServers> {
     return this.#database.transaction(async (statements) => {
       // After a sleep of the whole machine everybody's lease has run out, and nobody is dead.
       const own = await findServer(this.#database, statements, lease.server);
       if (own?.lives !== 1 || own.run !== lease.run) return NOBODY;
-      await buryServers(this.#database, statements, lease.server);
+      await deleteExpiredServers(this.#database, statements, lease.server);
       const sessions = await endSessions(statements, "server-lost", {
         where: `server IS NOT NULL AND ${isGone("sessions")}`,
         parameters: [],

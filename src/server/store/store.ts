@@ -119,7 +119,7 @@ export interface NewSession {
   readonly settings: Json;
   readonly expiresAt?: number | undefined;
   /** It is this server's from the beginning; STORE_FAILED when the lease is void. Left out: nobody's, until it is claimed. */
-  readonly lease?: Lease | undefined;
+  readonly lease?: LeaseToken | undefined;
   readonly idempotency?: Idempotency | undefined;
 }
 
@@ -175,13 +175,13 @@ export interface ServerRecord {
 }
 
 /** One run of one server. A later run under the same id makes it void. */
-export interface Lease {
+export interface LeaseToken {
   readonly server: string;
   readonly run: string;
 }
 
 /** What became of a claim. Not claimed: another server has it; one that is dead is no owner any more. */
-export type Claim =
+export type ClaimResult =
   | { readonly claimed: true; readonly session: SessionRecord }
   | { readonly claimed: false; readonly session: SessionRecord; readonly owner: ServerRecord | undefined };
 
@@ -203,20 +203,20 @@ export interface EndedWithServers {
 
 /**
  * Who lives. A lease is counted by the database's clock, so servers' clocks need not agree. A server that had no
- * successful `beat` for as long as its lease is has to stop what it runs: it may have been declared dead.
+ * successful `heartbeat` for as long as its lease is has to stop what it runs: it may have been declared dead.
  */
 export interface Servers {
   /**
    * Begins a run. The id is the state directory's: after a crash the next run has the sessions of the one before, whose
    * lease is void from now on. The caller sees to it that no other process uses that directory.
    */
-  start(server: { readonly id: string; readonly url: string; readonly leaseMs: number }): Promise<Lease>;
+  start(server: { readonly id: string; readonly url: string; readonly leaseMs: number }): Promise<LeaseToken>;
   /** Says where it is reached from now on. */
-  announce(lease: Lease, url: string): Promise<void>;
+  announce(lease: LeaseToken, url: string): Promise<void>;
   /** Prolongs a lease. False: the server was declared dead, or has another run, and nothing is its own any more. */
-  beat(lease: Lease, leaseMs: number): Promise<boolean>;
+  heartbeat(lease: LeaseToken, leaseMs: number): Promise<boolean>;
   /** Gives the lease back; the sessions stay the server's for as long as `leaseMs` says, so that it may come back. */
-  stop(lease: Lease, leaseMs: number): Promise<void>;
+  stop(lease: LeaseToken, leaseMs: number): Promise<void>;
   /** Those whose lease has not run out. */
   list(): Promise<readonly ServerRecord[]>;
   get(id: string): Promise<ServerRecord | undefined>;
@@ -226,13 +226,13 @@ export interface Servers {
    * Makes an active session this server's, when no other ever had it: its files are where it was. Undefined: there is no
    * such active session. STORE_FAILED: the lease is void.
    */
-  claim(lease: Lease, org: string, name: string): Promise<Claim | undefined>;
+  claim(lease: LeaseToken, org: string, name: string): Promise<ClaimResult | undefined>;
   /**
    * Ends what dead servers had: sessions, with what the index has of their snapshots, pending approvals, running
    * executions. Each is told to one caller, once. A server whose own lease is void ends nothing: it may be the one that
    * is dead.
    */
-  endAllOfDead(lease: Lease): Promise<EndedWithServers>;
+  reapDead(lease: LeaseToken): Promise<EndedWithServers>;
 }
 
 export type ApprovalDecision = "approved" | "edited" | "rejected" | "expired" | "cancelled" | "interrupted";
@@ -269,7 +269,7 @@ export interface NewApproval {
   readonly expiresAt: number;
 }
 
-export interface Decision {
+export interface NewDecision {
   readonly decision: ApprovalDecision;
   readonly by?: string | undefined;
   readonly answer?: Json | undefined;
@@ -290,7 +290,7 @@ export interface Approvals {
   decide(
     org: string,
     id: string,
-    decision: Decision,
+    decision: NewDecision,
   ): Promise<{ readonly accepted: boolean; readonly approval: ApprovalRecord } | undefined>;
   get(org: string, id: string): Promise<ApprovalRecord | undefined>;
   /** Forgets what was asked, where it is long and was decided before that time: the record of it is the audit log's. */
