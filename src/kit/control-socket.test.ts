@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
 import { SandboxManager } from "../core/manager/index.js";
 import { openPoolSocket, poolFolder } from "../runtime/pool/pool-socket.js";
-import { openControlSocket } from "../runtime/sandbox/session-control.js";
+import { openControlSocket } from "../runtime/sandbox/network/session-control.js";
 import { type ControlSocket, listLiveSockets } from "./control-socket.js";
 
 /** Both kinds: of sessions, and of pools. */

@@ -7,9 +7,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
-import { Egress, type EgressOptions } from "../../src/runtime/egress/egress.js";
 import type { EgressEvent } from "../../src/runtime/egress/events.js";
-import type { EgressRules } from "../../src/runtime/egress/rules.js";
+import { Egress, type EgressOptions } from "../../src/runtime/egress/proxy/egress.js";
+import type { EgressRules } from "../../src/runtime/egress/rules/rules.js";
 
 /** Rules that allow the loopback addresses that hosts of a test have, and these names. */
 export function allowing(names: readonly string[], more: Partial<EgressRules> = {}): EgressRules {

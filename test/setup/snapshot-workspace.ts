@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { SNAPSHOT_MAKERS } from "../../src/core/manager/sessions/session-snapshots.js";
-import { RunnerWorkspace } from "../../src/runtime/sandbox/inside/runner-workspace.js";
+import { RunnerWorkspace } from "../../src/runtime/sandbox/guest-files/runner-workspace.js";
 import { AgentWorkspace, type FileRules, type WorkspaceFiles } from "../../src/runtime/workspace/index.js";
 import { keepTree } from "../../src/runtime/workspace/snapshots/keep-tree.js";
 import { type RestoreReport, restoreTree } from "../../src/runtime/workspace/snapshots/restore-tree.js";

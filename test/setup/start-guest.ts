@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
-import type { Inside } from "../../src/runtime/sandbox/inside/run-inside.js";
+import type { Inside } from "../../src/runtime/sandbox/guest-files/run-inside.js";
 
 export interface StartedGuest extends Inside {
   stop(): Promise<void>;

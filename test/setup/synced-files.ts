@@ -2,8 +2,8 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { RunnerWorkspace } from "../../src/runtime/sandbox/inside/runner-workspace.js";
-import { type SyncOptions, WorkspaceSync } from "../../src/runtime/sandbox/inside/sync-workspace.js";
+import { RunnerWorkspace } from "../../src/runtime/sandbox/guest-files/runner-workspace.js";
+import { type SyncOptions, WorkspaceSync } from "../../src/runtime/sandbox/sync/sync-workspace.js";
 import { AgentWorkspace } from "../../src/runtime/workspace/index.js";
 import { type StartedGuest, startGuest } from "./start-guest.js";
 

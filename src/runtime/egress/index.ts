@@ -1,18 +1,18 @@
 import { SandboxError } from "../../kit/errors.js";
-import { egressRulesOfDomains } from "./from-config.js";
-import type { EgressRules } from "./rules.js";
+import { egressRulesOfDomains } from "./rules/from-config.js";
+import type { EgressRules } from "./rules/rules.js";
 
-export { Egress, type EgressOptions } from "./egress.js";
 export type { EgressEvent, EgressTotals } from "./events.js";
-export type { EgressRules, RequestRule, Ruled, RuleSets } from "./rules.js";
-export { Secret, type SecretOptions } from "./secret.js";
+export { Egress, type EgressOptions } from "./proxy/egress.js";
+export type { EgressRules, RequestRule, Ruled, RuleSets } from "./rules/rules.js";
 export {
   type NetworkConfig,
   type RequestConfig,
   SECRET_PLACES,
   type SecretConfig,
   type SecretPlace,
-} from "./settings.js";
+} from "./rules/settings.js";
+export { Secret, type SecretOptions } from "./secrets/secret.js";
 
 /** Rules that let sandboxes reach these hosts: names, or `*.name` for all names below one. */
 export function allowDomains(...domains: readonly string[]): EgressRules {
@@ -23,10 +23,16 @@ export function allowDomains(...domains: readonly string[]): EgressRules {
   }
   return egressRulesOfDomains(domains, "allowDomains");
 }
-export { openAuthority } from "./authority.js";
-export { createCaBundle } from "./ca-bundle.js";
-export { type CheckedChange, checkChange, type EgressChange, mergeChanges, rulesOfChange } from "./change.js";
+export { openAuthority } from "./certificates/authority.js";
+export { createCaBundle } from "./certificates/ca-bundle.js";
 export { EGRESS_PORT } from "./environment.js";
-export { egressRulesOf, egressRulesOfDomains, joinRules } from "./from-config.js";
-export { checkSecretHosts, loadSecrets, parseSecretOption } from "./load-secrets.js";
-export { SecretSet } from "./secrets.js";
+export {
+  type CheckedChange,
+  checkChange,
+  type EgressChange,
+  mergeChanges,
+  rulesOfChange,
+} from "./rules/change.js";
+export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
+export { checkSecretHosts, loadSecrets, parseSecretOption } from "./secrets/load-secrets.js";
+export { SecretSet } from "./secrets/secret-set.js";

@@ -1,10 +1,10 @@
 import type { ControlSocket } from "../../kit/control-socket.js";
 import { Pool } from "./pool.js";
+import { Tally } from "./pool-counters.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import type { PoolSettings } from "./pool-options.js";
 import { openPoolSocket, type PoolHome } from "./pool-socket.js";
-import { Tally } from "./tally.js";
 
 /** The pool as whoever bound it uses it: it can be emptied, and begins anew with the next who asks. */
 export class BoundPool<Item extends PoolItem> {

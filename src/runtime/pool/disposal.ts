@@ -1,7 +1,7 @@
+import type { Tally } from "./pool-counters.js";
 import { tookTooLong } from "./pool-errors.js";
 import type { PoolItem } from "./pool-item.js";
 import type { Slot } from "./slot.js";
-import type { Tally } from "./tally.js";
 
 const LONGEST_WAIT_MS = 30_000;
 

@@ -2,15 +2,15 @@ import { Backoff } from "../../kit/backoff.js";
 import { createDeferred, type Deferred } from "../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { withTimeout } from "../../kit/timeout.js";
-import { Claim } from "./claim.js";
 import { Disposal } from "./disposal.js";
-import { LeaseBook } from "./lease-book.js";
+import { LeaseBook } from "./lease-registry.js";
+import { Tally } from "./pool-counters.js";
 import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
 import type { PoolItem, PoolSource, PoolWatcher } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
+import { Claim } from "./pool-request.js";
 import { Slot, Slots } from "./slot.js";
-import { Tally } from "./tally.js";
 import { WaitingLine } from "./waiting-line.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */

@@ -1,7 +1,7 @@
-import type { Claim } from "./claim.js";
 import type { PoolItem } from "./pool-item.js";
 import type { PoolInstance, PoolState } from "./pool-lease.js";
 import type { PoolSettings } from "./pool-options.js";
+import type { Claim } from "./pool-request.js";
 
 /** A place for one item, from the moment it is begun until nothing of it is left. */
 export class Slot<Item extends PoolItem> {

@@ -1,5 +1,5 @@
-import type { Claim } from "./claim.js";
 import type { PoolItem } from "./pool-item.js";
+import type { Claim } from "./pool-request.js";
 
 /** Who waits, in the order in which they came; and which claim is a session's, while it waits and while it holds. */
 export class WaitingLine<Item extends PoolItem> extends Set<Claim<Item>> {

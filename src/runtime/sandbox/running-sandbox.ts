@@ -2,41 +2,46 @@ import type { Readable } from "node:stream";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
 import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
-import { Activity } from "./activity.js";
-import { CellRunner } from "./cell-runner.js";
-import type { FileChange } from "./change-log.js";
-import { CommandStart } from "./command-start.js";
 import type { CodeContext } from "./contexts/code-context.js";
 import { type ContextOptions, Contexts } from "./contexts/contexts.js";
+import { Activity } from "./executions/activity.js";
+import { CommandStart } from "./executions/command-start.js";
 import {
   checkCommand,
   checkExecOptions,
   checkProgram,
   type ExecOptions,
   type RunCodeOptions,
-} from "./exec-options.js";
-import { Execution, type ExecutionSink } from "./execution.js";
-import { Executions } from "./executions.js";
-import { SandboxFiles } from "./files.js";
-import { TouchedFiles } from "./files-touched.js";
-import type { Harness } from "./harness.js";
-import type { SyncReport } from "./inside/sync-workspace.js";
-import { findLanguage, type Language } from "./languages.js";
-import { SandboxNetwork } from "./network.js";
-import { ProgramRunner } from "./program-runner.js";
-import type { ExecutionResult } from "./result.js";
-import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
-import type { SessionSync } from "./session-sync.js";
+} from "./executions/exec-options.js";
+import { Execution, type ExecutionSink } from "./executions/execution.js";
+import { Executions } from "./executions/executions.js";
+import type { ExecutionResult } from "./executions/result.js";
+import {
+  seatedOptions,
+  type Terminal,
+  type TerminalOptions,
+  type TerminalSeat,
+} from "./executions/terminal.js";
+import type { FileChange } from "./files/change-log.js";
+import { TouchedFiles } from "./files/file-activity.js";
+import { SandboxFiles } from "./files/sandbox-files.js";
 import {
   type ForkOptions,
   type RestoreOptions,
   SandboxSnapshots,
   type SnapshotOptions,
-} from "./snapshots.js";
-import { seatedOptions, type Terminal, type TerminalOptions, type TerminalSeat } from "./terminal.js";
-import { UnsavedFiles } from "./unsaved-files.js";
+} from "./files/snapshots.js";
+import { SandboxNetwork } from "./network/network.js";
+import { CellRunner } from "./programs/cell-runner.js";
+import type { Harness } from "./programs/harness.js";
+import { findLanguage, type Language } from "./programs/languages.js";
+import { ProgramRunner } from "./programs/program-runner.js";
+import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
+import type { SessionSync } from "./sync/session-sync.js";
+import type { SyncReport } from "./sync/sync-workspace.js";
+import { UnsavedFiles } from "./sync/unsaved-files.js";
 
-export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
+export type { ExecOptions, RunCodeOptions } from "./executions/exec-options.js";
 export type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 
 /** A running sandbox of one session. */

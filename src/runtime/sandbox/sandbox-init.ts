@@ -1,11 +1,11 @@
 import type { Instance } from "../backends/index.js";
 import type { SnapshotStore, WorkspaceFiles } from "../workspace/index.js";
-import type { CellSettings } from "./cell-runner.js";
-import type { Language } from "./languages.js";
-import type { NetworkInit } from "./network.js";
-import type { SessionSync } from "./session-sync.js";
-import type { ForkSession } from "./snapshots.js";
-import type { WarmSettings } from "./warm-interpreters.js";
+import type { ForkSession } from "./files/snapshots.js";
+import type { NetworkInit } from "./network/network.js";
+import type { CellSettings } from "./programs/cell-runner.js";
+import type { Language } from "./programs/languages.js";
+import type { WarmSettings } from "./programs/warm-interpreters.js";
+import type { SessionSync } from "./sync/session-sync.js";
 
 export interface SandboxSettings {
   readonly timeoutMs: number;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { PolicyEngine, parsePolicy } from "../../../guard/policy/index.js";
-import { decideAddress, decideHost } from "../../../runtime/egress/decide.js";
-import { parseHost } from "../../../runtime/egress/host.js";
+import { decideAddress, decideHost } from "../../../runtime/egress/rules/decide.js";
+import { parseHost } from "../../../runtime/egress/rules/host.js";
 import { egressRulesOfDecision } from "./egress-of-decision.js";
 
 const engine = new PolicyEngine(

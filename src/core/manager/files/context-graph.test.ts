@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FileChange } from "../../../runtime/sandbox/change-log.js";
+import type { FileChange } from "../../../runtime/sandbox/files/change-log.js";
 import { SandboxManager } from "../sandbox-manager.js";
 import { ChangeRecorder, type ContextGraph } from "./context-graph.js";
 

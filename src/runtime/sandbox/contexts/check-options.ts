@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { checkExecOptions } from "../exec-options.js";
+import { checkExecOptions } from "../executions/exec-options.js";
 import type { ContextRunOptions } from "./context-options.js";
 
 const MAX_CODE_BYTES = 16 * 1024 * 1024;

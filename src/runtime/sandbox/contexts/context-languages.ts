@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { findLanguage, type Language } from "../languages.js";
+import { findLanguage, type Language } from "../programs/languages.js";
 import { encodeMessage } from "./messages.js";
 
 /** How a language keeps its state between pieces of code. */

@@ -1,5 +1,5 @@
-import type { ExecutionEvent } from "../execution.js";
-import type { ExecutionResult } from "../result.js";
+import type { ExecutionEvent } from "../executions/execution.js";
+import type { ExecutionResult } from "../executions/result.js";
 
 /** A value as code showed it, in every form it has. Written by the code inside: a page shows it only after cleaning it. */
 export interface RichResult {

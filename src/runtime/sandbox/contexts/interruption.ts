@@ -1,4 +1,4 @@
-import type { Reason } from "../result.js";
+import type { Reason } from "../executions/result.js";
 import type { Kernel } from "./kernel.js";
 
 /** How long interrupted code may take to come to an end before its interpreter is killed. */

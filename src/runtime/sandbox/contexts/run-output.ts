@@ -1,7 +1,7 @@
-import type { ExecutionSink } from "../execution.js";
-import { OutputCollector } from "../output-collector.js";
-import type { Reason } from "../result.js";
-import type { CommandOutcome } from "../run-command.js";
+import type { ExecutionSink } from "../executions/execution.js";
+import { OutputCollector } from "../executions/output-collector.js";
+import type { Reason } from "../executions/result.js";
+import type { CommandOutcome } from "../executions/run-command.js";
 import type { ContextRunOptions } from "./context-options.js";
 import type { ResultEvent, RichResult } from "./context-result.js";
 

@@ -1,0 +1,143 @@
+import type { EgressEvent, EgressTotals } from "../events.js";
+import { shown } from "../rules/decide.js";
+import type { RuleSets, Verdict } from "../rules/rules.js";
+import type { Connections, Open, Route } from "./connections.js";
+import type { DenialLines, EventMerger } from "./event-merger.js";
+
+/** Where it is written down what was asked for and what became of it. */
+export interface Ledger {
+  readonly events: EventMerger;
+  readonly denials: Pick<DenialLines, "add">;
+  readonly failures: Pick<DenialLines, "add">;
+  readonly connections: Connections;
+}
+
+export interface Asked {
+  readonly via: EgressEvent["via"];
+  /** Canonical; what is no host is made visible. */
+  readonly host: string;
+  readonly port: number;
+  readonly method?: string;
+  /** With its query, which is not told. */
+  readonly path?: string;
+}
+
+/** For what never said where it should go. */
+export const NOWHERE: Asked = { via: "http", host: "(unknown)", port: 0 };
+/** How a connection ends that its own program no longer wants: no trouble to tell it about. */
+export const CLOSED_INSIDE = "the program inside closed it";
+/** The rule that nobody wrote. */
+export const BUILT_IN = "built in";
+const NO_BYTES: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
+
+/** What is open for this long is told before its end, which nobody may live to see. */
+const OPEN_MS = 2000;
+
+/** One connection or request that was asked for, from the verdict to its end, which is told exactly once. */
+export class Passage implements Open {
+  readonly #ledger: Ledger;
+  readonly #asked: Asked;
+  readonly #at = new Date();
+  readonly #start = performance.now();
+  #rule = "";
+  #route: Route | undefined;
+  #address: string | undefined;
+  #secrets: readonly string[] = [];
+  #decide: ((rules: RuleSets) => Verdict) | undefined;
+  #end: (() => void) | undefined;
+  #unwatch: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isTold = false;
+
+  constructor(ledger: Ledger, asked: Asked) {
+    this.#ledger = ledger;
+    this.#asked = asked;
+  }
+
+  get isOver(): boolean {
+    return this.#isTold;
+  }
+
+  /** It is allowed, as long as `decide` says so; `end` ends it when that changes. */
+  allow(verdict: Verdict, decide: (rules: RuleSets) => Verdict, end: () => void): void {
+    this.#rule = verdict.rule;
+    this.#decide = decide;
+    this.#end = end;
+    this.#unwatch ??= this.#ledger.connections.watch(this);
+    this.#timer ??= setTimeout(() => this.#tellOpen(), OPEN_MS).unref();
+  }
+
+  /** Bytes that pass on this connection from now on are its own. */
+  takes(route: Route): void {
+    this.#route = route;
+    this.#address = route.address;
+  }
+
+  uses(secrets: readonly string[]): void {
+    this.#secrets = secrets;
+  }
+
+  decide(rules: RuleSets): Verdict {
+    return this.#decide?.(rules) ?? { allowed: true, rule: this.#rule, why: "" };
+  }
+
+  cut(verdict: Verdict): void {
+    this.deny({ ...verdict, why: `closed: ${verdict.why}` });
+    this.#end?.();
+  }
+
+  deny(verdict: Verdict, secrets: readonly string[] = this.#secrets): void {
+    if (!this.#isTold) this.#ledger.denials.add(verdict.why);
+    this.#secrets = secrets;
+    this.#rule = verdict.rule;
+    this.#tell("denied", verdict.why);
+  }
+
+  fail(why: string): void {
+    if (!this.#isTold && why !== CLOSED_INSIDE) this.#ledger.failures.add(shown(why));
+    this.#tell("failed", shown(why));
+  }
+
+  finish(): void {
+    this.#tell("allowed", this.#allowedWhy);
+  }
+
+  /** What was asked for is told in other passages, one for each request. */
+  forget(): void {
+    this.#isTold = true;
+    this.#unwatch?.();
+    clearTimeout(this.#timer);
+  }
+
+  #tellOpen(): void {
+    this.#add({ verdict: "allowed", why: this.#allowedWhy, open: true }, NO_BYTES);
+  }
+
+  #tell(verdict: EgressEvent["verdict"], why: string): void {
+    if (this.#isTold) return;
+    this.forget();
+    this.#add({ verdict, why }, this.#route?.takeBytes() ?? NO_BYTES);
+  }
+
+  get #allowedWhy(): string {
+    return `allowed by rule ${this.#rule}`;
+  }
+
+  #add(told: Pick<EgressEvent, "verdict" | "why" | "open">, bytes: EgressTotals): void {
+    const { via, host, port, method, path } = this.#asked;
+    this.#ledger.events.add({
+      at: this.#at,
+      via,
+      host,
+      port,
+      ...(this.#address !== undefined && { address: this.#address }),
+      ...(method !== undefined && { method }),
+      ...(path !== undefined && { path: shown(path.split("?", 1)[0]!) }),
+      ...told,
+      rule: this.#rule,
+      ...bytes,
+      durationMs: performance.now() - this.#start,
+      ...(this.#secrets.length > 0 && { secrets: [...this.#secrets] }),
+    });
+  }
+}

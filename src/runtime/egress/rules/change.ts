@@ -1,0 +1,96 @@
+import { SandboxError } from "../../../kit/errors.js";
+import { allowedRangeComplaint, domainComplaint, rangeComplaint } from "../../../kit/hosts.js";
+import { shown } from "./decide.js";
+import { egressRulesOfDomains } from "./from-config.js";
+import { hostText, parseHost } from "./host.js";
+import type { EgressRules, Ruled } from "./rules.js";
+
+/** Hosts that a running session may reach besides, or no longer: names, `*.name`, addresses and ranges. */
+export interface EgressChange {
+  readonly allow?: readonly string[];
+  /** `*`: everything. */
+  readonly deny?: readonly string[];
+}
+
+/** A change with every host in its one spelling. */
+export type CheckedChange = Required<EgressChange>;
+
+const EXAMPLE = 'For example { allow: ["api.example.com"], deny: ["*.files.example.com"] }.';
+
+/** Refuses what is no host: who denies something has to know that it is denied. */
+export function checkChange(change: EgressChange): CheckedChange {
+  if (!isRecord(change)) {
+    throw new SandboxError("INVALID_ARGUMENT", "A change takes hosts to allow and hosts to deny", {
+      hint: EXAMPLE,
+    });
+  }
+  const { allow = [], deny = [] } = change;
+  const lists = { allow, deny };
+  for (const [kind, list] of Object.entries(lists)) {
+    if (Array.isArray(list) && list.every((each) => typeof each === "string")) continue;
+    throw new SandboxError("INVALID_ARGUMENT", `${kind} takes a list of hosts`, {
+      hint: EXAMPLE,
+    });
+  }
+  if (allow.length + deny.length === 0) {
+    throw new SandboxError("INVALID_ARGUMENT", "There is nothing to change", {
+      hint: "Name hosts to allow or to deny.",
+    });
+  }
+  const checked = { allow: allow.map(canonical), deny: deny.map(canonical) };
+  // Throws for what would allow strangers.
+  rulesOfChange(checked);
+  return checked;
+}
+
+/** The later word counts: what is allowed now is no longer denied by an earlier change, and the other way round. */
+export function mergeChanges(earlier: CheckedChange, later: CheckedChange): CheckedChange {
+  const named = new Set([...later.allow, ...later.deny]);
+  const others = (list: readonly string[]) => list.filter((each) => !named.has(each));
+  return {
+    allow: [...others(earlier.allow), ...later.allow],
+    deny: [...others(earlier.deny), ...later.deny],
+  };
+}
+
+/** The rules that a change comes to. */
+export function rulesOfChange({ allow, deny }: CheckedChange): EgressRules {
+  const isRange = (host: string) => rangeComplaint(host) === undefined;
+  const ranges = allow.filter(isRange);
+  for (const range of ranges) {
+    const complaint = allowedRangeComplaint(range);
+    if (complaint !== undefined)
+      throw new SandboxError("INVALID_ARGUMENT", `egress allow ${range}: ${complaint}`);
+  }
+  const denied = (list: readonly string[]): Ruled<string>[] =>
+    list.map((value) => ({ value, rule: `egress deny ${value}` }));
+  return {
+    ...egressRulesOfDomains(
+      allow.filter((host) => !isRange(host)),
+      "egress allow",
+    ),
+    allowedIps: ranges.map((value) => ({ value, rule: `egress allow ${value}` })),
+    deniedDomains: denied(deny.filter((host) => !isRange(host))),
+    deniedIps: denied(deny.filter(isRange)),
+  };
+}
+
+/** The spelling in which rules are compared. */
+function canonical(host: string): string {
+  if (host === "*" || rangeComplaint(host) === undefined) return host;
+  const [wildcard, name] = host.startsWith("*.") ? ["*.", host.slice(2)] : ["", host];
+  const parsed = parseHost(name);
+  const text = parsed === undefined ? undefined : wildcard + hostText(parsed);
+  if (
+    text !== undefined &&
+    (parsed?.kind === "address" ? wildcard === "" : domainComplaint(text) === undefined)
+  )
+    return text;
+  throw new SandboxError("INVALID_ARGUMENT", `"${shown(host)}" is no host`, {
+    hint: "Name one such as api.example.com, *.example.com, 192.0.2.7 or 192.0.2.0/24, without scheme, port or path.",
+  });
+}
+
+function isRecord(value: unknown): value is EgressChange {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

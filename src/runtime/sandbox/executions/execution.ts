@@ -1,0 +1,175 @@
+import { SandboxError } from "../../../kit/errors.js";
+import type { ExecutionResult } from "./result.js";
+
+/** What happens while a command runs, in the order it happens. The last event is the exit. `More`: of its own kind. */
+export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, More = never> =
+  | { readonly type: "started"; readonly pid: number }
+  | { readonly type: "stdout" | "stderr"; readonly data: Buffer }
+  | { readonly type: "exit"; readonly result: Result }
+  | More;
+
+/** Where a running command's output goes. */
+export interface OutputSink {
+  /** Returns false when it wants no more for now; `onDrain` is called when it does again. */
+  output(type: "stdout" | "stderr", data: Buffer): boolean;
+  onDrain: (() => void) | undefined;
+}
+
+/** What can be done to a command while it runs; afterwards nothing comes of it. */
+export interface CommandControls {
+  /** Of what runs on a terminal. */
+  resize(rows: number, columns: number): void;
+  /** A signal by its number, to the whole process group. */
+  signal(number: number): void;
+}
+
+/** An execution as whoever runs it sees it. */
+export interface ExecutionSink<More = never> extends OutputSink {
+  /** Tells of something else that happens; held back by nobody. Left out: nobody wants to know. */
+  emit?(event: More): void;
+  /** Tells that the process exists. */
+  started(pid: number, controls: CommandControls): void;
+  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  readonly signal: AbortSignal;
+}
+
+const QUEUE_BYTES = 1024 * 1024;
+
+/**
+ * A command on its way: await it for its result, or iterate it for its events. When it streams, unread events
+ * hold the program back instead of filling memory.
+ */
+export class Execution<
+  Result extends ExecutionResult = ExecutionResult,
+  More extends { readonly type: string } = never,
+> implements PromiseLike<Result>, AsyncIterable<ExecutionEvent<Result, More>>, ExecutionSink<More>
+{
+  onDrain: (() => void) | undefined;
+  readonly #result: Promise<Result>;
+  readonly #streams: boolean;
+  readonly #queue: ExecutionEvent<Result, More>[] = [];
+  #queued = 0;
+  #discards = false;
+  #iterated = false;
+  readonly #abort = new AbortController();
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #failure: unknown;
+
+  constructor(streams: boolean, start: (sink: ExecutionSink<More>) => Promise<Result>) {
+    this.#streams = streams;
+    this.#result = Promise.resolve().then(() => start(this));
+    this.#result.then(
+      (result) => this.#end({ type: "exit", result }),
+      (error) => {
+        this.#failure = error;
+        this.#end(undefined);
+      },
+    );
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: being awaitable is the point
+  then<A = Result, B = never>(
+    onFulfilled?: ((result: Result) => A | PromiseLike<A>) | null,
+    onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    // Awaited instead of iterated: nobody will take the events.
+    if (this.#streams && !this.#iterated) this.#discard();
+    return this.#result.then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<Result | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally: () => void): Promise<Result> {
+    return this.then().finally(onFinally);
+  }
+
+  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Execution";
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent<Result, More>> {
+    if (!this.#streams) {
+      throw new SandboxError("INVALID_ARGUMENT", "Only an execution that streams has events to iterate", {
+        hint: "Pass { stream: true }, or await the execution for its result.",
+      });
+    }
+    this.#iterated = true;
+    try {
+      for (;;) {
+        const event = this.#queue.shift();
+        if (event !== undefined) {
+          this.#took(event);
+          yield event;
+          if (event.type === "exit") return;
+        } else if (this.#ended) {
+          if (this.#failure !== undefined) throw this.#failure;
+          return;
+        } else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+    } finally {
+      if (!this.#ended) this.#abort.abort();
+      this.#discard();
+    }
+  }
+
+  /** Tells the iterator that the process exists. */
+  started(pid: number): void {
+    if (this.#streams) this.#push({ type: "started", pid });
+  }
+
+  emit(event: More): void {
+    if (this.#streams) this.#push(event);
+  }
+
+  output(type: "stdout" | "stderr", data: Buffer): boolean {
+    if (this.#discards) return true;
+    this.#push({ type, data });
+    this.#queued += data.length;
+    return this.#queued < QUEUE_BYTES;
+  }
+
+  #took(event: ExecutionEvent<Result, More>): void {
+    if (!isOutput(event)) return;
+    const wasFull = this.#queued >= QUEUE_BYTES;
+    this.#queued -= event.data.length;
+    if (wasFull && this.#queued < QUEUE_BYTES) this.onDrain?.();
+  }
+
+  #discard(): void {
+    this.#discards = true;
+    this.#queue.length = 0;
+    this.#queued = 0;
+    this.onDrain?.();
+  }
+
+  #push(event: ExecutionEvent<Result, More>): void {
+    if (!this.#discards || event.type === "exit") this.#queue.push(event);
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  #end(exit: ExecutionEvent<Result, More> | undefined): void {
+    this.#ended = true;
+    if (exit !== undefined) this.#push(exit);
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}
+
+function isOutput(event: { readonly type: string }): event is { type: "stdout" | "stderr"; data: Buffer } {
+  return event.type === "stdout" || event.type === "stderr";
+}

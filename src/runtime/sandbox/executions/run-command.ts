@@ -1,0 +1,255 @@
+import { constants } from "node:os";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Instance } from "../../backends/index.js";
+import type { RunExit, RunHandle, RunRequest } from "../../wire/index.js";
+import type { ExecutionSink } from "./execution.js";
+import { OutputCollector } from "./output-collector.js";
+import type { Reason } from "./result.js";
+import { signalName } from "./signal-name.js";
+
+/** How long what a command has said over its control socket may take to be taken. */
+const LAST_WORDS_MS = 1000;
+
+/** How long a killed command may take to be gone before the whole sandbox is. */
+export const KILL_GRACE_MS = 5000;
+
+/** An end of our own making: the sandbox goes with the command. */
+const KILLED: RunExit = {
+  exitCode: null,
+  signal: constants.signals.SIGKILL,
+  cpuTimeMs: 0,
+  memoryKb: 0,
+  clean: false,
+  warm: false,
+};
+
+export interface CommandOptions {
+  readonly stdin?: string | Uint8Array | Readable | undefined;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly stream: boolean;
+  /** True: another command ran meanwhile, so a kill for memory may have been its. */
+  readonly overlapped: () => boolean;
+  /** Undefined: no limit. */
+  readonly maxOutputBytes: number | undefined;
+  /** Called when nothing of it runs any more; its last output may still be on its way. */
+  readonly ended: () => void;
+  /** Takes its control socket, where the request has one; it ends with the command. */
+  readonly control?: ((stream: Duplex) => void) | undefined;
+}
+
+/** How a command ended, before it is put into words. */
+export interface CommandOutcome {
+  readonly reason: Reason;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+  readonly cpuTimeMs: number;
+  readonly memoryKb: number;
+  /** False: something of it is still alive, and the sandbox must go. */
+  readonly clean: boolean;
+  readonly warm: boolean;
+}
+
+/** Runs one command to its end. Throws only when it could not be run at all or the sandbox was lost. */
+export async function runCommand(
+  instance: Instance,
+  request: RunRequest,
+  options: CommandOptions,
+  execution: ExecutionSink,
+): Promise<CommandOutcome> {
+  const killsBefore = await instance.memoryKills();
+  const startedAt = performance.now();
+  if (options.signal?.aborted)
+    throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
+  const handle = instance.runner.run(request);
+  const signals = [options.signal, execution.signal].filter((each) => each !== undefined);
+  const ending = new Ending(handle, options.timeoutMs, signals);
+  const budget = { left: options.maxOutputBytes ?? Number.POSITIVE_INFINITY };
+  let inputFailure: unknown;
+  const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
+  try {
+    feed(handle, options.stdin, (error) => {
+      inputFailure = error;
+      handle.kill();
+    });
+    // A hostile program can keep a command from ever starting: the clock holds for that too.
+    const start = await Promise.race([handle.started, ending.overdue]);
+    if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
+    execution.started(start.pid, {
+      resize: (rows, columns) => handle.resize(rows, columns),
+      signal: (number) => handle.signal(number),
+    });
+    if (handle.control !== undefined) options.control?.(handle.control);
+    // Only now, so that output is never reported before the start.
+    const finished = Promise.all([
+      consume(handle, "stdout", options.stream, budget, collector, execution, ending),
+      consume(handle, "stderr", options.stream, budget, collector, execution, ending),
+    ]);
+    const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
+      // The kernel may have chosen the guest itself: then it is the program's end all the same.
+      const kills = await instance.memoryKills(ending.reason === undefined);
+      if (ending.reason === undefined && !((kills ?? 0) > (killsBefore ?? 0))) throw error;
+      return KILLED;
+    });
+    options.ended();
+    await Promise.race([finished, ending.overdue]);
+    if (handle.control !== undefined) await heardOut(handle.control);
+    if (inputFailure !== undefined) {
+      throw new SandboxError(
+        "EXECUTION_FAILED",
+        "Standard input failed before its end; the program was ended",
+        {
+          hint: "Its output may be of cut input. Check the stream that was passed as stdin.",
+          cause: inputFailure,
+        },
+      );
+    }
+    const killsAfter = await instance.memoryKills(ending.reason === undefined && wasKilled(exit));
+    const memoryKilled =
+      (killsAfter ?? 0) > (killsBefore ?? 0) && (exit.signal !== null || !options.overlapped());
+    return describe(exit, ending, collector, performance.now() - startedAt, memoryKilled);
+  } finally {
+    ending.stop();
+    handle.control?.destroy();
+  }
+}
+
+/** Resolves when the last words over a control socket were taken: they may come after the exit. */
+async function heardOut(control: Duplex): Promise<void> {
+  if (control.readableEnded || control.destroyed) return;
+  let timer: NodeJS.Timeout | undefined;
+  await new Promise<void>((resolve) => {
+    // One that nobody reads any more does not end.
+    timer = setTimeout(resolve, LAST_WORDS_MS);
+    control.once("end", resolve).once("close", resolve);
+  });
+  clearTimeout(timer);
+}
+
+/** By somebody else than us; a shell that waited for what was killed gives it as a status. */
+function wasKilled({ signal, exitCode }: RunExit): boolean {
+  return signal === constants.signals.SIGKILL || exitCode === 128 + constants.signals.SIGKILL;
+}
+
+/** Watches the clock, the caller's signal and the output's size, and kills at most once. */
+class Ending {
+  reason: Reason | undefined;
+  /** Resolves to an exit of our own making when the killed command does not go away. */
+  readonly overdue: Promise<RunExit>;
+  readonly #handle: RunHandle;
+  readonly #signals: readonly AbortSignal[];
+  readonly #onAbort = () => this.end("cancelled");
+  #resolveOverdue!: (exit: RunExit) => void;
+  #timer: NodeJS.Timeout;
+
+  constructor(handle: RunHandle, timeoutMs: number, signals: readonly AbortSignal[]) {
+    this.#handle = handle;
+    this.#signals = signals;
+    this.overdue = new Promise((resolve) => {
+      this.#resolveOverdue = resolve;
+    });
+    this.#timer = setTimeout(() => this.end("timeout"), timeoutMs);
+    for (const signal of signals) signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  end(reason: Reason): void {
+    if (this.reason !== undefined) return;
+    this.reason = reason;
+    this.#handle.kill();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#resolveOverdue(KILLED), KILL_GRACE_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    for (const signal of this.#signals) signal.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+/** Moves one output to where it belongs; resolves when it has ended. */
+function consume(
+  handle: RunHandle,
+  type: "stdout" | "stderr",
+  streams: boolean,
+  budget: { left: number },
+  collector: OutputCollector,
+  execution: ExecutionSink,
+  ending: Ending,
+): Promise<void> {
+  const output = handle[type];
+  if (streams) {
+    const previous = execution.onDrain;
+    execution.onDrain = () => {
+      previous?.();
+      output.resume();
+    };
+  }
+  output.on("data", (data: Buffer) => {
+    if (!streams) {
+      if (!collector.add(type, data)) ending.end("output-limit");
+      return;
+    }
+    budget.left -= data.length;
+    if (budget.left < 0) ending.end("output-limit");
+    // After a kill for its size nothing more is passed on.
+    if (ending.reason !== "output-limit" && !execution.output(type, data)) output.pause();
+  });
+  return new Promise((resolve) => output.once("close", resolve));
+}
+
+function feed(handle: RunHandle, stdin: CommandOptions["stdin"], onFailure: (error: unknown) => void): void {
+  if (stdin === undefined) handle.stdin.end();
+  else if (typeof stdin === "string" || stdin instanceof Uint8Array) handle.stdin.end(stdin);
+  else pour(stdin, handle.stdin, onFailure);
+}
+
+/** Passes a stream on. A program that does not read to the end is no error; the rest of the stream is not ours. */
+function pour(source: Readable, target: Writable, onFailure: (error: unknown) => void): void {
+  source.once("error", onFailure);
+  target.once("close", () => {
+    source.off("error", onFailure);
+    source.unpipe(target);
+    source.pause();
+  });
+  source.pipe(target);
+}
+
+function describe(
+  exit: RunExit,
+  ending: Ending,
+  collector: OutputCollector,
+  durationMs: number,
+  memoryKilled: boolean,
+): CommandOutcome {
+  const outcome = outcomeOf(exit, durationMs);
+  const failed = exit.signal !== null || exit.exitCode !== 0;
+  return {
+    ...outcome,
+    reason: ending.reason ?? (memoryKilled && failed ? "memory" : outcome.reason),
+    stdout: collector.text("stdout"),
+    stderr: collector.text("stderr"),
+    truncated: collector.truncated || ending.reason === "output-limit",
+  };
+}
+
+/** What the exit alone says. */
+export function outcomeOf(exit: RunExit, durationMs: number): CommandOutcome {
+  return {
+    reason: exit.signal === null ? "exited" : "signaled",
+    exitCode: exit.exitCode,
+    signal: exit.signal === null ? null : signalName(exit.signal),
+    stdout: "",
+    stderr: "",
+    truncated: false,
+    durationMs,
+    cpuTimeMs: exit.cpuTimeMs,
+    memoryKb: exit.memoryKb,
+    clean: exit.clean,
+    warm: exit.warm,
+  };
+}

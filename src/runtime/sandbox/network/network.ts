@@ -1,0 +1,191 @@
+import type { Duplex } from "node:stream";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Egress, EgressRules, EgressTotals, RuleSets } from "../../egress/index.js";
+import { EGRESS_PORT } from "../../egress/index.js";
+import type { Runner } from "../../wire/index.js";
+import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
+
+/** What opens a sandbox's way out, on its first use. */
+export interface NetworkInit {
+  /** Left out: this backend has none. */
+  readonly open?: () => Promise<WayOut>;
+  /** Ports inside may be opened on this host. */
+  readonly ports: boolean;
+}
+
+export interface WayOut {
+  readonly egress: Egress;
+  /** What programs inside need to find it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Certificates that programs inside trust, and where they look for them. */
+  readonly certificates?: { readonly path: string; readonly text: string };
+}
+
+/** What an execution did on the network. */
+export interface NetworkUse {
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** What it was told about hosts it may not reach, a line each. */
+  readonly denied: readonly string[];
+  /** The same about hosts that it may reach, and did not: why, as far as it is known. */
+  readonly failed: readonly string[];
+}
+
+interface Entered {
+  readonly rules: EgressRules;
+  /** Left out: there is no way out yet. */
+  leave: (() => void) | undefined;
+}
+
+const NO_VARIABLES: Readonly<Record<string, string>> = {};
+const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
+
+/** A sandbox's network: its own loopback, and the way out once somebody opens it. */
+export class SandboxNetwork {
+  readonly #runner: Runner;
+  readonly #init: NetworkInit;
+  readonly #ports = new Set<OpenPort>();
+  /** The rules of calls that run now. */
+  readonly #entered = new Set<Entered>();
+  /** Before it is open. */
+  #egress: Egress | undefined;
+  #opening: Promise<WayOut> | undefined;
+  #wayOut: WayOut | undefined;
+  #closed = false;
+
+  constructor(runner: Runner, init: NetworkInit = { ports: false }) {
+    this.#runner = runner;
+    this.#init = init;
+  }
+
+  /** What programs inside need in their environment to find the way out. */
+  get environment(): Readonly<Record<string, string>> {
+    return this.#wayOut?.environment ?? NO_VARIABLES;
+  }
+
+  /** Bytes that went out and came in since the sandbox started. */
+  get totals(): EgressTotals {
+    return this.#wayOut?.egress.totals ?? NOTHING;
+  }
+
+  get isOpen(): boolean {
+    return this.#wayOut !== undefined;
+  }
+
+  /** Opens the way out, for whatever its rules allow. Idempotent. */
+  async open(): Promise<void> {
+    await this.#open();
+  }
+
+  /**
+   * Changes what this sandbox may reach, from now on: connections that are no longer allowed are closed. Rules that a
+   * policy sets for a call hold as well.
+   */
+  async setRules(rules: RuleSets): Promise<void> {
+    (await this.#open()).egress.update(rules);
+  }
+
+  /** Puts a call's own rules in force without opening anything: whoever opens it later finds them there. */
+  restrict(rules: EgressRules): () => void {
+    const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
+    this.#entered.add(entered);
+    return () => {
+      this.#entered.delete(entered);
+      entered.leave?.();
+    };
+  }
+
+  /** The same, and opens it; what every set that is in force allows can be reached. */
+  async enter(rules: EgressRules): Promise<() => void> {
+    // In force before it is open, so that nothing gets out between the two.
+    const leave = this.restrict(rules);
+    try {
+      await this.#open();
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /** Opens a port inside on this host's loopback. */
+  async openPort(port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
+    assertPorts(this.#init.ports);
+    this.#assertOpen();
+    const opened = await openPort((wanted) => this.connect(wanted), port, options);
+    if (this.#closed) {
+      await opened.close();
+      this.#assertOpen();
+    }
+    this.#ports.add(opened);
+    void opened.closed.then(() => this.#ports.delete(opened));
+    return opened;
+  }
+
+  /** One connection to a port inside. */
+  connect(port: number): Promise<Duplex> {
+    return this.#runner.connect(port);
+  }
+
+  /** Starts counting and noting; the function returned ends that and tells what was used. It has to be called. */
+  measure(): () => NetworkUse | undefined {
+    const before = this.totals;
+    const tell = this.#egress?.takeNotes();
+    return () => {
+      const notes = tell?.() ?? { denied: [], failed: [] };
+      if (this.#wayOut === undefined) return undefined;
+      const { bytesSent, bytesReceived } = this.totals;
+      return {
+        bytesSent: bytesSent - before.bytesSent,
+        bytesReceived: bytesReceived - before.bytesReceived,
+        ...notes,
+      };
+    };
+  }
+
+  /** Ends every connection in both directions. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#wayOut?.egress.close();
+    await Promise.all([...this.#ports].map((port) => port.close()));
+  }
+
+  #open(): Promise<WayOut> {
+    this.#opening ??= this.#start().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #start(): Promise<WayOut> {
+    const { open } = this.#init;
+    if (open === undefined) {
+      throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
+        hint: "Choose one that can: skerry doctor lists them.",
+      });
+    }
+    this.#assertOpen();
+    const wayOut = await open();
+    const { egress, certificates } = wayOut;
+    this.#egress = egress;
+    for (const entered of this.#entered) entered.leave = egress.enter(entered.rules);
+    try {
+      if (certificates !== undefined)
+        await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
+      await this.#runner.listen(EGRESS_PORT, (stream) => egress.accept(stream));
+      this.#assertOpen();
+    } catch (error) {
+      egress.close();
+      this.#egress = undefined;
+      for (const entered of this.#entered) entered.leave = undefined;
+      throw error;
+    }
+    this.#wayOut = wayOut;
+    return wayOut;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new SandboxError("SANDBOX_NOT_RUNNING", "The sandbox has stopped");
+  }
+}

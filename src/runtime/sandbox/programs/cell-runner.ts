@@ -1,0 +1,142 @@
+import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import type { Instance } from "../../backends/index.js";
+import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
+import type { CommandStart } from "../executions/command-start.js";
+import type { RunCodeOptions } from "../executions/exec-options.js";
+import type { ExecutionResult } from "../executions/result.js";
+import { type Language, languageUnavailable } from "./languages.js";
+
+/** What programs in cells get, and what their interpreter has loaded before. */
+export interface CellSettings {
+  readonly limits: CellLimits;
+  readonly preload: readonly string[];
+  /** Cells that are made ahead, for as many programs at once. */
+  readonly standbys: number;
+}
+
+/** A program travels with its order, which is one message. */
+const MAX_CODE_BYTES = 180 * 1024;
+/** With an interpreter that forks it travels twice: should that fail, the guest starts it the plain way. */
+const MAX_WARM_BYTES = 100 * 1024;
+
+/** Runs programs in cells: namespaces, files and limits of their own, gone with the program. */
+export class CellRunner {
+  readonly #instance: Instance;
+  readonly #settings: CellSettings | undefined;
+  readonly #start: CommandStart;
+  #interpreter: WarmHandle | undefined;
+  #isReady = false;
+  #failures = 0;
+
+  constructor(instance: Instance, settings: CellSettings | undefined, start: CommandStart) {
+    this.#instance = instance;
+    this.#settings = settings;
+    this.#start = start;
+  }
+
+  async run(
+    language: Language,
+    options: RunCodeOptions,
+    execute: (request: Omit<RunRequest, "env" | "cwd">) => Promise<ExecutionResult>,
+  ): Promise<ExecutionResult> {
+    const settings = this.#require();
+    const content = Buffer.from(options.code);
+    if (content.length > MAX_CODE_BYTES) {
+      throw new SandboxError("FILE_TOO_LARGE", `A program in a cell has ${MAX_CODE_BYTES} bytes at most`, {
+        hint: "Run it without isolate, in a sandbox of its own.",
+      });
+    }
+    const { guestWorkspace, guestRuntime } = this.#instance;
+    const path = `${guestWorkspace}/main${language.extensionFor?.(options.code) ?? language.extensions[0]}`;
+    const args = options.args ?? [];
+    const warm =
+      language.name === "python" && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
+    const env = { ...this.#start.environment, ...options.env };
+    try {
+      return await execute({
+        argv: [...language.command(path, guestRuntime), ...args],
+        language: language.name,
+        cell: { limits: settings.limits, file: { path, content } },
+        ...(warm !== undefined && {
+          warm: {
+            id: warm.id,
+            job: JSON.stringify({
+              path,
+              argv: [path, ...args],
+              cwd: guestWorkspace,
+              env,
+              file: options.code,
+            }),
+          },
+        }),
+      });
+    } catch (error) {
+      if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
+      throw languageUnavailable(language, error);
+    }
+  }
+
+  /** Resolves when programs of Python find an interpreter that is ready. */
+  async prepare(): Promise<void> {
+    this.#warm(this.#require());
+    await this.#interpreter?.ready;
+  }
+
+  #require(): CellSettings {
+    if (this.#settings !== undefined) return this.#settings;
+    throw new SandboxError("UNSUPPORTED", "This sandbox was not made for cells", {
+      hint: "Ask for it: manager.getSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
+    });
+  }
+
+  #warm(settings: CellSettings): WarmHandle | undefined {
+    if (this.#interpreter === undefined && this.#failures < 3) this.#launch(settings);
+    return this.#isReady ? this.#interpreter : undefined;
+  }
+
+  #launch({ limits, preload, standbys }: CellSettings): void {
+    const { guestRuntime, guestWorkspace, runner } = this.#instance;
+    const handle = runner.warm({
+      argv: [
+        "python3",
+        "-s",
+        `${guestRuntime}/python/zygote/python-zygote.py`,
+        JSON.stringify({ preload, standbys, cell: limitsFor(limits) }),
+      ],
+      env: this.#start.environment,
+      cwd: guestWorkspace,
+      kind: "fork",
+      makesCells: true,
+      language: "python",
+    });
+    this.#interpreter = handle;
+    handle.ready.then(
+      () => {
+        this.#isReady = true;
+      },
+      () => this.#failures++,
+    );
+    void handle.gone.then(() => {
+      this.#isReady = false;
+      this.#interpreter = undefined;
+    });
+  }
+}
+
+/** As guest/runners/python/zygote/zygote-cell.py names them. */
+function limitsFor(limits: CellLimits): Record<string, number> {
+  const { workspaceBytes, workspaceFiles, temporaryBytes, memoryBytes, processes, fileBytes } = limits;
+  const named = {
+    workspace_bytes: workspaceBytes,
+    workspace_files: workspaceFiles,
+    temporary_bytes: temporaryBytes,
+    memory_bytes: memoryBytes,
+    processes,
+    file_bytes: fileBytes,
+  };
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, Math.round(value)]],
+    ),
+  );
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from "node:crypto";
+import { SandboxError } from "../../../kit/errors.js";
+import type { WorkspaceFiles } from "../../workspace/index.js";
+import type { ChangeLog } from "../files/change-log.js";
+import { type Language, languageForFile } from "./languages.js";
+
+const MAX_CODE_BYTES = 16 * 1024 * 1024;
+
+/** A program's source, in the workspace while it runs. */
+export interface ProgramFile {
+  /** Relative to the workspace. */
+  readonly path: string;
+  /** Once, however often it is called. Never throws: what the program put in its place is the program's. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Puts the code where its relative imports work: into the workspace, under a name that is free. A file of the
+ * session is never overwritten, and the program's own is no change that anybody made.
+ */
+export async function placeProgram(
+  workspace: WorkspaceFiles,
+  changes: ChangeLog,
+  language: Language,
+  code: string,
+  filename: string | undefined,
+): Promise<ProgramFile> {
+  if (Buffer.byteLength(code) > MAX_CODE_BYTES) {
+    throw new SandboxError("FILE_TOO_LARGE", `The code is longer than ${MAX_CODE_BYTES} bytes`, {
+      hint: "Write it to a file of the session and run that.",
+    });
+  }
+  const wanted = programName(language, code, filename);
+  const dot = wanted.lastIndexOf(".");
+  const [stem, extension] = [wanted.slice(0, dot), wanted.slice(dot)];
+  for (let attempt = 0; ; attempt++) {
+    const suffix = attempt === 0 ? "" : attempt < 5 ? `-${attempt}` : `-${randomBytes(4).toString("hex")}`;
+    const path = `${stem}${suffix}${extension}`;
+    if (!changes.placing(path)) continue;
+    try {
+      await workspace.writeNew(path, code);
+      let removing: Promise<void> | undefined;
+      const remove = () => {
+        removing ??= removeProgram(workspace, changes, path);
+        return removing;
+      };
+      return { path, remove };
+    } catch (error) {
+      changes.notPlaced(path);
+      if (!(error instanceof SandboxError) || error.code !== "FILE_EXISTS" || attempt > 20) throw error;
+    }
+  }
+}
+
+async function removeProgram(workspace: WorkspaceFiles, changes: ChangeLog, path: string): Promise<void> {
+  try {
+    await workspace.remove(path);
+  } catch {
+    // Something else is there now, and nobody has looked at it.
+    changes.invalidate();
+  }
+  changes.removed(path);
+}
+
+function programName(language: Language, code: string, filename: string | undefined): string {
+  if (filename === undefined) return `main${language.extensionFor?.(code) ?? language.extensions[0]}`;
+  if (filename.includes("/") || filename.startsWith(".") || filename.length > 200) {
+    throw new SandboxError("INVALID_ARGUMENT", "A program's file name is one visible name without slashes", {
+      hint: 'For example "main.py".',
+    });
+  }
+  if (languageForFile(filename)?.name !== language.name) return `${filename}${language.extensions[0]}`;
+  // A plain .js file with module syntax would not start; everything else keeps the name it has.
+  const needed = filename.endsWith(".js") ? language.extensionFor?.(code) : undefined;
+  return needed === undefined ? filename : `${filename.slice(0, -3)}${needed}`;
+}

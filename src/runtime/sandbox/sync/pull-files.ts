@@ -1,0 +1,126 @@
+import { SandboxError } from "../../../kit/errors.js";
+import { forEachParallel } from "../../../kit/parallel.js";
+import type { HostTree, IncomingFile } from "../../workspace/index.js";
+import type { Budget } from "./budget.js";
+import type { GuestTree } from "./guest-tree.js";
+import type { Tally } from "./sync-counter.js";
+import { isUntouched, type Node, type Plan } from "./tree.js";
+
+/** As many are checked with one command, and wait for that beside their targets. */
+const BATCH_FILES = 64;
+const ATTEMPTS = 3;
+
+interface PullContext {
+  readonly budget: Budget;
+  readonly tally: Tally;
+  /** Nobody will come again: a file that does not stop changing is taken as it is. */
+  readonly last: boolean;
+}
+
+/**
+ * Brings files out of the sandbox. Each is read to its end beside its target, and takes its place when it is still what
+ * was listed: whoever dies on the way leaves the old file or the new one. Resolves to what was taken.
+ */
+export async function pullFiles(
+  guest: GuestTree,
+  host: HostTree,
+  files: Plan["copy"],
+  context: PullContext,
+): Promise<Map<string, Node>> {
+  const taken = new Map<string, Node>();
+  let todo = files;
+  for (let attempt = 1; attempt <= ATTEMPTS && todo.length > 0; attempt++) {
+    const again: Plan["copy"][number][] = [];
+    for (let at = 0; at < todo.length; at += BATCH_FILES) {
+      const batch = todo.slice(at, at + BATCH_FILES);
+      again.push(
+        ...(await pullBatch(guest, host, batch, context, context.last && attempt === ATTEMPTS, taken)),
+      );
+    }
+    todo = again;
+  }
+  for (const { from } of todo) {
+    context.tally.fail(from.path, new SandboxError("FILE_FAILED", "It changed while it was read"));
+  }
+  return taken;
+}
+
+/** Resolves to what changed meanwhile, with what it is now. */
+async function pullBatch(
+  guest: GuestTree,
+  host: HostTree,
+  batch: Plan["copy"],
+  { budget, tally }: PullContext,
+  takesAny: boolean,
+  taken: Map<string, Node>,
+): Promise<Plan["copy"][number][]> {
+  const arrived = new Map<string, { readonly file: IncomingFile; readonly to: Node | undefined }>();
+  const again: Plan["copy"][number][] = [];
+  const drop = (path: string) => {
+    const one = arrived.get(path);
+    if (one === undefined) return;
+    arrived.delete(path);
+    one.file.discard();
+    budget.giveBack(one.file.reserved - (one.to?.size ?? 0));
+    if (one.to === undefined) budget.giveBackEntry();
+  };
+  try {
+    await forEachParallel(batch, async ({ from, to }) => {
+      try {
+        if (to === undefined) budget.spendEntry();
+        const file = host.write(from.path, from.mode);
+        // What it replaces makes room for it.
+        budget.giveBack(to?.size ?? 0);
+        arrived.set(from.path, { file, to });
+        // What is said to come, at once, so that files at the same time do not take each other's room.
+        budget.spend(from.size);
+        file.reserved = from.size;
+        await receive(guest, from.path, file, budget);
+      } catch (error) {
+        drop(from.path);
+        tally.fail(from.path, error);
+      }
+    });
+    const now = await guest.at([...arrived.keys()]);
+    for (const { from, to } of batch) {
+      const one = arrived.get(from.path);
+      if (one === undefined) continue;
+      const current = now.get(from.path);
+      const isWhole = current !== undefined && one.file.received === from.size && isUntouched(current, from);
+      if (!isWhole && !takesAny) {
+        drop(from.path);
+        // What is gone by now is the next copy's matter.
+        if (current !== undefined) again.push({ from: current, to });
+        else tally.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It went while it was read"));
+        continue;
+      }
+      const node = isWhole ? from : { ...(current ?? from), size: one.file.received };
+      arrived.delete(from.path);
+      tally.attempt(from.path, () => {
+        one.file.commit(node.mtimeNs);
+        taken.set(from.path, node);
+        tally.copied++;
+        tally.bytes += one.file.received;
+        if (!isWhole) throw new SandboxError("FILE_FAILED", "It was taken while it changed");
+      });
+    }
+    return again;
+  } finally {
+    for (const path of [...arrived.keys()]) drop(path);
+  }
+}
+
+async function receive(guest: GuestTree, path: string, file: IncomingFile, budget: Budget): Promise<void> {
+  const stream = guest.read(path, Number.MAX_SAFE_INTEGER);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      file.received += chunk.length;
+      const more = Math.max(0, file.received - file.reserved);
+      budget.spend(more);
+      file.reserved += more;
+      await file.take(chunk);
+    }
+  } finally {
+    stream.destroy();
+  }
+}
