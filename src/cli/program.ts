@@ -1,24 +1,33 @@
 import { Command, CommanderError } from "commander";
 import { SandboxError } from "../kit/errors.js";
 import { packageVersion } from "../kit/package-version.js";
+import { defineApprovals } from "./commands/approvals/define.js";
 import { defineAudit } from "./commands/audit/define.js";
-import { defineTools } from "./commands/eval/define.js";
-import { defineFiles, defineSessions } from "./commands/files/define.js";
+import { defineBench } from "./commands/bench/define.js";
+import { defineDoctor } from "./commands/doctor/define.js";
+import { defineEgress } from "./commands/egress/define.js";
+import { defineEval } from "./commands/eval/define.js";
+import { defineExec } from "./commands/exec/define.js";
+import { defineFiles } from "./commands/files/define.js";
 import { defineImage } from "./commands/image/define.js";
+import { defineKeys } from "./commands/keys/define.js";
 import { defineMcp } from "./commands/mcp/define.js";
-import { definePolicy, defineRisk } from "./commands/policy/define.js";
+import { definePolicy } from "./commands/policy/define.js";
 import { definePool } from "./commands/pool/define.js";
-import { defineNetwork } from "./commands/port/define.js";
-import { defineExecution } from "./commands/run/define.js";
-import { defineServer } from "./commands/serve/define.js";
+import { definePort } from "./commands/port/define.js";
+import { defineRisk } from "./commands/risk/define.js";
+import { defineRun } from "./commands/run/define.js";
+import { defineServe } from "./commands/serve/define.js";
+import { defineSessions } from "./commands/sessions/define.js";
+import { defineShell } from "./commands/shell/define.js";
 import { defineSnapshots } from "./commands/snapshots/define.js";
-import { defineTests } from "./commands/test/define.js";
-import { examples, globals, leaf, OUTCOME, type Outcome } from "./definition/define-command.js";
+import { defineStatus } from "./commands/status/define.js";
+import { defineTest } from "./commands/test/define.js";
+import { addExamples, addGlobalOptions, OUTCOME, type Outcome } from "./definition/define-command.js";
 import { stdout } from "./output/output.js";
 import { reportError } from "./output/report-error.js";
 
-const EXAMPLES = {
-  program: `
+const EXAMPLES = `
   skerry run hello.py                              run a program where it can do no harm
   skerry exec -- sh -c 'id; ls -la /'              run a command
   skerry shell --session work                      look around inside
@@ -26,15 +35,33 @@ const EXAMPLES = {
   skerry audit tail                                what ran, and what came of it
   skerry serve                                     sandboxes over HTTP, for many callers
   claude mcp add skerry -- skerry mcp              sandboxes as tools of Claude Code
-  skerry doctor                                    what this host can enforce`,
-  doctor: `
-  skerry doctor
-  skerry doctor --fix
-  skerry doctor --json`,
-  bench: `
-  skerry bench
-  skerry bench exec-python create-true --json`,
-} as const;
+  skerry doctor                                    what this host can enforce`;
+
+/** In the order of the help. */
+const COMMANDS: readonly ((program: Command) => void)[] = [
+  defineRun,
+  defineExec,
+  defineShell,
+  defineTest,
+  defineFiles,
+  defineSessions,
+  defineSnapshots,
+  definePort,
+  defineEgress,
+  defineEval,
+  defineMcp,
+  definePool,
+  definePolicy,
+  defineRisk,
+  defineAudit,
+  defineImage,
+  defineServe,
+  defineStatus,
+  defineKeys,
+  defineApprovals,
+  defineDoctor,
+  defineBench,
+];
 
 /** The command line. Each command's own code loads only when it is chosen. */
 export function createProgram(): Command {
@@ -47,43 +74,10 @@ export function createProgram(): Command {
     .exitOverride()
     // We print errors ourselves: in our own form, or as JSON.
     .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text) });
-  globals(program);
-  examples(program, EXAMPLES.program);
+  addGlobalOptions(program);
+  addExamples(program, EXAMPLES);
 
-  defineExecution(program);
-  defineTests(program);
-  defineFiles(program);
-  defineSessions(program);
-  defineSnapshots(program);
-  defineNetwork(program);
-  defineTools(program);
-  defineMcp(program);
-  definePool(program);
-  definePolicy(program);
-  defineRisk(program);
-  defineAudit(program);
-  defineImage(program);
-  defineServer(program);
-
-  leaf(
-    program
-      .command("doctor")
-      .description("say what this host can enforce, what is missing and how to get it")
-      .option("--json", "print one JSON object")
-      .option("--fix", "install what is missing (needs root or sudo)"),
-    async (command) => (await import("./commands/doctor/doctor.js")).doctor(command.opts()),
-  );
-  examples(program.commands.at(-1)!, EXAMPLES.doctor);
-
-  leaf(
-    program
-      .command("bench")
-      .description("measure the figures we claim on this machine")
-      .argument("[names...]", "which; default: all")
-      .option("--json", "print a JSON array"),
-    async (command) => (await import("./commands/bench/bench.js")).bench(command.args, command.opts()),
-  );
-  examples(program.commands.at(-1)!, EXAMPLES.bench);
+  for (const define of COMMANDS) define(program);
   return program;
 }
 

@@ -12,15 +12,15 @@ export interface Outcome {
 export const OUTCOME = "outcome";
 
 /** The options that every command has. */
-export function globals(command: Command): Command {
+export function addGlobalOptions(command: Command): Command {
   return command
     .option("--config <file>", "configuration instead of ~/.skerry/config.json or .yaml")
     .option("--no-color", "no colours; NO_COLOR does the same");
 }
 
 /** A command that does something: has the global options, and its status becomes ours. */
-export function leaf(command: Command, action: Action): Command {
-  return globals(command).action(async () => {
+export function setAction(command: Command, action: Action): Command {
+  return addGlobalOptions(command).action(async () => {
     let root = command;
     while (root.parent !== null) {
       // An option before the command counts as much as one after it.
@@ -39,6 +39,6 @@ export function leaf(command: Command, action: Action): Command {
 }
 
 /** Puts examples below a command's help: lines of `command` and, apart from it, what it does. */
-export function examples(command: Command, text: string): Command {
+export function addExamples(command: Command, text: string): Command {
   return command.addHelpText("after", `\nExamples:${text}`);
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { AUDIT_RESULTS } from "../../../guard/audit/index.js";
 import { parseChainPoint, parseCount } from "../../definition/arguments.js";
-import { examples, leaf } from "../../definition/define-command.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
 import { parseMoment } from "../../output/local-time.js";
 
 const EXAMPLES = {
@@ -35,7 +35,7 @@ The exit status is 65 when the chain is broken.`,
 /** `audit …`. */
 export function defineAudit(program: Command): void {
   const load = () => import("./audit.js");
-  const group = examples(program.command("audit").description("the record of what ran"), EXAMPLES.audit);
+  const group = addExamples(program.command("audit").description("the record of what ran"), EXAMPLES.audit);
   const add = (name: string, description: string) =>
     group
       .command(name)
@@ -46,8 +46,8 @@ export function defineAudit(program: Command): void {
     .option("-n, --lines <number>", "how many; default: 20", (value) => parseCount("--lines", value, 0))
     .option("-f, --follow", "go on with new ones until Ctrl-C")
     .option("--json", "print one JSON object per line");
-  leaf(tail, async (command) => (await load()).tail(command.opts()));
-  examples(tail, EXAMPLES.tail);
+  setAction(tail, async (command) => (await load()).tail(command.opts()));
+  addExamples(tail, EXAMPLES.tail);
 
   const query = add("query", "print the records that fit")
     .option("-s, --session <name>", "of this session")
@@ -61,14 +61,14 @@ export function defineAudit(program: Command): void {
     .option("--until <time>", "before: the same", (value) => parseMoment("--until", value))
     .option("--limit <number>", "at most so many, the latest", (value) => parseCount("--limit", value, 1))
     .option("--json", "print a JSON array");
-  leaf(query, async (command) => (await load()).query(command.opts()));
-  examples(query, EXAMPLES.query);
+  setAction(query, async (command) => (await load()).query(command.opts()));
+  addExamples(query, EXAMPLES.query);
 
   const verify = add("verify", "check that no record was changed, removed or moved")
     .option("--expect <seq:hash>", "a head of the chain that must still be in it", parseChainPoint)
     .option("--json", "print one JSON object");
-  leaf(verify, async (command) => (await load()).verify(command.opts()));
-  examples(verify, EXAMPLES.verify);
+  setAction(verify, async (command) => (await load()).verify(command.opts()));
+  addExamples(verify, EXAMPLES.verify);
 
   const report = add("report", "sum up a span of time, for the periodic review")
     .option("--since <time>", "not before: 7d, or 2026-02-07 (local time); default: 7d", (value) =>
@@ -78,6 +78,6 @@ export function defineAudit(program: Command): void {
     .option("--top <number>", "how many of each list; default: 10", (value) => parseCount("--top", value, 1))
     .option("--policy <file>", "whose rules to review; default: the configuration's")
     .option("--json", "print one JSON object");
-  leaf(report, async (command) => (await import("./report.js")).report(command.opts()));
-  examples(report, EXAMPLES.report);
+  setAction(report, async (command) => (await import("./report.js")).report(command.opts()));
+  addExamples(report, EXAMPLES.report);
 }

@@ -1,17 +1,15 @@
 import type { Command } from "commander";
 import { parseMemoryMb, parseNumberOf, parseTimeoutMs } from "../../definition/arguments.js";
-import { examples, leaf } from "../../definition/define-command.js";
-import { guards } from "../run/define.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
+import { addGuardOptions } from "../../definition/shared-options.js";
 
-const EXAMPLES = {
-  eval: `
+const EXAMPLES = `
   skerry eval HumanEval.jsonl.gz                                 its own solutions: all of them should pass
   skerry eval HumanEval.jsonl --samples samples.jsonl            results go to samples.jsonl_results.jsonl
-  skerry eval HumanEval.jsonl --samples samples.jsonl --workers 4 --timeout 5s --json`,
-} as const;
+  skerry eval HumanEval.jsonl --samples samples.jsonl --workers 4 --timeout 5s --json`;
 
 /** `eval`. */
-export function defineTools(program: Command): void {
+export function defineEval(program: Command): void {
   const evaluation = program
     .command("eval")
     .description(
@@ -34,10 +32,10 @@ export function defineTools(program: Command): void {
       parseNumberOf("--failures", 1_000_000),
     )
     .option("--json", "print one JSON object");
-  guards(
-    leaf(evaluation, async (command) =>
+  addGuardOptions(
+    setAction(evaluation, async (command) =>
       (await import("./eval.js")).evaluateFile(command.args, command.opts()),
     ),
   );
-  examples(evaluation, EXAMPLES.eval);
+  addExamples(evaluation, EXAMPLES);
 }

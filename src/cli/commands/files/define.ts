@@ -1,25 +1,19 @@
 import type { Command } from "commander";
-import { type Action, examples, leaf } from "../../definition/define-command.js";
+import { type Action, addExamples, setAction } from "../../definition/define-command.js";
 
-const EXAMPLES = {
-  files: `
+const EXAMPLES = `
   skerry files ls --session work
   skerry files put --session work data.csv in/data.csv
   skerry files get --session work out/plot.png
   skerry files cat --session work notes.txt
-  skerry files rm --session work -r out`,
-  sessions: `
-  skerry sessions
-  skerry sessions ls --json
-  skerry sessions rm work`,
-} as const;
+  skerry files rm --session work -r out`;
 
 /** `files …`. */
 export function defineFiles(program: Command): void {
-  const group = examples(program.command("files").description("a session's files"), EXAMPLES.files);
+  const group = addExamples(program.command("files").description("a session's files"), EXAMPLES);
   const load = () => import("./files.js");
   const add = (command: Command, action: Action) =>
-    leaf(command, action)
+    setAction(command, action)
       .requiredOption("-s, --session <name>", "whose files")
       .option("--backend <name>", "what isolates; default: the best this host has");
   add(
@@ -57,25 +51,5 @@ export function defineFiles(program: Command): void {
       .argument("<paths...>")
       .option("-r, --recursive", "also directories"),
     async (command) => (await load()).remove(command.args, command.opts()),
-  );
-}
-
-/** `sessions …`. */
-export function defineSessions(program: Command): void {
-  const group = examples(
-    program.command("sessions").description("the sessions whose files are kept"),
-    EXAMPLES.sessions,
-  );
-  leaf(
-    group.command("ls", { isDefault: true }).description("list them").option("--json", "print a JSON array"),
-    async (command) => (await import("../sessions/sessions.js")).list(command.opts()),
-  );
-  leaf(
-    group
-      .command("rm")
-      .description("stop sessions and remove their files; not those of a running server")
-      .argument("<names...>")
-      .option("--json", "print a JSON array of their names"),
-    async (command) => (await import("../sessions/sessions.js")).remove(command.args, command.opts()),
   );
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../../../runtime/backends/index.js";
-import { examples, leaf } from "../../definition/define-command.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   image: `
@@ -18,7 +18,7 @@ const EXAMPLES = {
 /** `image …`. */
 export function defineImage(program: Command): void {
   const load = () => import("./image.js");
-  const group = examples(
+  const group = addExamples(
     program.command("image").description("the image that sandboxes in containers run"),
     EXAMPLES.image,
   );
@@ -41,13 +41,13 @@ export function defineImage(program: Command): void {
     )
     .option("--network <name>", "network of the build's containers, such as host; default: the daemon's")
     .option("--json", "print one JSON object");
-  leaf(build, async (command) => (await load()).build(command.opts()));
-  examples(build, EXAMPLES.build);
+  setAction(build, async (command) => (await load()).build(command.opts()));
+  addExamples(build, EXAMPLES.build);
 
   const list = group
     .command("ls")
     .description("list those in the daemon")
     .option("--json", "print a JSON array");
-  leaf(list, async (command) => (await load()).list(command.opts()));
-  examples(list, EXAMPLES.ls);
+  setAction(list, async (command) => (await load()).list(command.opts()));
+  addExamples(list, EXAMPLES.ls);
 }

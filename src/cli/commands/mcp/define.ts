@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { examples, leaf } from "../../definition/define-command.js";
-import { guards, reach, walls } from "../run/define.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
+import { addGuardOptions, addLimitOptions, addNetworkOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
   claude mcp add skerry -- skerry mcp                            from then on Claude Code starts it
@@ -13,7 +13,7 @@ export function defineMcp(program: Command): void {
   const mcp = program
     .command("mcp")
     .description("serve the tools to an MCP client, over standard input and output");
-  leaf(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
-  guards(reach(walls(mcp)), "the client's person");
-  examples(mcp, EXAMPLES);
+  setAction(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
+  addGuardOptions(addNetworkOptions(addLimitOptions(mcp)), "the client's person");
+  addExamples(mcp, EXAMPLES);
 }

@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import { SECURITY_MODES } from "../../../core/manager/index.js";
-import { RISK_LEVELS } from "../../../guard/analysis/index.js";
 import { parseAll } from "../../definition/arguments.js";
-import { examples, leaf } from "../../definition/define-command.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   policy: `
@@ -22,17 +21,12 @@ const EXAMPLES = {
 
 It decides as run and exec do. The exit status is 77 when the call is denied. It is 0 when it is allowed, and also when
 a person would be asked: the verdict then says confirm. A tool that runs nothing is decided about by the policy alone.`,
-  risk: `
-  skerry risk assess prog.py
-  skerry risk assess prog.py --fail-on high
-  skerry risk assess --language bash --code 'curl http://x | sh' --json
-  cat prog.js | skerry risk assess --language javascript -`,
 } as const;
 
 /** `policy …`. */
 export function definePolicy(program: Command): void {
   const load = () => import("./policy.js");
-  const group = examples(
+  const group = addExamples(
     program.command("policy").description("policy files: what agents may do"),
     EXAMPLES.policy,
   );
@@ -42,21 +36,23 @@ export function definePolicy(program: Command): void {
     .description("print a commented policy to start from")
     .option("-o, --output <file>", "write it there instead")
     .option("--force", "also over a file that exists");
-  leaf(init, async (command) => (await load()).init(command.opts()));
-  examples(init, EXAMPLES.init);
+  setAction(init, async (command) => (await load()).init(command.opts()));
+  addExamples(init, EXAMPLES.init);
 
   const check = group
     .command("check")
     .description("say everything that is wrong with policy files, with line and column")
     .argument("<files...>")
     .option("--json", "print a JSON array");
-  leaf(check, async (command) => (await load()).check(command.args, command.opts()));
-  examples(check, EXAMPLES.check);
+  setAction(check, async (command) => (await load()).check(command.args, command.opts()));
+  addExamples(check, EXAMPLES.check);
 
   const mode = new Option("--security-mode <mode>", "which walls code asks for; default: strict");
   const explain = group
     .command("explain")
-    .description("say what would come of a call: policy, risk, walls, and which rule decides; nothing runs")
+    .description(
+      "say what would come of a call: policy, risk, addLimitOptions, and which rule decides; nothing runs",
+    )
     .argument("[file]", "the program; - reads it from standard input")
     .option("--policy <file>", "default: the configuration's")
     .option("--role <name>", "a role of the policy; default: the configuration's")
@@ -68,27 +64,8 @@ export function definePolicy(program: Command): void {
     .addOption(mode.choices(SECURITY_MODES))
     .option("--backend <name>", "where it would run; default: the configuration's")
     .option("--json", "print one JSON object");
-  leaf(explain, async (command) => (await import("./explain.js")).explainCall(command.args, command.opts()));
-  examples(explain, EXAMPLES.explain);
-}
-
-/** `risk …`. */
-export function defineRisk(program: Command): void {
-  const group = examples(
-    program.command("risk").description("what code would reach for, without running it"),
-    EXAMPLES.risk,
+  setAction(explain, async (command) =>
+    (await import("./explain.js")).explainCall(command.args, command.opts()),
   );
-  const failOn = new Option("--fail-on <level>", "end with status 1 when the level is this or worse");
-  const assess = group
-    .command("assess")
-    .description("the level of a program, and what was found in it")
-    .argument("[file]", "the program; - reads it from standard input")
-    .option("-l, --language <name>", "python, javascript, typescript, bash; default: from the file's name")
-    .option("-c, --code <text>", "the program itself instead of a file")
-    .addOption(failOn.choices(RISK_LEVELS.slice(1)))
-    .option("--json", "print one JSON object");
-  leaf(assess, async (command) =>
-    (await import("../risk/risk.js")).assessProgram(command.args, command.opts()),
-  );
-  examples(assess, EXAMPLES.risk);
+  addExamples(explain, EXAMPLES.explain);
 }

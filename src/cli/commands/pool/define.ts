@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { examples, leaf } from "../../definition/define-command.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   pool: `
@@ -11,7 +11,7 @@ const EXAMPLES = {
 
 /** `pool …`. */
 export function definePool(program: Command): void {
-  const group = examples(
+  const group = addExamples(
     program.command("pool").description("sandboxes that programs keep ready"),
     EXAMPLES.pool,
   );
@@ -19,6 +19,6 @@ export function definePool(program: Command): void {
     .command("status")
     .description("print each pool of your processes: what is idle, in use and waited for, hits and misses")
     .option("--json", "print a JSON array");
-  leaf(status, async (command) => (await import("./pool.js")).status(command.opts()));
-  examples(status, EXAMPLES.status);
+  setAction(status, async (command) => (await import("./pool.js")).status(command.opts()));
+  addExamples(status, EXAMPLES.status);
 }

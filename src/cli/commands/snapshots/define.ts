@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, examples, leaf } from "../../definition/define-command.js";
+import { type Action, addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   snapshots: `
@@ -29,16 +29,16 @@ const EXAMPLES = {
 
 /** `snapshots …`. */
 export function defineSnapshots(program: Command): void {
-  const group = examples(
+  const group = addExamples(
     program.command("snapshots").description("a session's files as they were"),
     EXAMPLES.snapshots,
   );
   const load = () => import("./snapshots.js");
   const add = (name: Exclude<keyof typeof EXAMPLES, "snapshots">, what: string, action: Action): Command => {
-    const command = leaf(group.command(name).description(what), action)
+    const command = setAction(group.command(name).description(what), action)
       .requiredOption("-s, --session <name>", "whose snapshots")
       .option("--json", "print JSON");
-    return examples(command, EXAMPLES[name]);
+    return addExamples(command, EXAMPLES[name]);
   };
   const withBackend = (command: Command) =>
     command.option("--backend <name>", "what isolates; default: the best this host has");

@@ -9,8 +9,8 @@ import {
   parseTimeoutMs,
   type Transfer,
 } from "../../definition/arguments.js";
-import { examples, leaf } from "../../definition/define-command.js";
-import { guards } from "../run/define.js";
+import { addExamples, setAction } from "../../definition/define-command.js";
+import { addGuardOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
   skerry test solution.py --tests test_solution.py
@@ -18,7 +18,7 @@ const EXAMPLES = `
   skerry test solution.py --cases cases.json --timeout 30s`;
 
 /** `test`. */
-export function defineTests(program: Command): void {
+export function defineTest(program: Command): void {
   const test = program
     .command("test")
     .description("test a program where it cannot fake the verdict")
@@ -45,7 +45,7 @@ export function defineTests(program: Command): void {
       (value, previous) => parseInput(value, previous),
     )
     .option("--json", "print the report as one JSON object");
-  leaf(test, async (command) => (await import("./test.js")).test(command.args, command.opts()));
-  guards(test);
-  examples(test, EXAMPLES);
+  setAction(test, async (command) => (await import("./test.js")).test(command.args, command.opts()));
+  addGuardOptions(test);
+  addExamples(test, EXAMPLES);
 }

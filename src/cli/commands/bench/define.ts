@@ -1,0 +1,17 @@
+import type { Command } from "commander";
+import { addExamples, setAction } from "../../definition/define-command.js";
+
+const EXAMPLES = `
+  skerry bench
+  skerry bench exec-python create-true --json`;
+
+/** `bench`. */
+export function defineBench(program: Command): void {
+  const bench = program
+    .command("bench")
+    .description("measure the figures we claim on this machine")
+    .argument("[names...]", "which; default: all")
+    .option("--json", "print a JSON array");
+  setAction(bench, async (command) => (await import("./bench.js")).bench(command.args, command.opts()));
+  addExamples(bench, EXAMPLES);
+}

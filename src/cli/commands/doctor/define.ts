@@ -1,0 +1,18 @@
+import type { Command } from "commander";
+import { addExamples, setAction } from "../../definition/define-command.js";
+
+const EXAMPLES = `
+  skerry doctor
+  skerry doctor --fix
+  skerry doctor --json`;
+
+/** `doctor`. */
+export function defineDoctor(program: Command): void {
+  const doctor = program
+    .command("doctor")
+    .description("say what this host can enforce, what is missing and how to get it")
+    .option("--json", "print one JSON object")
+    .option("--fix", "install what is missing (needs root or sudo)");
+  setAction(doctor, async (command) => (await import("./doctor.js")).doctor(command.opts()));
+  addExamples(doctor, EXAMPLES);
+}

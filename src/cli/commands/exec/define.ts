@@ -1,0 +1,23 @@
+import type { Command } from "commander";
+import { addExamples, setAction } from "../../definition/define-command.js";
+import { addRunOptions } from "../../definition/shared-options.js";
+
+const EXAMPLES = `
+  skerry exec -- sh -c 'ls -la; id'
+  skerry exec --session work -- make test
+  skerry exec --policy policy.yaml --role code_assistant -- ls -la
+  echo hello | skerry exec -- tr a-z A-Z`;
+
+/** `exec`. */
+export function defineExec(program: Command): void {
+  const exec = program
+    .command("exec")
+    .description("run a command in a sandbox")
+    .argument("<command>", "the command")
+    .argument("[args...]", "its arguments")
+    .passThroughOptions();
+  setAction(exec, async (command) =>
+    (await import("../../execution/execute.js")).execute(command.opts(), true, { argv: command.args }),
+  );
+  addExamples(addRunOptions(exec), EXAMPLES);
+}

@@ -1,0 +1,87 @@
+import { type Command, Option } from "commander";
+import { SECURITY_MODES } from "../../core/manager/index.js";
+import { listBackends } from "../../runtime/backends/index.js";
+import {
+  parseCpus,
+  parseEnv,
+  parseInput,
+  parseMemoryMb,
+  parseOutput,
+  parsePids,
+  parseTimeoutMs,
+  type Transfer,
+} from "./arguments.js";
+import { CONFIRM_CHOICES } from "./options.js";
+
+/** Which addSandboxOptions, what it may use and addNetworkOptions, and how a command starts in it. */
+export function addSandboxOptions(command: Command): Command {
+  return addNetworkOptions(
+    addLimitOptions(command)
+      .option<Record<string, string>>("-e, --env <name=value>", "a variable; repeatable", (value, previous) =>
+        parseEnv(value, previous),
+      )
+      .option("--cwd <path>", "where to start, relative to the workspace"),
+  );
+}
+
+/** Which addSandboxOptions, and what it may use. */
+export function addLimitOptions(command: Command): Command {
+  return command
+    .option("-s, --session <name>", "keep the files under this name; default: thrown away afterwards")
+    .option(
+      "--backend <name>",
+      `what isolates: ${listBackends().join(", ")}; default: the best this host has`,
+    )
+    .option("--memory <size>", "512mb, 1gb", parseMemoryMb)
+    .option("--cpus <number>", "0.5, 2", parseCpus)
+    .option("--pids <number>", "how many processes", parsePids);
+}
+
+/** What it may reach. */
+export function addNetworkOptions(command: Command): Command {
+  return command
+    .option<string[]>(
+      "--allow-domain <name>",
+      "let it reach api.example.com, or *.example.com for all below; repeatable",
+      (value, previous = []) => [...previous, value],
+    )
+    .option<string[]>(
+      "--secret <name@host>",
+      "the variable NAME is a placeholder inside, and put in on the way to HOST; repeatable",
+      (value, previous = []) => [...previous, value],
+    );
+}
+
+/** What is decided, asked and remembered. */
+export function addGuardOptions(command: Command, asked = "the person at the terminal"): Command {
+  const mode = new Option("--security-mode <mode>", "look at the code first; default with a policy: strict");
+  const confirm = new Option(
+    "--confirm <who>",
+    `ask ${asked} about what is dangerous, or reject it; default: ask`,
+  );
+  return command
+    .option("--policy <file>", "what may run; skerry policy init prints one to start from")
+    .option("--role <name>", "a role of the policy")
+    .addOption(mode.choices(SECURITY_MODES))
+    .addOption(confirm.choices(CONFIRM_CHOICES))
+    .option("--dangerously-approve-all", "say yes to everything that a person would be asked about")
+    .option("--agent <id>", "for the audit log: which agent")
+    .option("--org <id>", "for the audit log: whose agent")
+    .option("--no-audit", "leave no record in the audit log");
+}
+
+/** The options of `run` and `exec`. */
+export function addRunOptions(command: Command): Command {
+  addSandboxOptions(command)
+    .option("--timeout <duration>", "250ms, 30s, 5m", parseTimeoutMs)
+    .option<Transfer[]>(
+      "--input <file[:path]>",
+      "put a file into the workspace first; repeatable",
+      (value, previous) => parseInput(value, previous),
+    )
+    .option<Transfer[]>("--output <path[:file]>", "fetch a file afterwards; repeatable", (value, previous) =>
+      parseOutput(value, previous),
+    )
+    .option("--json", "print one JSON object instead of the output");
+  return addGuardOptions(command);
+}
