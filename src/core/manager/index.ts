@@ -1,20 +1,19 @@
 export { missingRole } from "./call/assess-call.js";
+export type { CallHarness, GuardedFiles, TouchedPath } from "./call/call-kind.js";
+export { textOf } from "./call/checked-call.js";
 export type { ExplainOptions, Explanation } from "./call/explain-call.js";
 export {
   type FileCall,
   type FileResult,
-  type GuardedFiles,
   type SandboxCall,
-  type TouchedPath,
   workValue,
 } from "./call/file-call.js";
-export type { CallHarness } from "./call/harness-call.js";
 export type { LongRunningHandle } from "./call/long-running-call.js";
 export type { OutputPiece } from "./call/long-running-output.js";
 export type { GuardedTerminal, TerminalCall } from "./call/open-terminal.js";
 export { getRequiredSandbox, SECURITY_MODES, type SecurityMode } from "./call/required-sandbox.js";
 export type { GuardedProcess, ProcessCall } from "./call/start-process.js";
-export { MAX_CODE_BYTES, type ToolCall, type ToolResult, textOf } from "./call/tool-call.js";
+export type { ToolCall, ToolResult } from "./call/tool-call.js";
 export { type Diagnosis, diagnose } from "./doctor/doctor.js";
 export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";

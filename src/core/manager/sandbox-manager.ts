@@ -16,24 +16,24 @@ import type {
 import { Execution } from "../../runtime/sandbox/index.js";
 import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
 import { type Config, DEFAULT_CONFIG, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
+import type { CallHarness, GuardedFiles } from "./call/call-kind.js";
+import { copyCall } from "./call/check-call.js";
 import { expectedStart } from "./call/expected-start.js";
 import { type ExplainOptions, type Explanation, explainCall } from "./call/explain-call.js";
 import {
   type FileCall,
   type FileResult,
-  type GuardedFiles,
   type SandboxCall,
   type SessionCall,
   toolCallOf,
 } from "./call/file-call.js";
 import type { Guards } from "./call/guards.js";
-import type { CallHarness } from "./call/harness-call.js";
 import type { LongRunningCall } from "./call/long-running-call.js";
 import { type GuardedTerminal, openTerminal, type TerminalCall } from "./call/open-terminal.js";
 import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
 import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
-import { copyCall, type ToolCall, type ToolResult } from "./call/tool-call.js";
+import type { ToolCall, ToolResult } from "./call/tool-call.js";
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
@@ -50,9 +50,9 @@ import { openWatch, type WatchCall } from "./files/watch-files.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
-import { LiveSandboxes, type StartOptions } from "./sandboxes/live-sandboxes.js";
+import { LiveSandboxes } from "./sandboxes/live-sandboxes.js";
 import type { SandboxStarts } from "./sandboxes/start-counter.js";
-import { type ForkRequest, forkSession } from "./sessions/fork-session.js";
+import type { StartOptions } from "./sandboxes/start-request.js";
 import { SessionControl } from "./sessions/session-control.js";
 import { SessionSnapshots } from "./sessions/session-snapshots.js";
 import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessions/session-store.js";
@@ -126,7 +126,7 @@ export class SandboxManager {
       // Only an audit record asks which files were read.
       accessWatcher: audit === undefined ? undefined : () => this.#watcher(),
       egress: this.#egress,
-      fork: (request) => this.#fork(request),
+      isShared: this.#mode() === "shared",
       reapMore: () => this.#control.reap(),
       assertUsable: () => this.#assertUsable(),
       onStarted: (sandbox) => {
@@ -191,7 +191,9 @@ export class SandboxManager {
   /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. */
   async executeBy(harness: CallHarness, call: ToolCall): Promise<ToolResult> {
     const named = this.#inSession(copyCall(call));
-    return new Execution<ToolResult>(false, (sink) => runToolCall(named, this.#guards, sink, { harness }));
+    return new Execution<ToolResult>(false, (sink) =>
+      runToolCall(named, this.#guards, sink, { type: "harness", harness }),
+    );
   }
 
   /**
@@ -406,16 +408,6 @@ export class SandboxManager {
       : this.#sandboxes.get(this.#nameFor(key), options);
   }
 
-  async #fork(request: ForkRequest): Promise<RunningSandbox> {
-    this.#assertUsable();
-    if (this.#mode() === "shared") {
-      throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
-        hint: 'Set sandbox.mode to "per-session".',
-      });
-    }
-    return forkSession(request, this.#sandboxes, this.#store);
-  }
-
   async #useSession<Value>(
     call: SessionCall & Pick<FileCall<Value>, "content" | "isPlaced">,
     work: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<Value>,
@@ -425,9 +417,9 @@ export class SandboxManager {
     const run = async (files: GuardedFiles, sandbox: RunningSandbox) => {
       done = { value: await work(files, sandbox) };
     };
-    const fileWork = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
+    const task = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
     const result = await new Execution<ToolResult>(false, (sink) =>
-      runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { fileWork }),
+      runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { type: "files", task }),
     );
     return { ...result, ...done };
   }

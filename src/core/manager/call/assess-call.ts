@@ -9,10 +9,12 @@ import type {
   ViolationReason,
 } from "../../../guard/policy/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { type CallPart, partsOf } from "./call-parts.js";
+import type { CallPart } from "./call-kind.js";
+import { partsOf } from "./call-parts.js";
+import type { CallRecord } from "./call-record.js";
+import { type CheckedCall, streamsOf } from "./checked-call.js";
 import type { Guards } from "./guards.js";
 import type { SecurityMode } from "./required-sandbox.js";
-import { type CheckedCall, streamsOf } from "./tool-call.js";
 
 /** What the call may use, and behind which walls. */
 export interface CallPlan {
@@ -31,19 +33,19 @@ export interface CallAssessment {
 }
 
 export interface AssessOptions {
-  readonly onDecision?: (decision: PolicyDecision | undefined) => void;
+  /** Gets the policy's decision as soon as there is one. Left out: nothing is recorded. */
+  readonly record?: CallRecord;
   /** Ends the wait for an input that does not come. */
   readonly signal?: AbortSignal | undefined;
   /** Files besides the call's own. */
   readonly paths?: PolicyRequest["paths"];
 }
 
-/** Policy, then risk: the same words for whoever runs a call and whoever only wants to know. */
+/** Policy, then risk. Running a call and explaining it get the same answer. */
 export async function assessCall(
   call: CheckedCall,
   { policy, securityMode: own }: Pick<Guards, "policy" | "securityMode">,
-  /** `onDecision` is told as soon as the policy has spoken. */
-  { onDecision = () => undefined, signal = call.signal, paths = [] }: AssessOptions = {},
+  { record, signal = call.signal, paths = [] }: AssessOptions = {},
 ): Promise<CallAssessment> {
   const nameless = policy === undefined ? undefined : missingRole(policy.policy, call.role);
   if (nameless !== undefined) return deny(undefined, undefined, own, nameless, "role");
@@ -53,12 +55,12 @@ export async function assessCall(
   const unread = streamsOf(call).filter(({ head }) => head === undefined);
   if (unread.length > 0 && decision?.verdict !== "deny") {
     // What is denied by its name is not even opened; the rest is decided about with what is in it.
-    onDecision(decision);
+    record?.note({ decision }, call);
     for (const input of unread) await input.look(signal);
     parts = partsOf(call);
     decision = await decide();
   }
-  onDecision(decision);
+  record?.note({ decision }, call);
   const securityMode = stricterMode(own, decision?.securityMode);
   if (decision?.verdict === "deny") {
     const { describeDecision } = await import("../../../guard/policy/index.js");
@@ -141,10 +143,10 @@ function requestOf(
   more: NonNullable<PolicyRequest["paths"]>,
 ): PolicyRequest {
   const [main, ...others] = parts;
-  const scripts = call.fileWork === undefined ? others : parts;
+  const task = call.kind.type === "files" ? call.kind.task : undefined;
   const paths = [
     ...more,
-    ...(call.fileWork?.paths ?? []),
+    ...(task?.paths ?? []),
     ...Object.keys(call.files ?? {}).map((path) => ({ path, access: "write" as const })),
     ...(call.outputFiles ?? []).map((path) => ({ path, access: "read" as const })),
   ];
@@ -152,9 +154,8 @@ function requestOf(
     tool: call.tool,
     role: call.role,
     language: call.language,
-    ...(call.fileWork === undefined &&
-      (call.code === undefined ? { command: main!.text } : { code: main!.text })),
-    scripts: scripts.map(({ text, language }) => ({ code: text, language })),
+    ...(task === undefined && (call.code === undefined ? { command: main!.text } : { code: main!.text })),
+    scripts: (task === undefined ? others : parts).map(({ text, language }) => ({ code: text, language })),
     paths,
   };
 }

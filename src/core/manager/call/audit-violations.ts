@@ -1,6 +1,6 @@
 import type { AuditLogger } from "../../../guard/audit/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
-import type { CheckedCall } from "./tool-call.js";
+import type { CheckedCall } from "./checked-call.js";
 
 /** A program that tries everything everywhere must not fill the log. */
 const MOST_RECORDS = 20;

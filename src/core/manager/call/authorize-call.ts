@@ -3,18 +3,19 @@ import { assessCall, type CallPlan } from "./assess-call.js";
 import { assessTerminal, UNKNOWN_INPUT } from "./assess-terminal.js";
 import { describeSurroundings } from "./call-parts.js";
 import type { CallRecord } from "./call-record.js";
+import { type CheckedCall, languageOf, notRun, textOf } from "./checked-call.js";
 import type { Guards } from "./guards.js";
-import { type CheckedCall, languageOf, notRun, type ToolResult, textOf } from "./tool-call.js";
+import type { ToolResult } from "./tool-call.js";
 
 export type Authorization =
   | {
-      readonly goes: true;
+      readonly isAuthorized: true;
       /** With the code that somebody agreed to. */
       readonly call: CheckedCall;
       readonly plan: CallPlan;
       readonly confirmation: ToolResult["confirmation"];
     }
-  | { readonly goes: false; readonly result: ToolResult };
+  | { readonly isAuthorized: false; readonly result: ToolResult };
 
 /** Code that a person keeps editing into something that must be asked about again ends here. */
 const MAX_EDITS = 5;
@@ -32,17 +33,14 @@ export async function authorizeCall(
   let call = given;
   let agreed: (ConfirmationOutcome & { approved: true }) | undefined;
   for (let edits = 0; ; edits++) {
-    const assessed = await assessCall(call, guards, {
-      onDecision: (decision) => record.note({ decision }, call),
-      signal: eitherSignal(call.signal, signal),
-    });
-    const { verdict, plan, denial } = call.terminal === undefined ? assessed : assessTerminal(assessed);
+    const assessed = await assessCall(call, guards, { record, signal: eitherSignal(call.signal, signal) });
+    const { verdict, plan, denial } = call.kind.type === "terminal" ? assessTerminal(assessed) : assessed;
     record.note({ risk: plan.risk });
     if (denial !== undefined) {
       record.violated(denial.violation);
       return refuse(notRun(call, "denied", denial.why));
     }
-    if (verdict === "allow") return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
+    if (verdict === "allow") return { isAuthorized: true, call, plan, confirmation: confirmationOf(agreed) };
 
     const askedAt = performance.now();
     const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
@@ -60,7 +58,7 @@ export async function authorizeCall(
       confirmation: agreed.edited ? "edited" : "approved",
       decidedBy: outcome.by ?? "somebody",
     });
-    if (!outcome.edited) return { goes: true, call, plan, confirmation: confirmationOf(agreed) };
+    if (!outcome.edited) return { isAuthorized: true, call, plan, confirmation: confirmationOf(agreed) };
     if (edits === MAX_EDITS - 1) {
       const confirmation = { approved: false, edited: true };
       record.note({ confirmation: "rejected" });
@@ -72,7 +70,7 @@ export async function authorizeCall(
 }
 
 function refuse(result: ToolResult): Authorization {
-  return { goes: false, result };
+  return { isAuthorized: false, result };
 }
 
 function confirmationOf(
@@ -114,8 +112,8 @@ function ask(call: CheckedCall, plan: CallPlan, { confirmations }: Guards, signa
       // An approval for the session must not cover these because the same command was agreed to without them.
       surroundings: {
         ...describeSurroundings(call),
-        ...(call.terminal && { terminal: UNKNOWN_INPUT }),
-        ...(call.background && { background: WITHOUT_END }),
+        ...(call.kind.type === "terminal" && { terminal: UNKNOWN_INPUT }),
+        ...(call.kind.type === "background" && { background: WITHOUT_END }),
       },
       backend: call.backend,
     },

@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
 import { LANGUAGES } from "../../../runtime/sandbox/index.js";
 import { HEAD_BYTES, StreamedInput } from "../files/streamed-input.js";
-import type { CallHarness } from "./harness-call.js";
-import { type CheckedCall, languageOf, quote, textOf } from "./tool-call.js";
-
-/** A part of a call that carries code. */
-export interface CallPart {
-  /** Empty for the program or command itself, otherwise the path of an input file. */
-  readonly name: string;
-  readonly text: string;
-  readonly language: string;
-}
+import type { CallHarness, CallPart } from "./call-kind.js";
+import { type CheckedCall, languageOf, quote, textOf } from "./checked-call.js";
 
 /** What is longer than this is not looked into, which has its own finding: one character more must get there. */
 const MAX_SCRIPT_CHARACTERS = 256 * 1024;
@@ -21,14 +13,14 @@ const STARTUP_VARIABLES = ["BASH_ENV", "ENV"];
 
 /** Everything a call brings along that is or may become code: nothing of it goes past policy, risk and person. */
 export function partsOf(call: CheckedCall): CallPart[] {
-  if (call.fileWork !== undefined) return scriptsOf(call);
+  if (call.kind.type === "files") return scriptsOf(call);
   const isShell = isShellLanguage(languageOf(call));
   const main = { name: "", text: isShell ? inContext(call) : textOf(call), language: languageOf(call) };
   const surroundings = isShell ? "" : exportsOf(call).trim();
   return [
     main,
     ...(surroundings === "" ? [] : [{ name: "environment", text: surroundings, language: "bash" }]),
-    ...(call.harness?.scripts ?? []),
+    ...harnessScripts(call),
     ...scriptsOf(call),
   ];
 }
@@ -36,8 +28,8 @@ export function partsOf(call: CheckedCall): CallPart[] {
 /** Facts for the record that are no code: hashes instead of content. */
 export function surroundingsOf(call: CheckedCall): Record<string, string> | undefined {
   const facts = {
-    ...(call.context !== undefined && { context: call.context }),
-    ...(call.harness !== undefined && harnessFacts(call.harness)),
+    ...(call.kind.type === "context" && { context: call.kind.name }),
+    ...(call.kind.type === "harness" && harnessFacts(call.kind.harness)),
     ...(call.cwd !== undefined && { cwd: call.cwd }),
     ...(call.env !== undefined && { env: Object.keys(call.env).sort().join(",") }),
     ...(call.args !== undefined && call.args.length > 0 && { args: call.args.map(quote).join(" ") }),
@@ -51,8 +43,8 @@ export function surroundingsOf(call: CheckedCall): Record<string, string> | unde
 /** What else a person should see, as text. */
 export function describeSurroundings(call: CheckedCall): Record<string, string> {
   const shown = new Map<string, string>();
-  if (call.context !== undefined) shown.set("context", call.context);
-  for (const { name, text } of call.harness?.scripts ?? []) shown.set(name, text);
+  if (call.kind.type === "context") shown.set("context", call.kind.name);
+  for (const { name, text } of harnessScripts(call)) shown.set(name, text);
   if (call.cwd !== undefined) shown.set("directory", call.cwd);
   for (const [name, value] of Object.entries(call.env ?? {})) shown.set(`variable ${name}`, value);
   if (call.args !== undefined && call.args.length > 0) shown.set("arguments", call.args.map(quote).join(" "));
@@ -61,6 +53,10 @@ export function describeSurroundings(call: CheckedCall): Record<string, string> 
   for (const [path, content] of Object.entries(call.files ?? {}))
     shown.set(`file ${path}`, describeInput(content));
   return Object.fromEntries(shown);
+}
+
+function harnessScripts({ kind }: CheckedCall): readonly CallPart[] {
+  return kind.type === "harness" ? (kind.harness.scripts ?? []) : [];
 }
 
 function harnessFacts({ name, scripts = [] }: CallHarness): Record<string, string> {

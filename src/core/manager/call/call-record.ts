@@ -6,7 +6,8 @@ import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
 import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
 import type { Metrics } from "../../metrics/index.js";
 import { surroundingsOf } from "./call-parts.js";
-import { auditResultOf, type CheckedCall, type ToolResult, textOf } from "./tool-call.js";
+import { auditResultOf, type CheckedCall, textOf } from "./checked-call.js";
+import type { ToolResult } from "./tool-call.js";
 
 /** What is known of a call so far. */
 export interface CallFindings {
@@ -178,11 +179,11 @@ function ruleOf({ rule: { source, path, line } }: PolicyDecision): string {
 }
 
 function callDetails(call: CheckedCall): Record<string, string | true> | undefined {
-  const { terminal, background, requestId } = call;
-  if (terminal === undefined && background === undefined && requestId === undefined) return undefined;
+  const { kind, requestId } = call;
+  const isLongRunning = kind.type === "terminal" || kind.type === "background";
+  if (!isLongRunning && requestId === undefined) return undefined;
   return {
-    ...(terminal !== undefined && { terminal: true }),
-    ...(background === true && { background }),
+    ...(isLongRunning && { [kind.type]: true as const }),
     ...(requestId !== undefined && { request_id: requestId }),
   };
 }

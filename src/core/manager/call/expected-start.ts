@@ -1,7 +1,7 @@
 import type { Limits } from "../../../runtime/backends/index.js";
 import type { ExpectedCaller } from "../manager-options.js";
 import { type CallPlan, missingRole } from "./assess-call.js";
-import { limitsFor } from "./call-steps.js";
+import { limitsFor } from "./call-limits.js";
 import type { Guards } from "./guards.js";
 import { routeCall } from "./route-call.js";
 

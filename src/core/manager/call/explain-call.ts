@@ -3,12 +3,14 @@ import type { PolicyDecision, PolicyRequest, PolicyVerdict } from "../../../guar
 import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
 import { assessCall, type CallPlan } from "./assess-call.js";
+import { limitsFor } from "./call-limits.js";
 import { isRefusal } from "./call-record.js";
-import { limitsFor } from "./call-steps.js";
+import { checkToolCall } from "./check-call.js";
+import { type CheckedCall, closingStreams } from "./checked-call.js";
 import type { Guards } from "./guards.js";
 import type { SecurityMode } from "./required-sandbox.js";
 import { requiredIsolation, routeCall } from "./route-call.js";
-import { type CheckedCall, checkToolCall, closingStreams, type ToolCall } from "./tool-call.js";
+import type { ToolCall } from "./tool-call.js";
 
 /** What `execute` would make of a call. */
 export interface Explanation {

@@ -4,6 +4,7 @@ import { requires } from "../../../../test/setup/requires.js";
 import { faults, killFromHost, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
+import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { parseConfig } from "../../config/index.js";
 import type { SandboxManagerOptions } from "../index.js";
 import type { ToolCall } from "./tool-call.js";
@@ -140,7 +141,12 @@ const PATHS: readonly FailurePath[] = [
   invalid("a code and a command", { ...SAFE, command: "ls" }, "INVALID_ARGUMENT", status("error")),
   invalid("code without a language", { code: "1" }, "INVALID_ARGUMENT", status("error", "code_run", "none")),
   invalid("a NUL character", { ...SAFE, code: "a\0b" }, "INVALID_ARGUMENT", status("error")),
-  invalid("code of 10 MB", { ...SAFE, code: "x".repeat(10_000_000) }, "INVALID_ARGUMENT", status("error")),
+  invalid(
+    "code that is too long",
+    { ...SAFE, code: "x".repeat(MAX_CODE_BYTES + 1) },
+    "INVALID_ARGUMENT",
+    status("error"),
+  ),
   invalid("an escaping session", { ...SAFE, sessionId: "../x" }, "SESSION_NAME_INVALID", status("error")),
   invalid("an escaping input", { ...SAFE, files: { "../x": "" } }, "PATH_TRAVERSAL", status("error")),
   invalid("an escaping output", { ...SAFE, outputFiles: ["../x"] }, "PATH_TRAVERSAL", status("error")),

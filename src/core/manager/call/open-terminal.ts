@@ -54,7 +54,8 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
     output: "screen",
     run: (sink) =>
       runToolCall(toolCallOf(call, sink.signal), guards, sink, {
-        terminal: { rows, columns, input },
+        type: "terminal",
+        seat: { rows, columns, input },
       }).finally(() => input.destroy()),
     toHandle: (handle, { resize }, output) => ({
       ...handle,

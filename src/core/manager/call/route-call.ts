@@ -3,13 +3,13 @@ import type { Capabilities } from "../../../runtime/backends/index.js";
 import { type Isolation, isAtLeast } from "../../../runtime/backends/index.js";
 import type { ChosenBackend } from "../sandboxes/choose-backend.js";
 import type { CallPlan } from "./assess-call.js";
+import type { CheckedCall } from "./checked-call.js";
 import type { Guards } from "./guards.js";
 import { getRequiredSandbox } from "./required-sandbox.js";
-import type { CheckedCall } from "./tool-call.js";
 
 /** The backend for a call: the caller's or the manager's own, refused where it is weaker than what the code asks for. */
 export async function routeCall(
-  call: Partial<Pick<CheckedCall, "backend" | "terminal">>,
+  call: Partial<Pick<CheckedCall, "backend" | "kind">>,
   plan: CallPlan,
   { sandboxes }: Pick<Guards, "sandboxes">,
 ): Promise<ChosenBackend> {
@@ -24,7 +24,7 @@ export async function routeCall(
   if (!isAtLeast(isolation, required)) {
     const level = plan.risk?.level;
     const what =
-      call.terminal !== undefined
+      call.kind?.type === "terminal"
         ? "a terminal, into which anything may be typed,"
         : `${level === undefined ? "this" : `${level}-risk`} code`;
     throw new SandboxError(

@@ -25,7 +25,7 @@ export function startProcess(call: ProcessCall, guards: Guards): LongRunningCall
     what: "process",
     signal: (Object(call) as ProcessCall).signal,
     output: "pieces",
-    run: (sink) => runToolCall(toolCallOf(call, sink.signal), guards, sink, { background: true }),
+    run: (sink) => runToolCall(toolCallOf(call, sink.signal), guards, sink, { type: "background" }),
     toHandle: (handle, controls, output) => ({
       ...handle,
       output,

@@ -10,18 +10,18 @@ import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import type { Config } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 import { UnsavedChanges } from "../files/unsaved-changes.js";
-import type { CellOptions } from "../manager-options.js";
-import type { ForkRequest } from "../sessions/fork-session.js";
+import { forkSession } from "../sessions/fork-session.js";
 import { reapSnapshots } from "../sessions/session-snapshots.js";
-import type { SessionStore, StoredSession } from "../sessions/session-store.js";
+import type { SessionStore } from "../sessions/session-store.js";
 import { backendOptions, type ChosenBackend } from "./choose-backend.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
-import { PooledSandboxes, type PoolRequest } from "./pooled-sandboxes.js";
+import { PooledSandboxes } from "./pooled-sandboxes.js";
 import { reapAll } from "./reap-all.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { type SandboxStarts, StartCounter } from "./start-counter.js";
+import type { ForkRequest, InitialContent, PoolRequest, StartOptions } from "./start-request.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { throwStopFailures } from "./stop-failures.js";
 
@@ -42,38 +42,15 @@ export interface LiveSandboxesOptions {
   readonly audit?: AuditLogger | undefined;
   /** Removes what else killed processes left behind; returns how many things. */
   readonly reapMore?: () => number;
-  /** Makes a new session out of the files of another. */
-  readonly fork: (request: ForkRequest) => Promise<RunningSandbox>;
+  /** All keys mean the same session, which cannot be forked. */
+  readonly isShared: boolean;
   /** Throws when no sandbox may start any more. */
   readonly assertUsable: () => void;
   /** Called with every sandbox that has started; what it returns is called when that one has stopped. */
   readonly onStarted?: (sandbox: RunningSandbox) => (() => void) | undefined;
 }
 
-export interface StartOptions {
-  /** Files are put in before anything runs. */
-  readonly hasInputs?: boolean | undefined;
-  readonly limits?: Limits | undefined;
-  /** Left out: the manager's. */
-  readonly backend?: string | undefined;
-  /** Left out: programs in it need no cells; one that has them will do. */
-  readonly cells?: boolean | CellOptions | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** A tool call's own: it is never idle, until it is discarded. */
-  readonly leased?: boolean | undefined;
-  /** Nobody hears what comes of it. */
-  readonly isBackground?: boolean | undefined;
-  /** Nothing will run in it: one that runs will do, whatever its limits are. */
-  readonly forFiles?: boolean | undefined;
-}
-
 type WorkspaceSource = Pick<PoolRequest, "key" | "isEphemeral" | "openSession" | "fill">;
-
-/** What a sandbox's workspace is filled with, and who is told where it is. */
-export interface InitialContent {
-  readonly fill: ForkRequest["fill"];
-  readonly opened: (session: StoredSession) => void;
-}
 
 interface Entry {
   /** Under which it is found. */
@@ -130,8 +107,7 @@ export class LiveSandboxes {
     this.#unsaved = new UnsavedChanges(options.audit);
     this.#backends = new KnownBackends(options.stateDir, options.config);
     const { config, store, warm, accessWatcher, egress } = options;
-    const fork = (request: ForkRequest) =>
-      options.fork({ ...request, backend: this.#backends.askedAs(request.backend) });
+    const fork = (request: ForkRequest) => this.#fork(request);
     this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, egress, fork });
     this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
     this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
@@ -438,6 +414,17 @@ export class LiveSandboxes {
     ended = this.#options.onStarted?.(sandbox);
     this.#startReaping();
     return sandbox;
+  }
+
+  /** Makes a new session out of the files of another. */
+  async #fork(request: ForkRequest): Promise<RunningSandbox> {
+    this.#options.assertUsable();
+    if (this.#options.isShared) {
+      throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
+        hint: 'Set sandbox.mode to "per-session".',
+      });
+    }
+    return forkSession({ ...request, backend: this.#backends.askedAs(request.backend) }, this, this.#store);
   }
 
   #bind(manager: PoolManager): PooledSandboxes {

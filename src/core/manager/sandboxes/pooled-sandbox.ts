@@ -1,7 +1,7 @@
 import { createDeferred } from "../../../kit/deferred.js";
 import type { PoolItem, PoolLease } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
-import type { DirectoryFate, WorkspaceSlot } from "./start-sandbox.js";
+import type { DirectoryFate, WorkspaceSlot } from "./start-request.js";
 
 /** Who has a sandbox of the pool now. */
 export interface Tenant {

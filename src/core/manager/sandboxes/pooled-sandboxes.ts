@@ -10,7 +10,8 @@ import { type SessionStore, sessionIdOf } from "../sessions/session-store.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits, sameLimits } from "./limits.js";
 import { PooledSandbox } from "./pooled-sandbox.js";
-import type { SandboxStarter, StartRequest, WorkspaceSlot } from "./start-sandbox.js";
+import type { PoolRequest, WorkspaceSlot } from "./start-request.js";
+import type { SandboxStarter } from "./start-sandbox.js";
 
 export interface PooledSandboxesOptions {
   readonly manager: PoolManager;
@@ -27,13 +28,6 @@ export interface PooledSandboxesOptions {
   /** Called before the first one starts, and before every other. */
   readonly onPreparing: () => void;
   readonly onPrepared: () => void;
-}
-
-export interface PoolRequest extends StartRequest {
-  readonly key: string;
-  readonly isEphemeral: boolean;
-  /** One call's own: nothing runs in it afterwards. */
-  readonly isLeased: boolean;
 }
 
 /** Longer than a small program takes in a sandbox that was ready. */

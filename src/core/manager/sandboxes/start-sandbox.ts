@@ -9,13 +9,12 @@ import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/worksp
 import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 import { assertFilesReachable, openSessionSync, openWorkspace } from "../files/open-workspace.js";
-import type { CellOptions } from "../manager-options.js";
-import type { ForkRequest } from "../sessions/fork-session.js";
 import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
+import type { ForkRequest, PrepareRequest, StartRequest, WorkspaceSlot } from "./start-request.js";
 
 export interface SandboxStarterOptions {
   readonly config: Config["sandbox"];
@@ -25,47 +24,6 @@ export interface SandboxStarterOptions {
   readonly accessWatcher: (() => AccessWatcher) | undefined;
   readonly egress: EgressController;
   readonly fork: (request: ForkRequest) => Promise<RunningSandbox>;
-}
-
-export interface StartRequest {
-  readonly openSession: () => Promise<StoredSession>;
-  readonly limits: Limits;
-  readonly signal: AbortSignal | undefined;
-  /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
-  readonly hasInputs: boolean;
-  /** Left out: programs in it have no cells of their own. */
-  readonly cells?: boolean | CellOptions | undefined;
-  /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
-  readonly fill?: ForkRequest["fill"] | undefined;
-  /** Called once, when the sandbox has stopped. */
-  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
-}
-
-/**
- * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or somebody else sees to it. A
- * session's stays in any case.
- */
-export type DirectoryFate = "removed" | "spare" | "kept";
-
-/** What a sandbox needs to be started before anybody wants it. */
-export interface PrepareRequest {
-  /** Until it is somebody's. */
-  readonly key: string;
-  readonly limits: Limits;
-  readonly signal: AbortSignal | undefined;
-  /** Interpreters that have started when it is ready. */
-  readonly languages: readonly string[];
-  /** Called once, when the sandbox has stopped. */
-  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
-}
-
-/** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
-export interface WorkspaceSlot {
-  session: StoredSession;
-  /** Languages whose interpreters were started ahead. */
-  readonly languages: readonly string[];
-  /** An interpreter that was used is followed by another. */
-  keepsWarm: boolean;
 }
 
 export interface Prepared {

@@ -1,24 +1,22 @@
 import { SandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
-import type { WorkspaceFiles } from "../../../runtime/workspace/index.js";
-import type { LiveSandboxes, StartOptions } from "../sandboxes/live-sandboxes.js";
+import type { ForkRequest, InitialContent, StartOptions } from "../sandboxes/start-request.js";
 import type { SessionStore, StoredSession } from "./session-store.js";
 
-/** A new session, and what its workspace is filled with. */
-export interface ForkRequest extends Pick<StartOptions, "limits" | "signal"> {
-  readonly key: string;
-  readonly backend: string;
-  readonly fill: (files: WorkspaceFiles) => Promise<void>;
+/** What starts sandboxes: a session's, or one that is thrown away. */
+interface SandboxSource {
+  get(key: string, options: StartOptions): Promise<RunningSandbox>;
+  start(key: string, options: StartOptions, content: InitialContent): Promise<RunningSandbox>;
 }
 
 /**
  * Makes a session that starts with what `fill` puts into it. That happens in a directory that is nobody's, which becomes
- * the session's by one rename when it is filled: whoever is killed before leaves no session, and of two only one gets
- * the name.
+ * the session's by one rename when it is filled: a process that is killed before leaves no session, and of two forks
+ * only one gets the name.
  */
 export async function forkSession(
   { key, fill, ...options }: ForkRequest,
-  sandboxes: Pick<LiveSandboxes, "get" | "start">,
+  sandboxes: SandboxSource,
   store: SessionStore,
 ): Promise<RunningSandbox> {
   if (store.exists(key)) throw sessionExists(key);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { MAX_CODE_BYTES } from "../../manager/index.js";
+import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import type { Problem, Sample } from "./problems.js";
 
 const WORD_BYTES = 16;

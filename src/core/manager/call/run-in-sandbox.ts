@@ -1,0 +1,54 @@
+import type {
+  ExecOptions,
+  ExecutionResult,
+  ExecutionSink,
+  ResultEvent,
+  RunningSandbox,
+} from "../../../runtime/sandbox/index.js";
+import { LONGEST_TIMEOUT_MS } from "../../../runtime/sandbox/index.js";
+import type { CallPlan } from "./assess-call.js";
+import type { CheckedCall } from "./checked-call.js";
+import { runFileTask } from "./run-file-task.js";
+import { runInContext } from "./run-in-context.js";
+
+/** Runs the call in the way its kind asks for, with the time and the output that the plan allows. */
+export async function runInSandbox(
+  sandbox: RunningSandbox,
+  call: CheckedCall,
+  plan: CallPlan,
+  sink: ExecutionSink<ResultEvent>,
+): Promise<ExecutionResult> {
+  const { kind } = call;
+  const options = optionsFor(call, plan);
+  const argv = call.argv ?? ["bash", "-c", call.command ?? ""];
+  const { code, language = "", filename, args } = call;
+  switch (kind.type) {
+    case "files":
+      return runFileTask(sandbox, kind.task, plan.decision, call.signal);
+    case "terminal":
+      return sandbox.terminalInto(sink, argv, kind.seat, options);
+    case "context": {
+      const context = await sandbox.obtainContext(kind.name, language);
+      return runInContext(context, sink, code ?? "", options);
+    }
+    default: {
+      if (code === undefined) return sandbox.execInto(sink, argv, options);
+      const program = { ...options, code, language, filename, args, isolate: kind.type === "cell" };
+      return sandbox.runCodeInto(sink, program, kind.type === "harness" ? kind.harness : undefined);
+    }
+  }
+}
+
+function optionsFor(call: CheckedCall, { limits }: CallPlan): ExecOptions {
+  const { env, cwd, stdin, signal, stream } = call;
+  const timeoutMs =
+    smaller(call.timeoutMs, limits.timeoutMs) ??
+    (call.kind.type === "background" ? LONGEST_TIMEOUT_MS : undefined);
+  const maxOutputBytes = smaller(call.maxOutputBytes, limits.outputBytes);
+  return { env, cwd, stdin, signal, stream, timeoutMs, maxOutputBytes };
+}
+
+function smaller(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}

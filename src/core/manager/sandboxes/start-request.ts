@@ -1,0 +1,86 @@
+import type { Limits } from "../../../runtime/backends/index.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
+import type { WorkspaceFiles } from "../../../runtime/workspace/index.js";
+import type { CellOptions } from "../manager-options.js";
+import type { StoredSession } from "../sessions/session-store.js";
+
+/** What a caller of the manager's sandboxes asks for. */
+export interface StartOptions {
+  /** Files are put in before anything runs. */
+  readonly hasInputs?: boolean | undefined;
+  readonly limits?: Limits | undefined;
+  /** Left out: the manager's. */
+  readonly backend?: string | undefined;
+  /** Left out: programs in it need no cells; one that has them will do. */
+  readonly cells?: boolean | CellOptions | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** A tool call's own: it is never idle, until it is discarded. */
+  readonly leased?: boolean | undefined;
+  /** Nobody hears what comes of it. */
+  readonly isBackground?: boolean | undefined;
+  /** Nothing will run in it: one that runs will do, whatever its limits are. */
+  readonly forFiles?: boolean | undefined;
+}
+
+/** What a sandbox's workspace is filled with, and who is told where it is. */
+export interface InitialContent {
+  readonly fill: ForkRequest["fill"];
+  readonly opened: (session: StoredSession) => void;
+}
+
+/** A new session, and what its workspace is filled with. */
+export interface ForkRequest extends Pick<StartOptions, "limits" | "signal"> {
+  readonly key: string;
+  readonly backend: string;
+  readonly fill: (files: WorkspaceFiles) => Promise<void>;
+}
+
+/** What starting one sandbox takes. */
+export interface StartRequest {
+  readonly openSession: () => Promise<StoredSession>;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
+  readonly hasInputs: boolean;
+  /** Left out: programs in it have no cells of their own. */
+  readonly cells?: boolean | CellOptions | undefined;
+  /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
+  readonly fill?: ForkRequest["fill"] | undefined;
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
+}
+
+/**
+ * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or somebody else sees to it. A
+ * session's stays in any case.
+ */
+export type DirectoryFate = "removed" | "spare" | "kept";
+
+/** What a sandbox needs to be started before anybody wants it. */
+export interface PrepareRequest {
+  /** Until it is somebody's. */
+  readonly key: string;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  /** Interpreters that have started when it is ready. */
+  readonly languages: readonly string[];
+  /** Called once, when the sandbox has stopped. */
+  readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
+}
+
+/** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
+export interface WorkspaceSlot {
+  session: StoredSession;
+  /** Languages whose interpreters were started ahead. */
+  readonly languages: readonly string[];
+  /** An interpreter that was used is followed by another. */
+  keepsWarm: boolean;
+}
+
+/** The same, of the pool where there is one. */
+export interface PoolRequest extends StartRequest {
+  readonly key: string;
+  readonly isEphemeral: boolean;
+  /** One call's own: nothing runs in it afterwards. */
+  readonly isLeased: boolean;
+}
