@@ -55,3 +55,37 @@ export function useTestDriven(options: () => SandboxManagerOptions = () => ({ ba
       new TestDrivenSandbox(manager, { timeoutMs: 30_000 }).executeWithTests(code, tests, more),
   };
 }
+
+/** A solution that tries to pass without being right. */
+export interface SolutionAttack {
+  readonly what: string;
+  readonly code: string;
+  readonly tests?: string;
+  readonly options?: TestOptions;
+  readonly outcome: string;
+  /** What each test's entry in the summary begins with. */
+  readonly ends: Readonly<Record<string, string>>;
+  /** It passes where solution and tests share a process, which shows that it is an attack. */
+  readonly works?: boolean;
+}
+
+/** Runs an attack: it does not pass, and the report says what came of it. */
+export async function expectNoPass(
+  { run }: Pick<ReturnType<typeof useTestDriven>, "run">,
+  { code, tests, options, outcome, ends, works = false }: SolutionAttack & { readonly tests: string },
+): Promise<void> {
+  const report = await run(code, tests, options);
+  const summary = summaryOf(report);
+  expect({ ...summary, tests: Object.keys(summary.tests) }).toEqual({
+    outcome,
+    allPassed: false,
+    tests: Object.keys(ends),
+  });
+  for (const [name, start] of Object.entries(ends))
+    expect(summary.tests[name]?.slice(0, start.length)).toBe(start);
+  expect(report.isTrustworthy).toBe(true);
+  if (!works) return;
+  const together = await run(code, tests, { ...options, together: true });
+  expect(summaryOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
+  expect(together.isTrustworthy).toBe(false);
+}

@@ -18,13 +18,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { failsWith } from "../../../test/setup/fails-with.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { PathTraversalError } from "./path-traversal-error.js";
 
 const isRoot = process.geteuid?.() === 0;
 const SECRET = "the host's secret";
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 const openDescriptors = () => readdirSync("/proc/self/fd").length;
 
 let base: string;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
@@ -35,8 +36,6 @@ const start = (options: SandboxManagerOptions = {}) => {
   manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false, ...options });
   return manager;
 };
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 const directoryOf = (session: string) => join(stateDir, "sessions", sessionDirectoryName(session));
 const CHANGE = "rm -r d; echo other > f; echo 3 > new; mkdir f.d; ln -s nowhere l";
 /** Everything inside, by its own words. */

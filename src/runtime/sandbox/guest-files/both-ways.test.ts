@@ -20,6 +20,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { byteNameOf } from "../../workspace/byte-name.js";
 import {
@@ -35,8 +36,6 @@ import {
 import { RunnerWorkspace } from "./runner-workspace.js";
 
 const SECRET = "the secret of another directory";
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 
 let base: string;
 let root: string;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { encodeFrame, FromGuest, u32 } from "../../wire/frames.js";
 import { GuestConnection } from "../../wire/index.js";
@@ -10,7 +11,6 @@ import { ChangeLog } from "../files/change-log.js";
 import { RunnerWorkspace } from "./runner-workspace.js";
 import { collect, receiveFile, sendFile } from "./transfer.js";
 
-const failsWith = (code: string) => expect.objectContaining({ code });
 const TIMEOUT_MS = 250;
 
 let base: string;

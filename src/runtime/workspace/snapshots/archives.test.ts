@@ -12,6 +12,7 @@ import {
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { entriesOf, load } from "../../../../test/setup/snapshot-archives.js";
 import {
   bringBack,
@@ -27,8 +28,6 @@ import { importArchive } from "./import-archive.js";
 
 useSnapshotWorkspace();
 
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 const at = (path: string) => join(kept.root, path);
 
 describe("an archive of a snapshot", () => {

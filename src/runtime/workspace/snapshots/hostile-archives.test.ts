@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGzip } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { block, pax, seal, tar } from "../../../../test/setup/raw-tar.js";
 import { entriesOf, load } from "../../../../test/setup/snapshot-archives.js";
 import {
@@ -15,10 +15,6 @@ import {
 import { waitUntil } from "../../../core/testing/wait-until.js";
 
 useSnapshotWorkspace();
-
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
-const _at = (path: string) => join(kept.root, path);
 
 const refused = (why: string) => `The archive is refused: ${why}`;
 const deep = Array(64).fill("d").join("/");

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import { entriesOf } from "../../../../test/setup/snapshot-archives.js";
 import { bringBack, keep, kept, useSnapshotWorkspace } from "../../../../test/setup/snapshot-workspace.js";
 import { canRace, MARKER, outcomes, startRace, useRaces } from "../../../../test/setup/swap-race.js";
@@ -20,7 +21,6 @@ useRaces();
 useSnapshotWorkspace();
 
 const treeOf = (directory: string) => readdirSync(directory, { recursive: true }).sort();
-const failsWith = (code: string) => expect.objectContaining({ code });
 const at = (path: string) => join(kept.root, path);
 const ANSWERS_PROBE = 'case "$*" in "/ -prune"*) exit 0 ;; esac';
 /** A find that says this of the workspace, and is honest about everything else. */

@@ -18,6 +18,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import {
   bringBack,
   keep,
@@ -30,8 +31,6 @@ import type { FileRules, WorkspaceFiles } from "../index.js";
 
 useSnapshotWorkspace();
 
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 const at = (path: string) => join(kept.root, path);
 
 type Open = (rules?: FileRules) => Promise<WorkspaceFiles>;

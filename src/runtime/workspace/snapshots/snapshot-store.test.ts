@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
+import { failsWith } from "../../../../test/setup/fails-with.js";
 import {
   assertSound,
   bringBack,
@@ -26,8 +27,6 @@ import type { SnapshotEntry } from "./snapshot.js";
 
 useSnapshotWorkspace();
 
-const failsWith = (code: string, message?: string) =>
-  expect.objectContaining({ code, ...(message !== undefined && { message }) });
 const put = (path: string, text: string) => writeFileSync(join(kept.root, path), text);
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const blobOf = (text: string) => join(kept.directory, "blobs", sha256(text).slice(0, 2), sha256(text));

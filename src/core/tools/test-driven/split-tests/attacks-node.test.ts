@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
-import { summaryOf, useTestDriven } from "../../../../../test/setup/test-driven.js";
-import type { TestOptions } from "../index.js";
+import {
+  expectNoPass,
+  type SolutionAttack,
+  summaryOf,
+  useTestDriven,
+} from "../../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap");
 
@@ -11,17 +15,6 @@ const assert = require("node:assert/strict");
 const { answer } = require("./solution");
 test("answer", async () => assert.equal(await answer(), 42));
 `;
-
-interface Attack {
-  readonly what: string;
-  readonly code: string;
-  readonly tests?: string;
-  readonly options?: TestOptions;
-  readonly outcome: string;
-  readonly ends: Readonly<Record<string, string>>;
-  /** It gets what it wants where solution and tests are together: so it is an attack. */
-  readonly works?: boolean;
-}
 
 const ENDED = "error: The solution ended with exit code 0 while it was tested";
 const PASSED = `'J{"type":"result","test":0,"status":"passed","durationMs":1}'`;
@@ -39,7 +32,7 @@ const tellAll = (...texts) => {
 };
 `;
 
-const ATTACKS: readonly Attack[] = [
+const ATTACKS: readonly SolutionAttack[] = [
   { what: "ends the process when it is loaded", code: "process.exit(0);", outcome: "crash", ends: {} },
   {
     what: "ends the process in a call",
@@ -305,22 +298,9 @@ real.describe("a solution in JavaScript never gets a pass", { timeout: 180_000 }
   const testDriven = useTestDriven();
   const javascript = { language: "javascript" };
 
-  it.each(ATTACKS)("that $what", async ({ code, tests = TESTS, options, outcome, ends, works = false }) => {
-    const report = await testDriven.run(code, tests, { ...javascript, ...options });
-    const gist = summaryOf(report);
-    expect({ outcome: gist.outcome, allPassed: gist.allPassed, names: Object.keys(gist.tests) }).toEqual({
-      outcome,
-      allPassed: false,
-      names: Object.keys(ends),
-    });
-    for (const [name, start] of Object.entries(ends))
-      expect(gist.tests[name]?.slice(0, start.length)).toBe(start);
-    expect(report.isTrustworthy).toBe(true);
-    if (!works) return;
-    const together = await testDriven.run(code, tests, { ...javascript, ...options, together: true });
-    expect(summaryOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
-    expect(together.isTrustworthy).toBe(false);
-  });
+  it.each(ATTACKS)("that $what", (attack) =>
+    expectNoPass(testDriven, { tests: TESTS, ...attack, options: { ...javascript, ...attack.options } }),
+  );
 
   it("and what tests hand to it can be used, and leads nowhere in their process", async () => {
     expect(summaryOf(await testDriven.run(CLIMB, CLIMB_TESTS, javascript))).toEqual({

@@ -1,7 +1,6 @@
-import { expect, it } from "vitest";
+import { it } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
-import { summaryOf, useTestDriven } from "../../../../../test/setup/test-driven.js";
-import type { TestOptions } from "../index.js";
+import { expectNoPass, type SolutionAttack, useTestDriven } from "../../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
 
@@ -20,19 +19,6 @@ class Answers(unittest.TestCase):
         self.assertEqual(answer(), 42)
 `;
 
-interface Attack {
-  readonly what: string;
-  readonly code: string;
-  readonly tests?: string;
-  readonly options?: TestOptions;
-  /** What comes of it. */
-  readonly outcome: string;
-  /** Of each test, or what its message begins with. */
-  readonly ends: Readonly<Record<string, string>>;
-  /** It gets what it wants where solution and tests are together: so it is an attack. */
-  readonly works?: boolean;
-}
-
 const FRAME = `
 import os, struct
 def frame(text):
@@ -50,7 +36,7 @@ const PASSING = `'J{"type":"found","tests":["test_answer"]}', ${PASSED}, ${END}`
 
 const ENDED = "error: The solution ended with exit code 0 while it was tested";
 
-const ATTACKS: readonly Attack[] = [
+const ATTACKS: readonly SolutionAttack[] = [
   { what: "ends the process when it is loaded", code: "import os\nos._exit(0)", outcome: "crash", ends: {} },
   {
     what: "ends the process in a call",
@@ -455,23 +441,5 @@ def test_in_place():
 real.describe("a solution in Python never gets a pass", { timeout: 180_000 }, () => {
   const testDriven = useTestDriven();
 
-  it.each(ATTACKS)("that $what", async ({ code, tests = TESTS, options, outcome, ends, works = false }) => {
-    const report = await testDriven.run(code, tests, options);
-    const gist = summaryOf(report);
-    expect({ outcome: gist.outcome, allPassed: gist.allPassed, names: Object.keys(gist.tests) }).toEqual({
-      outcome,
-      allPassed: false,
-      names: Object.keys(ends),
-    });
-    for (const [name, start] of Object.entries(ends)) expect(gist.tests[name]).toMatch(startingWith(start));
-    expect(report.isTrustworthy).toBe(true);
-    if (!works) return;
-    const together = await testDriven.run(code, tests, { ...options, together: true });
-    expect(summaryOf(together)).toMatchObject({ outcome: "passed", allPassed: true });
-    expect(together.isTrustworthy).toBe(false);
-  });
+  it.each(ATTACKS)("that $what", (attack) => expectNoPass(testDriven, { tests: TESTS, ...attack }));
 });
-
-function startingWith(text: string): RegExp {
-  return new RegExp(`^${text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}`);
-}
