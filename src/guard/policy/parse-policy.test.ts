@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
 import { checkPolicy, loadPolicy, POLICY_TEMPLATE, parsePolicy, readPolicyText } from "./index.js";
 
-/** Sections 3.2 and 3.3 of the design document, as they stand there. */
-const DOCUMENT = readFileSync(new URL("./testdata/design-document-3.md", import.meta.url), "utf8");
+/** Two complete policies. Their keys and units must stay valid. */
+const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
 const EXAMPLES = [...DOCUMENT.matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1]!);
 
 /** "3:5 policies.tools: message (hint)" of every problem. */
@@ -27,7 +27,7 @@ function indent(text: string, by: number): string {
     .join("\n");
 }
 
-describe("the design document's examples", () => {
+describe("the example policies", () => {
   it("are two", () => expect(EXAMPLES).toHaveLength(2));
 
   it.each(EXAMPLES.map((text, index) => [["3.2", "3.3"][index], text]))("%s loads as it is", (_, text) => {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { POLICY_TEMPLATE, PolicyEngine, type PolicyRequest, parsePolicy } from "./index.js";
 
-const DOCUMENT = readFileSync(new URL("./testdata/design-document-3.md", import.meta.url), "utf8");
+const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
 const EXAMPLES = [...DOCUMENT.matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1]!).join("\n");
 const document = new PolicyEngine(parsePolicy(EXAMPLES, "policy.yaml"));
 
@@ -16,7 +16,7 @@ async function say(policy: PolicyEngine, request: PolicyRequest): Promise<string
   return `${verdict} ${rule.path}:${rule.line}`;
 }
 
-describe("the design document's policy", () => {
+describe("the example policy", () => {
   it.each<[string, PolicyRequest, string]>([
     [
       "lets a tool be used",

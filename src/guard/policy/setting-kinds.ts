@@ -62,7 +62,7 @@ function language(name: string): Complaint | undefined {
   };
 }
 
-/** Every key of a block, once. The file's keys and their units are the design document's. */
+/** Every key of a block, once. The keys and units of `testdata/policy-examples.md` stay valid. */
 export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   sandbox_enabled: { kind: "boolean" },
   risk_level: { kind: "choice", choices: TIERS },

@@ -3,7 +3,7 @@ import { isDiskLow } from "../../runtime/workspace/index.js";
 import type { Figures } from "./figures.js";
 import type { RecentEvents } from "./recent-events.js";
 
-/** One line of the run-time checklist: the design document's (section 8.2), and what else can go wrong in a server. */
+/** One line of the run-time checklist in docs/operations.md. */
 export interface Check {
   readonly name: string;
   /** What is promised. */

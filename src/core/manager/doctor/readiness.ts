@@ -14,7 +14,7 @@ export interface ChecklistItem {
   readonly detail: string;
 }
 
-/** The design document's list of what to look at before deployment (section 8.1), looked at. */
+/** Checks what to have in order before a deployment; docs/operations.md lists it. */
 export async function checkReadiness(
   config: Config,
   backend: { readonly name: string; readonly capabilities: Capabilities } | undefined,
