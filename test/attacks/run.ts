@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { backendOptions } from "../../src/core/manager/sandboxes/choose-backend.js";
 import {
   type Capabilities,
   getBackend,
@@ -17,6 +16,7 @@ import {
   type SandboxError,
   SandboxManager,
 } from "../../src/index.js";
+import { backendOptions } from "../../src/runtime/backends/registry.js";
 import { ATTACKS } from "./all.js";
 import { type Attack, type Context, type Facts, type Group, hasSucceeded, type Outcome } from "./attack.js";
 import { prelude } from "./prelude.js";
@@ -61,7 +61,7 @@ export interface Verdict {
 /** Runs every attack against one backend and reports each as it ends. */
 export async function runAttacks(order: Order, report: (verdict: Verdict) => void): Promise<void> {
   const config = await parseConfig({ sandbox: order.config ?? {} });
-  const options = backendOptions(order.backend, config.sandbox);
+  const options = backendOptions(order.backend, config.sandbox.backends);
   const backend = await getBackend(order.backend, { stateDir: order.stateDir, options });
   const { capabilities } = await backend.probe();
   // Without walls these show nothing, or too much.

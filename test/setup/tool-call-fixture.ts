@@ -14,7 +14,7 @@ import { parsePolicy } from "../../src/guard/policy/index.js";
 import { systemCode } from "../../src/kit/errors.js";
 import { processLabel } from "../../src/kit/process-label.js";
 import type { BackendFactory } from "../../src/runtime/backends/backend.js";
-import { findCgroupBase } from "../../src/runtime/backends/linux/cgroup/cgroup.js";
+import { findCgroupBase } from "../../src/runtime/backends/linux/cgroup/cgroup-base.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";
 import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
 

@@ -1,10 +1,4 @@
-import type {
-  BubblewrapConfig,
-  DockerConfig,
-  GvisorConfig,
-  LimitsConfig,
-  SrtConfig,
-} from "../../runtime/backends/index.js";
+import type { BackendSettings, LimitsConfig } from "../../runtime/backends/index.js";
 import type { NetworkConfig, SecretConfig } from "../../runtime/egress/index.js";
 
 /** The configuration after validation: every default filled in, durations in milliseconds, sizes in MiB. */
@@ -106,11 +100,7 @@ export interface LanguageConfig {
   readonly freshHashSeed: boolean;
 }
 
-export interface BackendsConfig {
-  readonly bubblewrap: BubblewrapConfig;
-  readonly srt: SrtConfig;
-  readonly docker: DockerConfig;
-  readonly gvisor: GvisorConfig;
+export interface BackendsConfig extends BackendSettings {
   readonly opensandbox: OpenSandboxConfig;
   /** Blocks of backends registered from outside, as they were written. */
   readonly [name: string]: unknown;

@@ -1,11 +1,5 @@
 import { deepFreeze } from "../../kit/deep-freeze.js";
-import {
-  BUBBLEWRAP_DEFAULTS,
-  DOCKER_DEFAULTS,
-  GVISOR_DEFAULTS,
-  type LimitsConfig,
-  SRT_DEFAULTS,
-} from "../../runtime/backends/index.js";
+import { BACKEND_DEFAULTS, type LimitsConfig } from "../../runtime/backends/index.js";
 import type { SecretPlace } from "../../runtime/egress/index.js";
 import type { Config, LanguageConfig } from "./config.js";
 
@@ -63,10 +57,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     limits: {},
     languages: {},
     backends: {
-      bubblewrap: BUBBLEWRAP_DEFAULTS,
-      srt: SRT_DEFAULTS,
-      docker: DOCKER_DEFAULTS,
-      gvisor: GVISOR_DEFAULTS,
+      ...BACKEND_DEFAULTS,
       opensandbox: {
         mode: "local",
         local: { serverUrl: "http://localhost:8080", apiKey: "", defaultImage: OPENSANDBOX_IMAGE },

@@ -23,7 +23,13 @@ export { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "./defaults.js"
 export { type LoadOptions, loadConfig, MAX_CONFIG_BYTES } from "./load.js";
 
 /** Validates a value that is already in memory. The schema's library loads on the first call. */
-export async function parseConfig(input: unknown, source?: string): Promise<import("./config.js").Config> {
-  const { parseConfig: parse } = await import("./resolve.js");
-  return parse(input, source);
+export async function parseConfig(
+  input: unknown,
+  source = "configuration",
+): Promise<import("./config.js").Config> {
+  const [{ resolveConfig }, { loadConfigSchema }] = await Promise.all([
+    import("./resolve.js"),
+    import("./schema.js"),
+  ]);
+  return resolveConfig(input, { schema: await loadConfigSchema(), source });
 }

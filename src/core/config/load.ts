@@ -28,11 +28,12 @@ export async function loadConfig(options: LoadOptions = {}): Promise<Config> {
   const overrides = overridesOf(env);
   // The schema's library takes longer to load than the rest of the command line: only when there is something to check.
   if (file === undefined && overrides.length === 0) return DEFAULT_CONFIG;
-  const [input, { resolveConfig }] = await Promise.all([
+  const [input, { resolveConfig }, schema] = await Promise.all([
     file === undefined ? {} : parseText(file),
     import("./resolve.js"),
+    import("./schema.js").then(({ loadConfigSchema }) => loadConfigSchema()),
   ]);
-  return resolveConfig(input, { source: file?.source ?? "environment", overrides, extraBackends });
+  return resolveConfig(input, { schema, source: file?.source ?? "environment", overrides, extraBackends });
 }
 
 interface ConfigFile {

@@ -2,10 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_CONFIG } from "./defaults.js";
 import { resolveConfig } from "./resolve.js";
+import { loadConfigSchema } from "./schema.js";
+
+const schema = await loadConfigSchema();
 
 function withEnv(env: Record<string, string>, input: unknown = {}, extraBackends: string[] = []) {
   const overrides = Object.entries(env).map(([variable, value]) => ({ variable, value }));
-  return resolveConfig(input, { source: "c.json", overrides, extraBackends }).sandbox;
+  return resolveConfig(input, { schema, source: "c.json", overrides, extraBackends }).sandbox;
 }
 
 const invalid = (message: string) => expect.objectContaining({ code: "CONFIG_INVALID", message });

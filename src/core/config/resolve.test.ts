@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
 import { DEFAULT_CONFIG } from "./defaults.js";
-import { parseConfig, resolveConfig } from "./resolve.js";
+import { resolveConfig } from "./resolve.js";
+import { loadConfigSchema } from "./schema.js";
+
+const schema = await loadConfigSchema();
+const parseConfig = (input: unknown, source = "configuration") => resolveConfig(input, { schema, source });
 
 function problemsOf(run: () => unknown): string {
   try {
@@ -143,7 +147,7 @@ describe("a valid configuration", () => {
   });
 
   it("keeps the block of a backend from outside as it was written", () => {
-    const options = { source: "test", extraBackends: ["mine"] };
+    const options = { schema, source: "test", extraBackends: ["mine"] };
     const { backends } = resolveConfig(
       { sandbox: { backends: { mine: { anything: [1] } } } },
       options,

@@ -2,12 +2,14 @@ import type { z } from "zod";
 import { closestWord } from "../../kit/closest-word.js";
 import { deepFreeze } from "../../kit/deep-freeze.js";
 import { SandboxError } from "../../kit/errors.js";
+import { settingsBaseOf } from "../../runtime/backends/index.js";
 import type { Config } from "./config.js";
 import { applyOverrides, type Override } from "./overrides.js";
-import { asConfig, configSchema } from "./schema.js";
+import { asConfig, type ConfigSchema } from "./schema.js";
 import { shapeAt } from "./shape.js";
 
 export interface ResolveOptions {
+  readonly schema: ConfigSchema;
   /** How the user named the file: it stands before each problem. */
   readonly source: string;
   /** Environment variables, as name and value. */
@@ -27,34 +29,31 @@ const FORBIDDEN_KEYS = new Set(["__proto__", "constructor", "prototype"]);
 
 /** Validates a file's content with the overrides on top. Anything invalid is CONFIG_INVALID with every problem named. */
 export function resolveConfig(input: unknown, options: ResolveOptions): Config {
-  const { source, overrides = [], extraBackends = [] } = options;
+  const { schema, source, overrides = [], extraBackends = [] } = options;
   const problems = forbiddenKeys(input, []).map(({ path, message }) => `${source}: ${named(path)}${message}`);
   if (problems.length > 0) throw invalid(problems);
 
   const { value: folded, aliased } = foldAlias(input, source);
-  const { value: merged, origins } = applyOverrides(folded, overrides, configSchema, extraBackends);
+  const { value: merged, origins } = applyOverrides(folded, overrides, schema, extraBackends);
   const { value, blocks } = takeBlocks(merged, extraBackends);
-  const parsed = configSchema.safeParse(value);
+  const parsed = schema.safeParse(value);
   if (!parsed.success) {
     throw invalid(
-      parsed.error.issues.flatMap(explain).map(({ path, message }) => {
-        const variable = origins.find((origin) =>
-          origin.path.every((key, index) => key === path[index]),
-        )?.variable;
-        return variable === undefined
-          ? `${source}: ${named(aliased ? unfolded(path) : path)}${message}`
-          : `${variable}: ${message}`;
-      }),
+      parsed.error.issues
+        .flatMap((issue) => explain(issue, schema))
+        .map(({ path, message }) => {
+          const variable = origins.find((origin) =>
+            origin.path.every((key, index) => key === path[index]),
+          )?.variable;
+          return variable === undefined
+            ? `${source}: ${named(aliased ? unfolded(path) : path)}${message}`
+            : `${variable}: ${message}`;
+        }),
     );
   }
   const config = asConfig(parsed.data);
   const { sandbox } = config;
   return deepFreeze({ ...config, sandbox: { ...sandbox, backends: { ...blocks, ...sandbox.backends } } });
-}
-
-/** Validates a value that is already in memory. */
-export function parseConfig(input: unknown, source = "configuration"): Config {
-  return resolveConfig(input, { source });
 }
 
 function invalid(problems: readonly string[]): SandboxError {
@@ -74,9 +73,12 @@ interface Problem {
   readonly message: string;
 }
 
-function explain(issue: z.core.$ZodIssue): Problem[] {
+function explain(issue: z.core.$ZodIssue, schema: ConfigSchema): Problem[] {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(issue.path, key) }));
+    return issue.keys.map((key) => ({
+      path: [...issue.path, key],
+      message: unknownKey(issue.path, key, schema),
+    }));
   }
   if (issue.code === "invalid_key") {
     return [{ path: issue.path, message: issue.issues[0]?.message ?? issue.message }];
@@ -84,18 +86,19 @@ function explain(issue: z.core.$ZodIssue): Problem[] {
   return [{ path: issue.path, message: issue.message.replace(/^Invalid input: /, "") }];
 }
 
-function unknownKey(parent: Path, key: string): string {
-  const shape = shapeAt(configSchema, parent);
+function unknownKey(parent: Path, key: string, schema: ConfigSchema): string {
+  const shape = shapeAt(schema, parent);
   const known = shape?.kind === "object" ? [...shape.fields.keys()] : [];
   const similar = closestWord(key, known);
   if (similar !== undefined) return `unknown key, did you mean ${JSON.stringify(similar)}?`;
-  const inside = shapeAt(configSchema, ["sandbox", key]);
+  const inside = shapeAt(schema, ["sandbox", key]);
   if (parent.length === 0 && inside !== undefined)
     return `unknown key, did you mean ${JSON.stringify(`sandbox.${key}`)}?`;
-  // Docker with another runtime: the rest is set once, for both.
-  const docker = [...parent.slice(0, -1), "docker", key];
-  if (parent.at(-1) === "gvisor" && shapeAt(configSchema, docker) !== undefined)
-    return `unknown key, gvisor takes it from ${JSON.stringify(docker.join("."))}`;
+  // What two backends share is set once, for both.
+  const name = String(parent.at(-1));
+  const base = [...parent.slice(0, -1), settingsBaseOf(name) ?? "", key];
+  if (shapeAt(schema, base) !== undefined)
+    return `unknown key, ${name} takes it from ${JSON.stringify(base.join("."))}`;
   return `unknown key, expected one of ${known.join(", ")}`;
 }
 

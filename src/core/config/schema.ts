@@ -8,8 +8,9 @@ import {
   domainComplaint,
   rangeComplaint,
 } from "../../kit/hosts.js";
+import { absolutePath, languageName, text } from "../../kit/schema-fields.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
-import type { LimitsConfig } from "../../runtime/backends/index.js";
+import { type LimitsConfig, loadBackendSchemas } from "../../runtime/backends/index.js";
 import { SECRET_PLACES } from "../../runtime/egress/index.js";
 import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
 import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
@@ -44,12 +45,6 @@ function deepestMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return branches.flat().find((each) => each.code === "custom")?.message;
 }
 
-const text = z
-  .string()
-  .min(1, "expected some text, not an empty string")
-  .refine((value) => !value.includes("\0"), {
-    error: "a NUL character is not allowed",
-  });
 const count = (least: number) => z.number().int().min(least).max(1_000_000_000);
 const list = <T extends z.ZodType>(item: T) => z.array(item).max(10_000);
 /** Arrays of the defaults are frozen; the schema hands out copies. */
@@ -58,7 +53,6 @@ const listOfText = (initial: readonly string[]) => list(text).default(() => [...
 const relativePath = text.refine((path) => !path.startsWith("/") && !path.split("/").includes(".."), {
   error: "expected a path inside the source directory: relative and without ..",
 });
-const absolutePath = text.refine((path) => path.startsWith("/"), { error: "expected an absolute path" });
 
 /** One that means the same file whatever the current directory is. */
 const fixedPath = text.refine((path) => path.startsWith("/") || path.startsWith("~/"), {
@@ -211,48 +205,6 @@ const language = z.strictObject({
   preload: list(text.regex(/^[\w@][\w@./-]*$/, "expected a module's name")).default(() => []),
   freshHashSeed: z.boolean().default(DEFAULT_LANGUAGE.freshHashSeed),
 });
-const languageName = z.string().regex(/^[a-z][a-z0-9+#_-]*$/, "expected a language's name in lower case");
-
-const bubblewrap = z.strictObject({
-  path: absolutePath.optional(),
-  uidRange: z
-    .strictObject({
-      start: z
-        .number()
-        .int()
-        .min(65_536)
-        .max(4_294_000_000)
-        .default(defaults.backends.bubblewrap.uidRange.start),
-      count: z.number().int().min(1).max(16_777_216).default(defaults.backends.bubblewrap.uidRange.count),
-    })
-    .refine(({ start, count: size }) => start + size <= 4_294_967_294, {
-      error: "the range goes beyond 32 bits",
-    })
-    .prefault({}),
-});
-
-const imageName = text.regex(
-  /^[a-z0-9][\w.:/@-]*$/,
-  'expected the name of an image such as "skerry-sandbox:latest"',
-);
-const runtimeName = text.regex(/^[a-zA-Z0-9][\w.-]*$/, 'expected the name of a runtime such as "runsc"');
-const docker = z.strictObject({
-  image: imageName.default(defaults.backends.docker.image),
-  networkMode: text
-    .regex(/^[a-z0-9][\w.-]*$/i, 'expected "none", "bridge" or the name of a network')
-    .refine((mode) => mode !== "host", { error: '"host" would give the sandbox the network of this machine' })
-    .default(defaults.backends.docker.networkMode),
-  images: z.record(languageName, imageName).default(() => ({})),
-  host: text
-    .regex(
-      /^(?:unix|tcp|https?|ssh):\/\/./,
-      'expected an address such as "unix:///run/docker.sock" or "tcp://host:2376"',
-    )
-    .optional(),
-  runtime: runtimeName.optional(),
-  shareFiles: z.enum(["auto", "always", "never"]).default(defaults.backends.docker.shareFiles),
-});
-const gvisor = z.strictObject({ runtime: runtimeName.default(defaults.backends.gvisor.runtime) });
 
 const serverUrl = z.url({ protocol: /^https?$/, error: "expected an http or https address" });
 const quantity = text.regex(
@@ -428,42 +380,40 @@ const server = z
   }));
 
 /** The whole file. `sandbox.opensandbox` is folded into `sandbox.backends.opensandbox` before it gets here. */
-export const configSchema = z.strictObject({
-  sandbox: z
-    .strictObject({
-      enabled: z.boolean().default(defaults.enabled),
-      backend: text.default(defaults.backend),
-      mode: z.enum(SANDBOX_MODES).default(defaults.mode),
-      stateDir: text.optional(),
-      network: network.prefault({}),
-      secrets,
-      filesystem: filesystem.prefault({}),
-      runtime: runtime.prefault({}),
-      limits: limits.prefault({}),
-      languages: z.record(languageName, language).default(() => ({})),
-      backends: z
-        .strictObject({
-          bubblewrap: bubblewrap.prefault({}),
-          srt: z
-            .strictObject({ settingsPath: text.default(defaults.backends.srt.settingsPath) })
-            .prefault({}),
-          docker: docker.prefault({}),
-          gvisor: gvisor.prefault({}),
-          opensandbox: opensandbox.prefault({}),
-        })
-        .prefault({}),
-      workspace: workspace.prefault({}),
-      snapshots: snapshots.prefault({}),
-      policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),
-      securityMode: z.enum(["strict", "permissive"]).optional(),
-      confirmation: confirmation.prefault({}),
-      audit: audit.prefault({}),
-    })
-    .prefault({}),
-  server: server.prefault({}),
-});
+export async function loadConfigSchema() {
+  return z.strictObject({
+    sandbox: z
+      .strictObject({
+        enabled: z.boolean().default(defaults.enabled),
+        backend: text.default(defaults.backend),
+        mode: z.enum(SANDBOX_MODES).default(defaults.mode),
+        stateDir: text.optional(),
+        network: network.prefault({}),
+        secrets,
+        filesystem: filesystem.prefault({}),
+        runtime: runtime.prefault({}),
+        limits: limits.prefault({}),
+        languages: z.record(languageName, language).default(() => ({})),
+        backends: z
+          .strictObject({
+            ...(await loadBackendSchemas()),
+            opensandbox: opensandbox.prefault({}),
+          })
+          .prefault({}),
+        workspace: workspace.prefault({}),
+        snapshots: snapshots.prefault({}),
+        policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),
+        securityMode: z.enum(["strict", "permissive"]).optional(),
+        confirmation: confirmation.prefault({}),
+        audit: audit.prefault({}),
+      })
+      .prefault({}),
+    server: server.prefault({}),
+  });
+}
 
-type ParsedConfig = z.output<typeof configSchema>;
+export type ConfigSchema = Awaited<ReturnType<typeof loadConfigSchema>>;
+type ParsedConfig = z.output<ConfigSchema>;
 
 /** Optional fields of zod may hold undefined for the compiler; parsed JSON and YAML never do. */
 type WithoutUndefined<T> = T extends readonly (infer Item)[]

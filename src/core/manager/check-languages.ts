@@ -1,5 +1,6 @@
 import { closestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
+import { settingsByLanguage } from "../../runtime/backends/index.js";
 import { findLanguage, LANGUAGES, languageNames } from "../../runtime/sandbox/index.js";
 import type { Config } from "../config/index.js";
 
@@ -16,11 +17,14 @@ export function checkLanguages({ languages, backends }: Config["sandbox"]): void
       },
     );
   }
-  for (const name of Object.keys(backends.docker.images)) {
+  const named = settingsByLanguage(backends).flatMap(({ path, languages: names }) =>
+    names.map((name) => ({ path, name })),
+  );
+  for (const { path, name } of named) {
     if (languageNames.includes(name)) continue;
     const meant =
       LANGUAGES.find(({ aliases }) => aliases.includes(name))?.name ?? closestWord(name, languageNames);
-    throw new SandboxError("CONFIG_INVALID", `sandbox.backends.docker.images.${name}: unknown language`, {
+    throw new SandboxError("CONFIG_INVALID", `sandbox.backends.${path}.${name}: unknown language`, {
       hint: meant === undefined ? `Known languages: ${languageNames.join(", ")}.` : `Did you mean ${meant}?`,
     });
   }

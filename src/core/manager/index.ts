@@ -22,7 +22,7 @@ export { HostFile } from "./files/streamed-input.js";
 export type { WatchCall } from "./files/watch-files.js";
 export type { CellOptions, OpenSessionOptions, SandboxConnection } from "./manager-options.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
-export { backendOptions, chooseBackend } from "./sandboxes/choose-backend.js";
+export { chooseBackend } from "./sandboxes/choose-backend.js";
 export type { SandboxStarts } from "./sandboxes/start-counter.js";
 export { runCodeOnce, SessionSandbox } from "./sessions/session-sandbox.js";
 export type { SessionSnapshots } from "./sessions/session-snapshots.js";

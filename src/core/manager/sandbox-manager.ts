@@ -4,7 +4,7 @@ import { PolicyEngine } from "../../guard/policy/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { checkStatePath, stateDirectoryOf } from "../../kit/state-directory.js";
 import type { Limits } from "../../runtime/backends/index.js";
-import { findPrebuilt } from "../../runtime/backends/index.js";
+import { findPrebuilt, userRangeOf } from "../../runtime/backends/index.js";
 import type { EgressChange } from "../../runtime/egress/index.js";
 import type {
   OpenPort,
@@ -92,7 +92,7 @@ export class SandboxManager {
     checkPoolOption(options.pool, options);
     const stateDir = stateDirectoryOf({ stateDir: options.stateDir ?? this.#config.stateDir });
     checkStatePath(stateDir);
-    this.#store = new SessionStore(stateDir, this.#config.backends.bubblewrap.uidRange);
+    this.#store = new SessionStore(stateDir, userRangeOf(this.#config.backends));
     const { audit, metrics, monitor, contextGraph } = options;
     this.#changes = contextGraph === undefined ? undefined : new ChangeRecorder(contextGraph);
     this.#egress = new EgressController({

@@ -1,12 +1,12 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 import { uniqueSeconds } from "./unique-seconds.js";
 import { waitUntil } from "./wait-until.js";
 
 /** Running commands: what goes in, what comes out, how it ends. */
-export const behaviourCases: readonly Case[] = [
+export const behaviourCases: readonly ConformanceCase[] = [
   {
     title: "tells exit codes apart from failures to run",
     async run({ createSandbox }) {
@@ -294,7 +294,7 @@ const escapees = (seconds: string) =>
   `trap '' TERM INT HUP; (sleep ${seconds} &); (setsid sh -c 'trap "" TERM; (setsid sleep ${seconds} &) ; sleep ${seconds}' &); sleep 0.1; sleep ${seconds} & wait`;
 
 async function survivors(
-  sandbox: Awaited<ReturnType<Parameters<Case["run"]>[0]["createSandbox"]>>,
+  sandbox: Awaited<ReturnType<Parameters<ConformanceCase["run"]>[0]["createSandbox"]>>,
   seconds: string,
 ): Promise<string> {
   const isEscapee = new RegExp(`^(?:setsid )?(?:sh -c.*)?sleep ${seconds}`);

@@ -2,12 +2,12 @@ import { mkdtempSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BackendFactory, Capabilities, Limits } from "../../runtime/backends/index.js";
-import { getBackend, listBackends, registerBackend } from "../../runtime/backends/index.js";
-import type { RunningSandbox } from "../../runtime/sandbox/index.js";
+import type { BackendFactory, Capabilities } from "../../runtime/backends/index.js";
+import { backendOptions, getBackend, listBackends, registerBackend } from "../../runtime/backends/index.js";
 import { type Config, DEFAULT_CONFIG } from "../config/index.js";
-import { backendOptions, SandboxManager } from "../manager/index.js";
+import { SandboxManager } from "../manager/index.js";
 import { behaviourCases } from "./behaviour-cases.js";
+import type { ConformanceCase } from "./conformance-case.js";
 import { contextCases } from "./context-cases.js";
 import { fileCases } from "./file-cases.js";
 import { isolationCases } from "./isolation-cases.js";
@@ -35,26 +35,7 @@ export interface ConformanceTest {
   run(): Promise<void>;
 }
 
-/** What a case works with. */
-export interface CaseContext {
-  readonly backend: string;
-  readonly capabilities: Capabilities;
-  readonly stateDir: string;
-  readonly module: string | undefined;
-  readonly config: Config;
-  /** A sandbox of its own, stopped when the case ends. */
-  createSandbox(limits?: Limits): Promise<RunningSandbox>;
-  readonly manager: SandboxManager;
-}
-
-export interface Case {
-  readonly title: string;
-  /** Left out: every backend must pass it. */
-  readonly needs?: (capabilities: Capabilities) => boolean;
-  run(context: CaseContext): Promise<void>;
-}
-
-const CASES: readonly Case[] = [
+const CASES: readonly ConformanceCase[] = [
   ...behaviourCases,
   ...contextCases,
   ...fileCases,
@@ -70,7 +51,7 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
   }
   const backend = await getBackend(options.name, {
     stateDir: join(tmpdir(), "skerry-probe"),
-    options: backendOptions(options.name, (options.config ?? DEFAULT_CONFIG).sandbox),
+    options: backendOptions(options.name, (options.config ?? DEFAULT_CONFIG).sandbox.backends),
   });
   const { available, capabilities, problems } = await backend.probe();
   return CASES.map((each) => ({
@@ -82,7 +63,11 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
   }));
 }
 
-async function runCase(each: Case, options: ConformanceOptions, capabilities: Capabilities): Promise<void> {
+async function runCase(
+  each: ConformanceCase,
+  options: ConformanceOptions,
+  capabilities: Capabilities,
+): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), "skerry-conformance-"));
   await chmod(stateDir, 0o711);
   const config = options.config ?? DEFAULT_CONFIG;

@@ -1,12 +1,12 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { CodeContext, ContextResult } from "../../runtime/sandbox/index.js";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 
 const plain = ({ results, exception }: ContextResult) =>
   exception?.traceback ?? results.map(({ data }) => data["text/plain"]);
 
 /** Code that keeps its state: contexts, and copies of those of Python. */
-export const contextCases: readonly Case[] = [
+export const contextCases: readonly ConformanceCase[] = [
   {
     title: "keeps the state of a context between runs, in every language",
     async run({ createSandbox }) {

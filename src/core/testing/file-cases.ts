@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import type { Capabilities } from "../../runtime/backends/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { SandboxManager } from "../manager/index.js";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 
 /** A kernel of its own has named pipes to itself: in a directory that it shares with the host there is none. */
 function keepsPipes({ isolation, sharedWorkspace }: Capabilities): boolean {
@@ -14,7 +14,7 @@ function keepsPipes({ isolation, sharedWorkspace }: Capabilities): boolean {
 }
 
 /** Files of the session, from both sides. */
-export const fileCases: readonly Case[] = [
+export const fileCases: readonly ConformanceCase[] = [
   {
     title: "shares files both ways, byte for byte",
     async run({ createSandbox }) {

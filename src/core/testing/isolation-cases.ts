@@ -1,12 +1,12 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 
-const isolates: NonNullable<Case["needs"]> = (capabilities) => capabilities.isolates;
+const isolates: NonNullable<ConformanceCase["needs"]> = (capabilities) => capabilities.isolates;
 
 /** What a wall must stop. test/attacks/ has the long list; this is the part every author of a backend gets. */
-export const isolationCases: readonly Case[] = [
+export const isolationCases: readonly ConformanceCase[] = [
   {
     title: "keeps two sandboxes out of each other's sight",
     needs: isolates,

@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Capabilities } from "../../runtime/backends/index.js";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 import { uniqueSeconds } from "./unique-seconds.js";
 import { waitUntil } from "./wait-until.js";
 
 /** From the first sign of life to the last trace. */
-export const lifecycleCases: readonly Case[] = [
+export const lifecycleCases: readonly ConformanceCase[] = [
   {
     title: "stops idempotently, ends what runs, and leaves nothing",
     async run({ createSandbox, stateDir, capabilities }) {

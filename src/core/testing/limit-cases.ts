@@ -1,10 +1,10 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import type { Case } from "./conformance.js";
+import type { ConformanceCase } from "./conformance-case.js";
 
 const MEMORY_BOMB = "x = []\nwhile True: x.append(bytearray(8_000_000))";
 
 /** Every limit a backend claims, reached from inside. */
-export const limitCases: readonly Case[] = [
+export const limitCases: readonly ConformanceCase[] = [
   {
     title: "ends a program at the memory limit and says so",
     needs: ({ memoryLimit, endsAtMemoryLimit }) => memoryLimit && endsAtMemoryLimit !== true,

@@ -12,22 +12,41 @@ export type {
   SessionDirectory,
   Violation,
 } from "./backend.js";
-export { BUBBLEWRAP_DEFAULTS, type BubblewrapConfig } from "./bubblewrap/settings.js";
-export { connectDocker, findDocker } from "./docker/daemon/connect.js";
-export { readDaemonFacts } from "./docker/daemon/daemon-facts.js";
-export { findRunsc, offerRunsc, REGISTER_RUNSC } from "./docker/gvisor/register-runsc.js";
+export type { BubblewrapConfig } from "./bubblewrap/index.js";
 export {
+  buildImage,
+  connectDocker,
   DEFAULT_TAG,
+  type DockerConfig,
+  findDocker,
+  findRunsc,
+  type GvisorConfig,
   IMAGE_ORIGINS,
   type ImageOrigin,
+  listImages,
+  type OwnImage,
+  offerRunsc,
   PACKAGE_SETS,
   type PackageSet,
-} from "./docker/images/image-build.js";
-export { buildImage, listImages, type OwnImage } from "./docker/images/images.js";
-export { reapUnusedContainers } from "./docker/reap/reap-unused.js";
-export { DOCKER_DEFAULTS, type DockerConfig, GVISOR_DEFAULTS, type GvisorConfig } from "./docker/settings.js";
+  REGISTER_RUNSC,
+  readDaemonFacts,
+} from "./docker/index.js";
 export { findPrebuilt } from "./guest-runtime.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
 export type { LimitsConfig } from "./limits.js";
-export { checkBackendName, getBackend, listBackends, registerBackend } from "./registry.js";
-export { SRT_DEFAULTS, type SrtConfig } from "./srt/settings.js";
+export {
+  BACKEND_DEFAULTS,
+  type BackendSettings,
+  backendOptions,
+  checkBackendName,
+  getBackend,
+  isInstalledByHand,
+  listBackends,
+  loadBackendSchemas,
+  reapUnusedBackends,
+  registerBackend,
+  settingsBaseOf,
+  settingsByLanguage,
+  userRangeOf,
+} from "./registry.js";
+export type { SrtConfig } from "./srt/index.js";

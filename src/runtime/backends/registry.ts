@@ -1,17 +1,31 @@
+import type { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.js";
+import { BUBBLEWRAP } from "./bubblewrap/index.js";
+import type { BackendDefinition, Parsed, SettingsDefinition } from "./definition.js";
+import { DOCKER, GVISOR } from "./docker/index.js";
+import { SRT } from "./srt/index.js";
+import { SUBPROCESS } from "./subprocess/index.js";
 
 /**
- * `auto` takes the first of these that isolates here. Not by strength alone: gVisor stands behind Docker, since it costs
- * more and lacks things; who wants it asks for it, or for the isolation `kernel`.
+ * The one list of backends: a new one is a folder and a line here. `auto` takes the first that isolates on this host.
+ * Not by strength alone: gVisor stands behind Docker, since it costs more and lacks things; a user who wants it asks for
+ * it, or for the isolation `kernel`.
  */
-const BUILT_IN: Readonly<Record<string, () => Promise<BackendFactory>>> = {
-  bubblewrap: async () => (await import("./bubblewrap/backend.js")).createBubblewrapBackend,
-  srt: async () => (await import("./srt/backend.js")).createSrtBackend,
-  docker: async () => (await import("./docker/backend.js")).createDockerBackend,
-  gvisor: async () => (await import("./docker/backend.js")).createGvisorBackend,
-  subprocess: async () => (await import("./subprocess/backend.js")).createSubprocessBackend,
+const BUILT_IN = { bubblewrap: BUBBLEWRAP, srt: SRT, docker: DOCKER, gvisor: GVISOR, subprocess: SUBPROCESS };
+
+type WithSettings = {
+  readonly [Name in keyof typeof BUILT_IN as (typeof BUILT_IN)[Name] extends { settings: unknown }
+    ? Name
+    : never]: (typeof BUILT_IN)[Name];
 };
+
+/** The blocks of the built-in backends under `sandbox.backends`. */
+export type BackendSettings = {
+  readonly [Name in keyof WithSettings]: WithSettings[Name]["settings"]["defaults"];
+};
+
+const definitions: ReadonlyMap<string, BackendDefinition> = new Map(Object.entries(BUILT_IN));
 
 const registered = new Map<string, BackendFactory>();
 
@@ -22,7 +36,7 @@ export function registerBackend(name: string, factory: BackendFactory): void {
       hint: "Use lower-case letters, digits and dashes; auto is taken.",
     });
   }
-  if (Object.hasOwn(BUILT_IN, name) || registered.has(name)) {
+  if (definitions.has(name) || registered.has(name)) {
     throw new SandboxError("INVALID_ARGUMENT", `A backend is already registered as ${name}`);
   }
   registered.set(name, factory);
@@ -30,15 +44,84 @@ export function registerBackend(name: string, factory: BackendFactory): void {
 
 /** The names that can stand in a configuration, built-in ones first. */
 export function listBackends(): string[] {
-  return [...Object.keys(BUILT_IN), ...registered.keys()];
+  return [...definitions.keys(), ...registered.keys()];
 }
 
 /** Builds a backend by name. Its libraries are loaded here, not before. */
 export async function getBackend(name: string, context: BackendContext): Promise<SandboxBackend> {
-  const load = Object.hasOwn(BUILT_IN, name) ? BUILT_IN[name] : undefined;
-  const factory = load === undefined ? registered.get(name) : await load();
+  const factory = registered.get(name) ?? (await definitions.get(name)?.load());
   if (factory === undefined) throw unknownBackend(name);
   return factory(context);
+}
+
+/** A backend's options, from all blocks under `sandbox.backends`. */
+export function backendOptions(name: string, blocks: Readonly<Record<string, unknown>>): unknown {
+  const base = settingsBaseOf(name);
+  return base === undefined ? blocks[name] : { ...(blocks[base] as object), ...(blocks[name] as object) };
+}
+
+/** The backend whose block another one reads too. */
+export function settingsBaseOf(name: string): string | undefined {
+  return definitions.get(name)?.settings?.basedOn;
+}
+
+/** The settings of every built-in backend where no configuration says otherwise. */
+export const BACKEND_DEFAULTS = fromSettings(({ defaults }) => defaults) as BackendSettings;
+
+/** The schemas of the blocks of built-in backends. Loads zod. */
+export async function loadBackendSchemas(): Promise<{
+  readonly [Name in keyof BackendSettings]: z.ZodPrefault<z.ZodType<Parsed<BackendSettings[Name]>>>;
+}> {
+  const loading = Object.entries(fromSettings((settings) => settings.loadSchema()));
+  const loaded = await Promise.all(loading.map(async ([name, schema]) => [name, await schema]));
+  return Object.fromEntries(loaded);
+}
+
+/** Settings that are given by language, with the languages that `blocks` names. */
+export function settingsByLanguage(
+  blocks: Readonly<Record<string, unknown>>,
+): { readonly path: string; readonly languages: readonly string[] }[] {
+  return [...definitions].flatMap(([name, { settings }]) => {
+    const field = settings?.byLanguage;
+    if (field === undefined) return [];
+    const block = blocks[name] as Readonly<Record<string, object>>;
+    return { path: `${name}.${field}`, languages: Object.keys(block[field] ?? {}) };
+  });
+}
+
+/** The users from whom root gives each sandbox one, whatever its backend is. */
+export function userRangeOf({ bubblewrap }: BackendSettings): {
+  readonly start: number;
+  readonly count: number;
+} {
+  return bubblewrap.uidRange;
+}
+
+/** False: `doctor --fix` may install what the backend lacks. */
+export function isInstalledByHand(name: string): boolean {
+  return definitions.get(name)?.isInstalledByHand ?? false;
+}
+
+/** Removes what killed processes left in backends that this process does not use; resolves to how many things. */
+export async function reapUnusedBackends(
+  stateDir: string,
+  blocks: Readonly<Record<string, unknown>>,
+): Promise<number> {
+  let count = 0;
+  for (const [name, { reapUnused }] of definitions) {
+    count += (await reapUnused?.({ stateDir, options: backendOptions(name, blocks) })) ?? 0;
+  }
+  return count;
+}
+
+function fromSettings<Result>(
+  take: (settings: SettingsDefinition<unknown>) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(
+    [...definitions].flatMap(([name, { settings }]) =>
+      settings === undefined ? [] : [[name, take(settings)]],
+    ),
+  );
 }
 
 /** BACKEND_UNKNOWN: it can never stand in a configuration. Whether it works here is another question. */

@@ -5,15 +5,17 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
-import { getBackend, listBackends } from "../../../runtime/backends/index.js";
+import {
+  backendOptions,
+  getBackend,
+  isInstalledByHand,
+  listBackends,
+} from "../../../runtime/backends/index.js";
 import { LANGUAGES } from "../../../runtime/sandbox/index.js";
 import { type Config, DEFAULT_CONFIG } from "../../config/index.js";
-import { backendOptions } from "../sandboxes/choose-backend.js";
 import { type ChecklistItem, checkReadiness } from "./readiness.js";
 
 const run = promisify(execFile);
-/** Nobody gets a daemon, or a second kernel, who did not ask for one. */
-const OPTIONAL_BACKENDS: readonly string[] = ["docker", "gvisor"];
 /** What `doctor --fix` runs. */
 const RUNNABLE = /^(?:apt-get|sysctl|skerry) /;
 const GUEST_PATH = ["/usr/local/bin", "/usr/bin", "/bin"];
@@ -52,7 +54,10 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   const stateDir = stateDirectoryOf(config.sandbox);
   const backends = await Promise.all(
     listBackends().map(async (name) => {
-      const backend = await getBackend(name, { stateDir, options: backendOptions(name, config.sandbox) });
+      const backend = await getBackend(name, {
+        stateDir,
+        options: backendOptions(name, config.sandbox.backends),
+      });
       return { name, ...(await backend.probe({ thorough: true })) };
     }),
   );
@@ -61,7 +66,7 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
   const problems = isolating
     .filter(({ available }) => !available)
     .flatMap(({ name, problems: found }) =>
-      OPTIONAL_BACKENDS.includes(name) ? found.filter(({ remedy }) => !remedy.startsWith("apt-get ")) : found,
+      isInstalledByHand(name) ? found.filter(({ remedy }) => !remedy.startsWith("apt-get ")) : found,
     );
   const missing = LANGUAGES.filter((language) =>
     languages.some(({ name, available }) => name === language.name && !available),

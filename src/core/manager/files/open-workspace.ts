@@ -49,7 +49,7 @@ export function assertFilesReachable({ path, key }: StoredSession, { capabilitie
     "UNSUPPORTED",
     `The files of session ${JSON.stringify(key)} are in a disk image, which this backend cannot copy from`,
     {
-      hint: "Use the session as it was made, with shared files (as root, with bubblewrap, srt or docker), or copy its files to another one: skerry files get, skerry files put.",
+      hint: "Use the session as it was made, with shared files (as root, with the same backend), or copy its files to another one: skerry files get, skerry files put.",
     },
   );
 }

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../../kit/errors.js";
 import type { Probe, SandboxBackend } from "../../../runtime/backends/index.js";
-import { getBackend, listBackends } from "../../../runtime/backends/index.js";
+import { backendOptions, getBackend, listBackends } from "../../../runtime/backends/index.js";
 import type { SandboxConfig } from "../../config/index.js";
 
 export interface ChosenBackend {
@@ -14,7 +14,8 @@ export async function chooseBackend(
   stateDir: string,
   config: SandboxConfig,
 ): Promise<ChosenBackend> {
-  const load = (each: string) => getBackend(each, { stateDir, options: backendOptions(each, config) });
+  const load = (each: string) =>
+    getBackend(each, { stateDir, options: backendOptions(each, config.backends) });
   if (name !== "auto") {
     const backend = await load(name);
     const probe = await backend.probe();
@@ -29,12 +30,6 @@ export async function chooseBackend(
     if (probe.capabilities.isolates) tried.push([each, probe]);
   }
   throw unavailable(tried);
-}
-
-/** What a backend is built from. On Linux sandbox-runtime stands on bubblewrap, and gVisor on Docker. */
-export function backendOptions(name: string, { backends }: SandboxConfig): unknown {
-  if (name === "srt") return { ...backends.srt, bubblewrap: backends.bubblewrap.path };
-  return name === "gvisor" ? { ...backends.docker, ...backends.gvisor } : backends[name];
 }
 
 function notHere(name: string, { problems, code }: Probe): SandboxError {

@@ -3,7 +3,7 @@ import type { AuditLogger } from "../../../guard/audit/index.js";
 import { abortable } from "../../../kit/abortable.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Limits } from "../../../runtime/backends/index.js";
-import { reapUnusedContainers } from "../../../runtime/backends/index.js";
+import { reapUnusedBackends } from "../../../runtime/backends/index.js";
 import type { PoolManager } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
@@ -13,7 +13,7 @@ import { UnsavedChanges } from "../files/unsaved-changes.js";
 import { forkSession } from "../sessions/fork-session.js";
 import { reapSnapshots } from "../sessions/session-snapshots.js";
 import type { SessionStore } from "../sessions/session-store.js";
-import { backendOptions, type ChosenBackend } from "./choose-backend.js";
+import type { ChosenBackend } from "./choose-backend.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
 import { PooledSandboxes } from "./pooled-sandboxes.js";
@@ -302,7 +302,7 @@ export class LiveSandboxes {
     return reapAll([
       () => reapMore?.() ?? 0,
       async () => (await this.backend()).backend.reap(),
-      () => reapUnusedContainers({ stateDir, options: backendOptions("docker", this.#config) }),
+      () => reapUnusedBackends(stateDir, this.#config.backends),
       async () => {
         const count = await this.#store.reap();
         return count + (await reapSnapshots(this.#store.paths(), this.#config.snapshots));

@@ -12,16 +12,11 @@ import type {
   SandboxBackend,
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import {
-  CELL_FILTER,
-  commonArguments,
-  GUEST_RUNTIME,
-  GUEST_WORKSPACE,
-  sandboxArguments,
-} from "../linux/bwrap/arguments.js";
+import { CELL_FILTER, commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
 import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import {
   findHostFacts,
   findMke2fs,
@@ -36,16 +31,6 @@ import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mo
 import { greetGuest } from "../start-guest.js";
 
 const START_TIMEOUT_MS = 20_000;
-
-/** What every command starts from, also behind the walls of other backends that are built from these. */
-export const BASE_ENV = {
-  PATH: "/usr/local/bin:/usr/bin:/bin",
-  HOME: GUEST_WORKSPACE,
-  USER: "agent",
-  LOGNAME: "agent",
-  SHELL: "/bin/bash",
-  LANG: "C.UTF-8",
-} as const;
 
 /** Namespaces, seccomp, cgroups and a user of its own around every sandbox; no daemon. */
 export function createBubblewrapBackend(context: BackendContext): SandboxBackend {

@@ -17,7 +17,7 @@ import type { ImageTools } from "../linux/workspace/workspace-image.js";
 import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { checkShare } from "./container/check-share.js";
 import { Container } from "./container/container.js";
-import type { ContainerPlan, GuestMount } from "./container/container-options.js";
+import type { ContainerPlan, GuestMount } from "./container/container-plan.js";
 import { GuestVolumes } from "./container/guest-volume.js";
 import { SandboxPlace } from "./container/sandbox-mounts.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";

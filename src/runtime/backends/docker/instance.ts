@@ -1,9 +1,8 @@
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Runner } from "../../wire/index.js";
 import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
-import { BASE_ENV } from "../bubblewrap/backend.js";
+import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import type { Container } from "./container/container.js";
-import { GUEST_RUNTIME, GUEST_WORKSPACE } from "./container/container-options.js";
 import { RoutedRunner } from "./container/routed-runner.js";
 import type { SandboxPlace } from "./container/sandbox-mounts.js";
 import type { Leftovers } from "./reap/pending-removals.js";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
-import { type CgroupBase, findCgroupBase } from "./cgroup/cgroup.js";
+import { type CgroupBase, findCgroupBase } from "./cgroup/cgroup-base.js";
 
 const run = promisify(execFile);
 export const OLDEST_VERSION = "0.8";

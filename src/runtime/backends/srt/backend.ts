@@ -10,14 +10,10 @@ import type {
   SandboxBackend,
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import {
-  commonArguments,
-  GUEST_RUNTIME,
-  GUEST_WORKSPACE,
-  sandboxArguments,
-} from "../linux/bwrap/arguments.js";
+import { commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
 import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import { findMke2fs } from "../linux/host-facts.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
 import type { ImageTools } from "../linux/workspace/workspace-image.js";
@@ -58,8 +54,8 @@ class SrtBackend implements SandboxBackend {
 
   constructor({ stateDir, options }: BackendContext) {
     this.#stateDir = stateDir;
-    const { settingsPath, bubblewrap } = (options ?? {}) as { settingsPath?: string; bubblewrap?: string };
-    this.#bubblewrap = bubblewrap;
+    const { settingsPath, path } = (options ?? {}) as { settingsPath?: string; path?: string };
+    this.#bubblewrap = path;
     this.#settingsPath = settingsPath ?? SRT_DEFAULTS.settingsPath;
   }
 

@@ -1,8 +1,7 @@
 import type { GuestConnection } from "../../wire/index.js";
 import type { Instance, ResourceUsage, Violation } from "../backend.js";
-import { BASE_ENV } from "../bubblewrap/backend.js";
-import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/bwrap/arguments.js";
 import type { SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import type { ViolationLog } from "./violations.js";
 
 export interface SrtInstanceInit {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
 import type { Runner } from "../../../wire/index.js";
-import { GUEST_WORKSPACE } from "./container-options.js";
+import { GUEST_WORKSPACE } from "../../linux/guest-layout.js";
 
 /**
  * Makes sure that a container has the host's directory as its workspace: a daemon in another mount namespace, or on

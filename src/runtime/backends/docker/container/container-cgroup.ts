@@ -2,10 +2,11 @@ import { existsSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError } from "../../../../kit/errors.js";
 import type { ResourceUsage } from "../../backend.js";
-import { type Controller, readGroups, readMounts } from "../../linux/cgroup/cgroup.js";
+import { type Controller, readGroups, readMounts } from "../../linux/cgroup/cgroup-base.js";
 import { readCgroupUsage } from "../../linux/cgroup/cgroup-usage.js";
 import { socketMemory } from "../daemon/daemon-facts.js";
-import { type ContainerPlan, GROUP_OF_ALL } from "./container-options.js";
+import { GROUP_OF_ALL } from "./container-options.js";
+import type { ContainerPlan } from "./container-plan.js";
 
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "cpuacct", "pids"];
 

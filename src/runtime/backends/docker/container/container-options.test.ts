@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import type { CreateSpec } from "../../backend.js";
 import { describeDaemon } from "../daemon/daemon-facts.js";
-import { type ContainerPlan, containerOptions, mountedPaths } from "./container-options.js";
+import { containerOptions, mountedPaths } from "./container-options.js";
+import type { ContainerPlan } from "./container-plan.js";
 import { findStrangeChange } from "./writable-layer.js";
 
 const spec: CreateSpec = {

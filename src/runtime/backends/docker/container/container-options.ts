@@ -1,17 +1,15 @@
-import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
+import type { MountSettings } from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
 import type { CreateSpec, Limits } from "../../backend.js";
-import type { DaemonFacts } from "../daemon/daemon-facts.js";
+import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../../linux/guest-layout.js";
 import { volumesInMemory } from "../images/image-volumes.js";
-import type { PodmanFiles } from "../podman/podman-files.js";
 import { podmanOptions } from "../podman/podman-options.js";
 import { containerName, LABEL, makerLabels, sessionLabel } from "../reap/labels.js";
+import type { ContainerOptions, ContainerPlan } from "./container-plan.js";
 import { seccompOption } from "./seccomp-option.js";
 
 /** The cgroup of all containers, where the daemon makes them itself. */
 export const GROUP_OF_ALL = "/skerry";
-export const GUEST_WORKSPACE = "/workspace";
-export const GUEST_RUNTIME = "/opt/skerry";
 const SHM_MB = 64;
 const MB = 1024 * 1024;
 const DEFAULT_TMP_MB = 256;
@@ -43,45 +41,6 @@ const MASKED_PATHS = [
   ],
   ...["sched_debug", "scsi", "sys", "sysrq-trigger", "timer_list", "timer_stats"],
 ].map((name) => (name.startsWith("/") ? name : `/proc/${name}`));
-
-/** What one container is made from, besides the sandbox's own order. */
-export interface ContainerPlan {
-  readonly spec: CreateSpec;
-  readonly stateDir: string;
-  readonly facts: DaemonFacts;
-  readonly runtime: string | undefined;
-  /** The runtime is gVisor: processes inside are none of the host's. */
-  readonly gvisor: GvisorPlan | undefined;
-  readonly networkMode: string;
-  readonly image: string;
-  /** Directories for which the image wants volumes of its own, which nothing would limit. */
-  readonly imageVolumes: readonly string[];
-  readonly user: { readonly uid: number; readonly gid: number };
-  readonly guest: GuestMount;
-  /** A directory of this host; undefined: memory of the container's own. */
-  readonly workspace: string | undefined;
-  /** Files of ours over the daemon's and the image's, by their path inside. */
-  readonly files: Readonly<Record<string, string>>;
-  /** For a container beside the sandbox's first one: what it is for. */
-  readonly part?: string;
-  /** What a Podman needs of this host. */
-  readonly podman?: PodmanFiles;
-}
-
-export interface GvisorPlan {
-  /** gVisor does not apply the daemon's profile: the guest loads it, compiled, before anything else runs. */
-  readonly filter: Buffer;
-}
-
-/** Where the guest comes from: a directory that the daemon sees, or a volume of the daemon's. */
-export type GuestMount =
-  | { readonly kind: "directory"; readonly path: string; readonly program: string }
-  | { readonly kind: "volume"; readonly name: string; readonly program: string };
-
-/** Docker's own types lack one of its settings. */
-export type ContainerOptions = ContainerCreateOptions & {
-  readonly HostConfig: HostConfig & { readonly CgroupnsMode: string };
-};
 
 /** The request that makes a container: every wall that the daemon has, whatever the image says. */
 export function containerOptions(plan: ContainerPlan): ContainerOptions {

@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type Docker from "dockerode";
 import { findPrebuilt, listRunners } from "../../guest-runtime.js";
+import { GUEST_RUNTIME } from "../../linux/guest-layout.js";
 import { ask } from "../daemon/call-daemon.js";
 import { isAbandoned, LABEL, makerLabels, ownHost } from "../reap/labels.js";
-import { GUEST_RUNTIME, type GuestMount } from "./container-options.js";
+import type { GuestMount } from "./container-plan.js";
 import { type TarEntry, writeTar } from "./tar.js";
 
 const CALL_TIMEOUT_MS = 30_000;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { ContainerPlan } from "../container/container-options.js";
 import { containerOptions, mountedPaths } from "../container/container-options.js";
+import type { ContainerPlan } from "../container/container-plan.js";
 import { describeDaemon } from "../daemon/daemon-facts.js";
 
 const facts = describeDaemon(

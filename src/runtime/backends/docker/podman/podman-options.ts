@@ -1,6 +1,6 @@
 import type { MountSettings } from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
-import type { ContainerOptions } from "../container/container-options.js";
+import type { ContainerOptions } from "../container/container-plan.js";
 import type { DaemonFacts } from "../daemon/daemon-facts.js";
 import type { PodmanFiles } from "./podman-files.js";
 

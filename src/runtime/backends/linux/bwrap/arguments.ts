@@ -2,12 +2,11 @@ import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { CreateSpec } from "../../backend.js";
 import type { GuestRuntime } from "../../guest-runtime.js";
+import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../guest-layout.js";
 import { workspacePath } from "../workspace/workspace-mount.js";
 import { filesystemArguments, hide } from "./host-paths.js";
 import { SECCOMP_FD } from "./launch-request.js";
 
-export const GUEST_WORKSPACE = "/workspace";
-export const GUEST_RUNTIME = "/opt/skerry";
 /** Where the guest finds the filter that programs get, in a sandbox with cells. */
 export const CELL_FILTER = `${GUEST_RUNTIME}/sandbox.bpf`;
 const CELLS = "/opt/cells";

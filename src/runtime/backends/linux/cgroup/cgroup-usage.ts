@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResourceUsage } from "../../backend.js";
-import type { Controller } from "./cgroup.js";
+import type { Controller } from "./cgroup-base.js";
 
 type Counted = Pick<ResourceUsage, "cpuTimeMs" | "memoryBytes" | "pids">;
 

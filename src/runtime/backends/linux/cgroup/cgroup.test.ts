@@ -13,7 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
-import { type CgroupBase, findCgroupBase, reapCgroups, SandboxCgroup } from "./cgroup.js";
+import { reapCgroups, SandboxCgroup } from "./cgroup.js";
+import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
 
 let directory: string;
 

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { languageName, text } from "../../../kit/schema-fields.js";
+import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
+
+const imageName = text.regex(
+  /^[a-z0-9][\w.:/@-]*$/,
+  'expected the name of an image such as "skerry-sandbox:latest"',
+);
+const runtimeName = text.regex(/^[a-zA-Z0-9][\w.-]*$/, 'expected the name of a runtime such as "runsc"');
+
+export const dockerSchema = z
+  .strictObject({
+    image: imageName.default(DOCKER_DEFAULTS.image),
+    networkMode: text
+      .regex(/^[a-z0-9][\w.-]*$/i, 'expected "none", "bridge" or the name of a network')
+      .refine((mode) => mode !== "host", {
+        error: '"host" would give the sandbox the network of this machine',
+      })
+      .default(DOCKER_DEFAULTS.networkMode),
+    images: z.record(languageName, imageName).default(() => ({})),
+    host: text
+      .regex(
+        /^(?:unix|tcp|https?|ssh):\/\/./,
+        'expected an address such as "unix:///run/docker.sock" or "tcp://host:2376"',
+      )
+      .optional(),
+    runtime: runtimeName.optional(),
+    shareFiles: z.enum(["auto", "always", "never"]).default(DOCKER_DEFAULTS.shareFiles),
+  })
+  .prefault({});
+
+export const gvisorSchema = z
+  .strictObject({ runtime: runtimeName.default(GVISOR_DEFAULTS.runtime) })
+  .prefault({});
