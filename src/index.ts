@@ -190,7 +190,7 @@ export {
 } from "./runtime/backends/index.js";
 export {
   allowDomains,
-  Egress,
+  type Egress,
   type EgressEvent,
   type EgressOptions,
   type EgressRules,

@@ -59,10 +59,7 @@ export async function openGuardedManager(
 /** What the command line lets out, and which secrets it puts in on the way. */
 async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
   if (allowDomain === undefined && secret === undefined) return {};
-  const [{ egressRulesOfDomains }, { parseSecretOption }] = await Promise.all([
-    import("../../runtime/egress/index.js"),
-    import("../../runtime/egress/index.js"),
-  ]);
+  const { egressRulesOfDomains, parseSecretOption } = await import("../../runtime/egress/index.js");
   return {
     ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
     ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),

@@ -1,14 +1,8 @@
 import { userInfo } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { SandboxError } from "../../kit/errors.js";
-import {
-  createDialogue,
-  type Dialogue,
-  type DialogueStreams,
-  openTerminalDialogue,
-  withTerminal,
-} from "./dialogue.js";
-import { type Edited, editText } from "./editor.js";
+import type { Dialogue, DialogueStreams } from "./dialogue.js";
+import type { Edited } from "./editor.js";
 import { createPaint } from "./paint.js";
 import type {
   ConfirmationAnswer,
@@ -56,7 +50,7 @@ export class TerminalConfirmationService implements ConfirmationService {
     const { signal, stopClock } = options;
     let request = given;
     signal.throwIfAborted();
-    let dialogue = this.#open(signal);
+    let dialogue = await this.#open(signal);
     if (dialogue === undefined) {
       return { decision: "reject", reason: "This needs a confirmation, and there is no terminal to ask on" };
     }
@@ -73,7 +67,7 @@ export class TerminalConfirmationService implements ConfirmationService {
         const edited = await this.#edit(request, signal);
         if (startClock !== undefined) request = { ...request, expiresAt: startClock() };
         if ("text" in edited) return { decision: "edit", code: edited.text, ...signature() };
-        if (dialogue.isTerminal) dialogue = this.#open(signal) ?? dialogue;
+        if (dialogue.isTerminal) dialogue = (await this.#open(signal)) ?? dialogue;
         signal.throwIfAborted();
         await dialogue.write(`${edited.problem}.\n`);
       }
@@ -126,13 +120,19 @@ export class TerminalConfirmationService implements ConfirmationService {
     }
   }
 
-  #edit({ code, language }: ConfirmationRequest, signal: AbortSignal): Promise<Edited> {
+  async #edit({ code, language }: ConfirmationRequest, signal: AbortSignal): Promise<Edited> {
+    const [{ withTerminal }, { editText }] = await Promise.all([
+      import("./dialogue.js"),
+      import("./editor.js"),
+    ]);
     return withTerminal(this.#options.streams, (terminal) =>
       editText(code, { language, env: this.#env(), terminal, signal }),
     );
   }
 
-  #open(signal: AbortSignal): Dialogue | undefined {
+  /** Loaded with the first question: readline and tty would slow down every start. */
+  async #open(signal: AbortSignal): Promise<Dialogue | undefined> {
+    const { createDialogue, openTerminalDialogue } = await import("./dialogue.js");
     const { streams } = this.#options;
     return streams === undefined ? openTerminalDialogue(signal) : createDialogue(streams, signal);
   }

@@ -1,9 +1,21 @@
 import { SandboxError } from "../../kit/errors.js";
+import type { Egress, EgressOptions } from "./proxy/egress.js";
 import { egressRulesOfDomains } from "./rules/from-config.js";
 import type { EgressRules } from "./rules/rules.js";
+import type { EdgeSecrets } from "./secrets/edge-secrets.js";
+import type { Secret } from "./secrets/secret.js";
 
+export { EGRESS_PORT } from "./environment.js";
 export type { EgressEvent, EgressTotals } from "./events.js";
-export { Egress, type EgressOptions } from "./proxy/egress.js";
+export type { Egress, EgressOptions } from "./proxy/egress.js";
+export {
+  type CheckedChange,
+  checkChange,
+  type EgressChange,
+  mergeChanges,
+  rulesOfChange,
+} from "./rules/change.js";
+export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
 export type { EgressRules, RequestRule, Ruled, RuleSets } from "./rules/rules.js";
 export {
   type NetworkConfig,
@@ -12,6 +24,7 @@ export {
   type SecretConfig,
   type SecretPlace,
 } from "./rules/settings.js";
+export { checkSecretHosts, loadSecrets, parseSecretOption } from "./secrets/load-secrets.js";
 export { Secret, type SecretOptions } from "./secrets/secret.js";
 
 /** Rules that let sandboxes reach these hosts: names, or `*.name` for all names below one. */
@@ -23,16 +36,32 @@ export function allowDomains(...domains: readonly string[]): EgressRules {
   }
   return egressRulesOfDomains(domains, "allowDomains");
 }
-export { openAuthority } from "./certificates/authority.js";
-export { createCaBundle } from "./certificates/ca-bundle.js";
-export { EGRESS_PORT } from "./environment.js";
-export {
-  type CheckedChange,
-  checkChange,
-  type EgressChange,
-  mergeChanges,
-  rulesOfChange,
-} from "./rules/change.js";
-export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
-export { checkSecretHosts, loadSecrets, parseSecretOption } from "./secrets/load-secrets.js";
-export { SecretSet } from "./secrets/secret-set.js";
+
+/** Loads the proxy, which a sandbox without network does not need. */
+export async function openEgress(options: EgressOptions): Promise<Egress> {
+  const { Egress } = await import("./proxy/egress.js");
+  return new Egress(options);
+}
+
+/** The secrets of one sandbox, under placeholders of its own. */
+export interface SandboxSecrets extends EdgeSecrets {
+  /** Variables for programs inside: each secret's name, and what stands for its value. */
+  placeholders(): Record<string, string>;
+}
+
+/** Prepares secrets for one sandbox. Resolves also to the certificates, in PEM, that programs inside have to trust. */
+export async function openSecrets(
+  stateDir: string,
+  secrets: readonly Secret[],
+): Promise<{ readonly secrets: SandboxSecrets; readonly certificates: string }> {
+  const [{ SecretSet }, { openAuthority }, { createCaBundle }] = await Promise.all([
+    import("./secrets/secret-set.js"),
+    import("./certificates/authority.js"),
+    import("./certificates/ca-bundle.js"),
+  ]);
+  const authority = await openAuthority(stateDir);
+  return {
+    secrets: new SecretSet(secrets, authority),
+    certificates: createCaBundle(authority.certificate),
+  };
+}

@@ -14,6 +14,8 @@ import {
   joinRules,
   loadSecrets,
   mergeChanges,
+  openEgress,
+  openSecrets,
   rulesOfChange,
 } from "../../../runtime/egress/index.js";
 import type { NetworkInit, RunningSandbox, WayOut } from "../../../runtime/sandbox/index.js";
@@ -156,12 +158,9 @@ export class EgressController {
     const rules = this.#rulesOf(origin.sessionId);
     this.#hasEgress = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
-    const [{ Egress }, edge] = await Promise.all([
-      import("../../../runtime/egress/index.js"),
-      this.hasSecrets ? this.#openSecrets() : undefined,
-    ]);
+    const edge = this.hasSecrets ? await this.#openSecrets() : undefined;
     const { connections, bytes, idleMs } = config.network.limits;
-    const egress = new Egress({
+    const egress = await openEgress({
       rules,
       limits: {
         maxConnections: connections,
@@ -184,17 +183,9 @@ export class EgressController {
   /** New placeholders for every sandbox; one authority for all. */
   async #openSecrets() {
     const { stateDir, config } = this.#options;
-    const [{ SecretSet }, { openAuthority }, { createCaBundle }] = await Promise.all([
-      import("../../../runtime/egress/index.js"),
-      import("../../../runtime/egress/index.js"),
-      import("../../../runtime/egress/index.js"),
-    ]);
-    const authority = await openAuthority(stateDir);
+    const { secrets, certificates } = await openSecrets(stateDir, this.#allSecrets());
     const more = config.network.upstreamCa === undefined ? [] : [readCa(config.network.upstreamCa)];
-    return {
-      secrets: new SecretSet(this.#allSecrets(), authority),
-      certificates: { path: CERTIFICATES, text: [createCaBundle(authority.certificate), ...more].join("\n") },
-    };
+    return { secrets, certificates: { path: CERTIFICATES, text: [certificates, ...more].join("\n") } };
   }
 
   /** Read when they are first needed: most commands of a configuration with secrets run no sandbox. */
