@@ -5,7 +5,6 @@ import type Docker from "dockerode";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { type DockerAddress, rememberAddress } from "./address.js";
-import { createSshAgent } from "./ssh-agent.js";
 
 export { explainDockerFailure, missingImage } from "./explain-failure.js";
 
@@ -51,7 +50,7 @@ export function chooseSocket(paths: readonly string[]): string {
 /** A client of the daemon that `findDocker` finds. Sends nothing yet. */
 export async function connectDocker(options: ConnectOptions = {}): Promise<Docker> {
   const address = findDocker(options);
-  const settings = connectionOf(address, options.env ?? process.env);
+  const settings = await connectionOf(address, options.env ?? process.env);
   const Client = await loadDockerode();
   const docker = new Client(settings);
   rememberAddress(docker, address);
@@ -70,16 +69,17 @@ async function loadDockerode(): Promise<typeof Docker> {
 }
 
 /** What dockerode is told. Every key: it would take what we leave out from DOCKER_HOST. */
-function connectionOf(address: DockerAddress, env: Environment): Docker.DockerOptions {
+async function connectionOf(address: DockerAddress, env: Environment): Promise<Docker.DockerOptions> {
   const { host } = address;
   const nothing = { host: undefined, port: undefined, socketPath: undefined, username: undefined };
   const tls = { ca: undefined, cert: undefined, key: undefined };
-  const settings = (() => {
+  const settings = await (async () => {
     if (host.startsWith("unix://")) {
       return { ...nothing, ...tls, protocol: "http", socketPath: host.slice("unix://".length) };
     }
     const { protocol, hostname, port, username } = parseAddress(address);
     if (protocol === "ssh:") {
+      const { createSshAgent } = await import("./ssh-agent.js");
       const agent = createSshAgent({ hostname, port, username });
       return { ...nothing, ...tls, protocol: "http", host: "docker", port: 80, agent };
     }
