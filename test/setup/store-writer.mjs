@@ -1,7 +1,7 @@
 // A process that writes to a store until it is killed, and says what it knows to be written.
 //   node store-writer.mjs <url> <name> <how many, 0: without end>
 import { randomUUID } from "node:crypto";
-import { openStore } from "../../dist/store/index.js";
+import { openStore } from "../../dist/server/store/index.js";
 
 const [url, name, wanted] = process.argv.slice(2);
 console.log("opening");

@@ -154,7 +154,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Start a program or a command that goes on. The session is made if there is none.
-         * @description Answers when it has started. It is not ended by a caller that hangs up, also not while it waits for somebody's approval.
+         * @description Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.
          */
         readonly post: operations["postSessionsProcesses"];
         readonly delete?: never;
@@ -335,7 +335,7 @@ export interface paths {
         };
         readonly get?: never;
         readonly put?: never;
-        /** Start a context anew, with an empty state. */
+        /** Restart a context; its state is lost. */
         readonly post: operations["postSessionsContextsRestart"];
         readonly delete?: never;
         readonly options?: never;
@@ -992,7 +992,7 @@ export interface components {
             readonly renewedAt: string;
             /**
              * Format: date-time
-             * @description Left out: until somebody deletes it.
+             * @description Left out: until it is deleted.
              */
             readonly expiresAt?: string;
             /** Format: date-time */
@@ -1079,7 +1079,7 @@ export interface components {
             readonly id: string;
             readonly role?: string;
             /**
-             * @description `starting` also while somebody is asked whether it may.
+             * @description `starting` also while it waits for approval.
              * @enum {string}
              */
             readonly state: "starting" | "running" | "ended";
@@ -1122,7 +1122,7 @@ export interface components {
             readonly id: string;
             readonly role?: string;
             /**
-             * @description `starting` also while somebody is asked whether it may.
+             * @description `starting` also while it waits for approval.
              * @enum {string}
              */
             readonly state: "starting" | "running" | "ended";
@@ -1228,7 +1228,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When somebody last waited in vain.
+             * @description When a request last timed out waiting for a sandbox.
              */
             readonly lastTimeoutAt?: string;
             /**
@@ -1263,7 +1263,7 @@ export interface components {
                 readonly name: string;
                 /** @description What is promised. */
                 readonly what: string;
-                /** @description False: somebody should look. */
+                /** @description False: it needs attention. */
                 readonly ok: boolean;
                 readonly found: string;
                 /** @description What to do about it. */
@@ -1518,7 +1518,7 @@ export interface operations {
                     readonly role?: string;
                     /** @description What isolates; left out: the configuration's. */
                     readonly backend?: string;
-                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    /** @description How long it lives; null: until it is deleted. Left out: server.sessions.ttl. */
                     readonly ttlMs?: number | null;
                     /** @description The same request with the same key makes one session, however often it comes. */
                     readonly idempotencyKey?: string;
@@ -1662,7 +1662,7 @@ export interface operations {
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
-                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    /** @description How long it lives; null: until it is deleted. Left out: server.sessions.ttl. */
                     readonly ttlMs?: number | null;
                 };
             };
@@ -3420,7 +3420,7 @@ export interface operations {
                     /** @description 1 to 200 characters without slashes and controls. */
                     readonly name?: string;
                     readonly snapshotId?: string;
-                    /** @description How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl. */
+                    /** @description How long it lives; null: until it is deleted. Left out: server.sessions.ttl. */
                     readonly ttlMs?: number | null;
                 };
             };
@@ -3932,7 +3932,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
-                        /** @description False: somebody else was first, or its time was over. `approval` has what counts. */
+                        /** @description False: it was decided before, or had expired. `approval` has the decision that counts. */
                         readonly accepted: boolean;
                         readonly approval: components["schemas"]["Approval"];
                     };
@@ -3945,7 +3945,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": {
-                        /** @description False: somebody else was first, or its time was over. `approval` has what counts. */
+                        /** @description False: it was decided before, or had expired. `approval` has the decision that counts. */
                         readonly accepted: boolean;
                         readonly approval: components["schemas"]["Approval"];
                     };

@@ -19,7 +19,7 @@ export interface DecisionResult {
 }
 
 /**
- * Asks a person besides those at the desk, who may decide as they may. Undefined: that one leaves it to the others. The
+ * Asks one more person, at the client that makes the call. Undefined: that person leaves the decision to the others. The
  * signal aborts when there is nothing to decide any more.
  */
 export type ExtraApprover = (
@@ -33,18 +33,18 @@ interface Waiter {
   readonly resolve: (answer: ConfirmationAnswer) => void;
 }
 
-/** Nobody is left who could answer. */
+/** What pending requests are answered when the server stops. */
 const STOPPING: ConfirmationAnswer = { decision: "reject", reason: "The server stops" };
-/** Characters of one question: nobody reads more, and everybody who watches is sent all of it. */
+/** Characters of one request: nobody can read more, and all watchers are sent all of it. */
 const MOST_ASKED = 256 * 1024;
-/** The same of all questions of an org that wait here. */
+/** The same, of all pending requests of an org. */
 const MOST_WAITING = 16 * 1024 * 1024;
 /** How often we look for what was decided at another server. */
 const LOOK_MS = 500;
 
 /**
- * Asks whoever decides for an org, over HTTP, a socket or the command line. What is asked stands in the store, and so
- * does the one decision: a watcher that comes back finds everything, and a restart knows what it has to reject.
+ * Asks the people who decide for an org, over HTTP, a WebSocket or the command line. The request is in the store, and so
+ * is its one decision: a watcher that reconnects finds everything, and a restart knows what it has to reject.
  */
 export class ApprovalService implements ConfirmationService {
   readonly name = "approvals";
@@ -54,7 +54,7 @@ export class ApprovalService implements ConfirmationService {
   readonly #watchers: ApprovalWatchers;
   /** Characters that wait, by org. */
   readonly #waiting = new Map<string, number>();
-  /** Goes with the call: two callers in one session each have their own. */
+  /** Belongs to the call: two callers in one session each have their own. */
   readonly #others = new AsyncLocalStorage<ExtraApprover>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -70,9 +70,9 @@ export class ApprovalService implements ConfirmationService {
     if (this.#isStopping) return STOPPING;
     const asked = toJson(request);
     const size = JSON.stringify(asked).length;
-    if (size > MOST_ASKED) return refused("It is too long for anybody to read");
+    if (size > MOST_ASKED) return refused("The request is too long to read");
     if ((this.#waiting.get(org) ?? 0) + size > MOST_WAITING)
-      return refused("Too much waits for a decision already");
+      return refused("Too many requests wait for a decision");
     this.#count(org, size);
     try {
       return await this.#ask(request, options, asked, sessionId);
@@ -105,11 +105,11 @@ export class ApprovalService implements ConfirmationService {
         this.#waiters.set(id, { org, stopClock, resolve });
         this.#watchers.requested(approval);
         this.#lookElsewhere();
-        // One who is gone, or cannot be asked, leaves it to those at the desk.
+        // When that person cannot be asked, the others decide.
         this.#askOther(request, settled.signal).catch(() => undefined);
       });
     } catch (error) {
-      // The queue's clock, or the caller: a decision that came first stays what it is.
+      // It timed out, or was cancelled. A decision that came first stays.
       const decision = Date.now() >= approval.expiresAt ? "expired" : "cancelled";
       const decided = await this.#store.approvals.decide(org, id, { decision });
       if (decided?.accepted === true) this.#watchers.decided(decided.approval);
@@ -120,7 +120,7 @@ export class ApprovalService implements ConfirmationService {
     }
   }
 
-  /** What this work needs confirmed is asked here and of another person at once; the first decision counts. */
+  /** Requests of this work are asked here and of one more person at once; the first decision counts. */
   withApprover<T>(other: ExtraApprover, work: () => Promise<T>): Promise<T> {
     return this.#others.run(other, work);
   }
@@ -134,7 +134,7 @@ export class ApprovalService implements ConfirmationService {
   ): Promise<DecisionResult | undefined> {
     const waiter = this.#waiters.get(id);
     const own = waiter?.org === org ? waiter : undefined;
-    // A decision that is being written down is in time.
+    // The clock stops while a decision is being stored.
     const goOn = own?.stopClock?.();
     try {
       const decided = await this.#store.approvals.decide(org, id, { ...decisionOf(answer), by });
@@ -152,15 +152,15 @@ export class ApprovalService implements ConfirmationService {
     return this.#store.approvals.listPending(org);
   }
 
-  /** Tells of everything from now on, at whatever server; the function returned ends that. */
+  /** Reports every request and decision from now on, at any server, until the returned function is called. */
   watch(org: string, listener: (event: ApprovalEvent) => void): () => void {
     return this.#watchers.watch(org, listener);
   }
 
-  /** Asks nobody any more: what was asked is rejected, and `note` writes it down. */
+  /** Takes no new requests; pending ones are rejected, and `note` records each. */
   async stop(note: (approval: ApprovalRecord) => Promise<void>): Promise<void> {
     this.#isStopping = true;
-    // Written down first: killed between the two, the next start says it again, rather than nobody ever.
+    // Recorded first: if the server is killed in between, the next start records it again, instead of never.
     await Promise.all((await this.#store.approvals.listUndecidedOf(this.#server)).map(note));
     for (const approval of await this.#store.approvals.rejectAllOf(this.#server)) {
       this.#waiters.get(approval.id)?.resolve(STOPPING);
@@ -187,13 +187,13 @@ export class ApprovalService implements ConfirmationService {
     await this.decide(request.orgId, request.id, answer, answer.by);
   }
 
-  /** A database that several servers share may have a decision that nobody told us. */
+  /** With PostgreSQL, another server may have stored the decision. */
   #lookElsewhere(): void {
     if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isStopping) return;
     this.#timer = setTimeout(async () => {
       const decided = await this.#store.approvals
         .listDecided(this.#server, [...this.#waiters.keys()])
-        // It is looked for again; the question has its own time.
+        // The next look tries again; the request has its own timeout.
         .catch(() => []);
       for (const approval of decided) {
         const answer = approval.outcome && answerOf(approval.outcome);
@@ -207,7 +207,7 @@ export class ApprovalService implements ConfirmationService {
   }
 }
 
-/** Nobody is asked, which is a rejection like that of somebody who does not answer. */
+/** Rejects without asking, as when nobody answers. */
 function refused(reason: string): ConfirmationAnswer {
   return { decision: "reject", reason: `${reason}: nobody was asked` };
 }
@@ -223,7 +223,7 @@ function decisionOf(answer: ConfirmationAnswer): NewDecision {
   }
 }
 
-/** The answer that an outcome in the store stands for; undefined: nobody gave one. */
+/** The answer of an outcome in the store; undefined: it has none. */
 function answerOf({ decision, answer, by }: ApprovalOutcome): ConfirmationAnswer | undefined {
   const given = (answer ?? {}) as { scope?: unknown; code?: unknown; reason?: unknown };
   const signed = by === undefined ? {} : { by };
@@ -241,9 +241,9 @@ function answerOf({ decision, answer, by }: ApprovalOutcome): ConfirmationAnswer
   };
 }
 
-/** As it is kept: times are text, and what is undefined is left out. */
+/** As the store keeps it: times are text, and what is undefined is left out. */
 function toJson({ id: _, createdAt: __, expiresAt: ___, rule, ...details }: ConfirmationRequest): Json {
-  // Where the policy lies is this host's business.
+  // The policy's path on this host stays private.
   const named = rule && { ...rule, source: basename(rule.source) };
   return JSON.parse(JSON.stringify({ ...details, rule: named })) as Json;
 }

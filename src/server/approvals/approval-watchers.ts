@@ -16,14 +16,14 @@ interface Org {
   isKnown: boolean;
 }
 
-/** How often we look for what happened at other servers. */
+/** Between two polls for what happened at other servers. */
 const LOOK_MS = 500;
 /** Servers' clocks may differ by so much. */
 const AFTER_EXPIRY_MS = 60_000;
 
 /**
- * Tells whoever watches an org of every request and every decision, once, wherever they were made: here, or at another
- * server of the same PostgreSQL, which is looked for while somebody watches.
+ * Reports every request and decision of an org to its watchers, once, wherever they were made: here, or at another
+ * server of the same PostgreSQL, which is polled while there are watchers.
  */
 export class ApprovalWatchers {
   readonly #store: Store;
@@ -35,7 +35,7 @@ export class ApprovalWatchers {
     this.#store = store;
   }
 
-  /** Tells of everything from now on; the function returned ends that. */
+  /** Reports everything from now on, until the returned function is called. */
   watch(name: string, listener: Listener): () => void {
     const org = this.#orgs.get(name) ?? { listeners: new Set(), known: new Map(), isKnown: false };
     this.#orgs.set(name, org);
@@ -61,7 +61,7 @@ export class ApprovalWatchers {
     const { id, outcome } = approval;
     const org = this.#orgs.get(approval.org);
     if (org === undefined || outcome === undefined || org.known.get(id)?.isDecided === true) return;
-    // Asked and answered between two looks: the one is not told without the other.
+    // Requested and decided between two polls: both are reported.
     this.requested(approval);
     note(org, approval, true);
     for (const listener of org.listeners) listener({ type: "decided", id, outcome });
@@ -75,7 +75,7 @@ export class ApprovalWatchers {
   #lookSoon(): void {
     if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(async () => {
-      // What fails is looked for again.
+      // The next poll tries again.
       const looks = [...this.#orgs].map(([name, org]) => this.#look(name, org).catch(() => undefined));
       await Promise.all(looks);
       this.#timer = undefined;
@@ -92,7 +92,7 @@ export class ApprovalWatchers {
     });
     const news = states.filter(({ id, isDecided }) => isNews(org, id, isDecided)).map(({ id }) => id);
     for (const approval of await approvals.getAll(name, news)) {
-      // Of what was decided before anybody watched, only a watcher that has just seen it pending wants to know.
+      // Decided before there were watchers: only a watcher that has just seen it pending needs the decision.
       if (!org.isKnown && approval.outcome !== undefined) note(org, approval, false);
       if (approval.outcome === undefined) this.requested(approval);
       else this.decided(approval);
@@ -104,7 +104,7 @@ export class ApprovalWatchers {
 
 function note({ known }: Org, { id, expiresAt }: ApprovalRecord, isDecided: boolean): void {
   known.set(id, { until: expiresAt + 2 * AFTER_EXPIRY_MS, isDecided });
-  // Where nobody looks into the store, nobody else forgets.
+  // Without polling (SQLite) nothing else forgets old entries.
   for (const [old, { until, isDecided: isOver }] of known) {
     if (!isOver || until > Date.now()) break;
     known.delete(old);

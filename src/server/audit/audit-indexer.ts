@@ -4,8 +4,8 @@ import type { AuditEntry, Store } from "../store/index.js";
 const BATCH = 512;
 
 /**
- * Puts into the store where this server's audit records are, so that those of all servers are found in one place, also
- * when a host is gone. It reads what the log has by now: no call waits for it, and what a killed run left is read later.
+ * Indexes this server's audit records in the store, so that the records of all servers are found in one place, also
+ * when a host is gone. It reads the log from time to time: no call waits for it, and what a killed run left is read later.
  */
 export class AuditIndexer {
   readonly #store: Store;
@@ -40,7 +40,7 @@ export class AuditIndexer {
   }
 }
 
-/** The log's records about itself are nobody's. */
+/** Records of the log about itself belong to no org. */
 function entryOf(log: string, record: AuditRecord): AuditEntry | undefined {
   if (record.org_id === null) return undefined;
   return {

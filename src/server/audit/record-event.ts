@@ -1,7 +1,7 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
 import type { CallerIdentity } from "../sessions/caller-identity.js";
 
-/** Writes down what somebody did past the manager. Throws AUDIT_FAILED: what cannot be remembered is not done. */
+/** Records what a caller does without the manager. AUDIT_FAILED: it cannot be recorded, so it must not be done. */
 export async function recordEvent(
   audit: AuditLogger | undefined,
   { sessionId, orgId, agentId, role, requestId }: CallerIdentity,

@@ -6,7 +6,7 @@ export interface DeadServerReaperOptions {
   readonly store: Store;
   readonly lease: FencedLease;
   readonly audit?: AuditLogger | undefined;
-  /** Told how much ended, where anything did. */
+  /** Called with the counts, if anything ended. */
   readonly onEnded: (
     counts: Readonly<Record<"servers" | "sessions" | "executions" | "approvals", number>>,
   ) => void;
@@ -14,7 +14,7 @@ export interface DeadServerReaperOptions {
 }
 
 /**
- * Ends what servers had that are dead, and writes down what that was. Their sessions are never taken over: the files are
+ * Ends what dead servers had, and records it. Their sessions are never taken over: the files are
  * on a host that is gone, and an empty session of the same name would be another one.
  */
 export class DeadServerReaper {
@@ -24,7 +24,7 @@ export class DeadServerReaper {
     this.#options = options;
   }
 
-  /** Looks once. Of several servers that do so at the same time, one ends each thing, and tells. */
+  /** Looks once. When several servers do so at the same time, one of them ends and records each thing. */
   async reap(): Promise<void> {
     const { store, lease, onEnded } = this.#options;
     if (!lease.canDeclareDead) return;
@@ -44,14 +44,14 @@ export class DeadServerReaper {
     await Promise.all(events.map((event) => this.#write(event)));
   }
 
-  /** What cannot be written must not keep the rest from it. */
+  /** A record that fails does not prevent the others. */
   async #write(event: AuditEvent): Promise<void> {
     const { audit, onFailure } = this.#options;
     await audit?.log(event).catch(onFailure);
   }
 }
 
-/** A question that nobody waits for any more. */
+/** An approval request whose call is gone. */
 export function interruptedApproval({ id, org, session, server, request }: ApprovalRecord): AuditEvent {
   const { tool, role, agentId } = (request ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === "string" ? value : null);

@@ -13,20 +13,20 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
 import { FORWARDED_BY } from "./peers.js";
 
-/** Where a request goes, and from whom. */
+/** Where a request is forwarded to. */
 export interface Destination {
   readonly url: string;
-  /** The id of the server that sends it on. */
+  /** The id of this server. */
   readonly from: string;
   readonly ca: Buffer | undefined;
-  /** What a caller that wants a socket has sent behind its request. */
+  /** The first bytes after an upgrade request. */
   readonly head: Buffer | undefined;
 }
 
 const CONNECT_MS = 5000;
-/** So long whoever sends what nobody wants may go on. */
+/** How long a client may send a body that is no longer wanted. */
 const LINGER_MS = 10_000;
-/** These are between two neighbours, and mean nothing to the next one. */
+/** Hop-by-hop headers are not forwarded. */
 const HOP_BY_HOP = [
   "connection",
   "keep-alive",
@@ -38,7 +38,7 @@ const HOP_BY_HOP = [
   "transfer-encoding",
   "upgrade",
 ];
-/** The page was looked at here, and has its answer from here; whoever had to be told to go on was; the body is framed anew. */
+/** This server has checked the origin and sent `100 Continue` already, and it frames the body again. */
 const NOT_SENT_ON = ["host", "origin", "expect", "content-length", FORWARDED_BY];
 
 type Answer =
@@ -46,8 +46,8 @@ type Answer =
   | { readonly response: IncomingMessage; readonly socket: Duplex; readonly head: Buffer };
 
 /**
- * Sends a request on and its answer back, both as they come: nothing of either is kept. Rejects where there is no answer;
- * one that breaks off breaks off for the caller as well. The signal ends it, on both sides.
+ * Streams a request to its owner and the reply back, without buffering either. Rejects when there is no reply;
+ * a reply that breaks off breaks off for the client as well. The signal ends both sides.
  */
 export async function forwardRequest(
   request: FastifyRequest,
@@ -57,7 +57,7 @@ export async function forwardRequest(
 ): Promise<void> {
   signal.throwIfAborted();
   const upstream = open(request, to);
-  // The last word of a connection that had its answer.
+  // Errors after the reply do not matter.
   upstream.on("error", () => undefined);
   const cut = () => upstream.destroy(signal.reason);
   signal.addEventListener("abort", cut, { once: true });
@@ -72,18 +72,18 @@ export async function forwardRequest(
   }
 }
 
-/** It cannot be asked now, and nobody else has what it has. */
+/** The owner does not answer, and no other server has the session. */
 export function ownerUnreachable(cause?: unknown): RetryLater {
   return new RetryLater(
     "SERVER_UNREACHABLE",
     "The server that has this session does not answer",
     RETRY_AFTER_SECONDS,
-    "Try again after the seconds that Retry-After says. A session whose server stays away ends.",
+    "Try again after Retry-After seconds. A session whose server stays away ends.",
     cause,
   );
 }
 
-/** On a connection of its own: one that was kept may be closed at this very moment, and most requests cannot be sent twice. */
+/** On a new connection: a kept-alive one may be closing at this moment, and most requests cannot be sent twice. */
 function open({ raw, id }: FastifyRequest, { url, from, ca }: Destination): ClientRequest {
   const { protocol, hostname, port, host } = new URL(url);
   const upgrade = raw.headers.upgrade;
@@ -116,7 +116,7 @@ function open({ raw, id }: FastifyRequest, { url, from, ca }: Destination): Clie
   return upstream;
 }
 
-/** Said in any case: of some methods Node expects no body, and would send one without a word about where it ends. */
+/** Always set: for some methods Node expects no body, and would send one without framing. */
 function framingOf({
   "content-length": length,
   "transfer-encoding": encoding,
@@ -138,7 +138,7 @@ function sendBody(raw: IncomingMessage, upstream: ClientRequest): void {
     return;
   }
   raw.pipe(upstream);
-  // What nobody takes any more is read and dropped: hung up on at once, the caller might not hear the answer.
+  // The rest of the body is read and dropped: closing at once could lose the reply.
   upstream.once("close", () => {
     raw.unpipe(upstream);
     if (raw.complete || raw.destroyed) return;
@@ -164,13 +164,13 @@ async function passBack(response: IncomingMessage, reply: FastifyReply): Promise
     ...reply.getHeaders(),
     ...endToEnd(response.headers),
   } as OutgoingHttpHeaders);
-  // Events may be long in coming.
+  // The first event may take long.
   reply.raw.flushHeaders();
-  // Cut on one side, it is cut on the other: no half of an answer may look like a whole one.
+  // A cut on one side cuts the other: half a reply must not look complete.
   await pipeline(response, reply.raw).catch(() => undefined);
 }
 
-/** Makes two sockets one, until either ends. */
+/** Connects two sockets, until either ends. */
 async function join(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -14,13 +14,13 @@ export interface ForwarderOptions {
   readonly server: string;
   readonly sessions: Pick<SessionService, "isName" | "isOwn">;
   readonly tasks: TaskRegistry;
-  /** Who vouches for the other servers; undefined: the usual ones. */
+  /** The certificate authorities of the other servers; undefined: the system's. */
   readonly ca: Buffer | undefined;
 }
 
 /** Every route of one session. */
 const OF_A_SESSION = "/v1/sessions/:name";
-/** A client of MCP is known to the server that it has connected to. */
+/** An MCP client is known to the server that it connected to. */
 const OF_A_CLIENT = "/mcp";
 /** A server's log is on its host. */
 const OF_A_LOG = "/v1/audit";
@@ -31,27 +31,27 @@ interface Underway {
 }
 
 /**
- * Sends requests for a session on to the server that has it, where several servers share a PostgreSQL. That one asks for
- * the key again, decides, and answers; nothing is believed because it came from here.
+ * Forwards requests for a session to the server that has it, where several servers share a PostgreSQL. The owner checks
+ * the key again, decides, and answers; it trusts nothing because it came from a server.
  */
 export class Forwarder {
   readonly #options: ForwarderOptions;
   readonly #underway = new Set<Underway>();
-  /** What came behind a request for a socket, before anybody took the socket. */
+  /** The first bytes after an upgrade request. */
   readonly #heads = new WeakMap<IncomingMessage, Buffer>();
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
   }
 
-  /** Comes after the hooks that say who asks and what they may. */
+  /** Comes after the hooks that check key and scope. */
   addTo(app: FastifyInstance): void {
     if (this.#options.store.kind !== "postgres") return;
     app.server.prependListener("upgrade", (raw: IncomingMessage, _: unknown, head: Buffer) =>
       this.#heads.set(raw, head),
     );
     app.addHook("onRequest", async (request, reply) => {
-      // What came from another server is never sent on again: two who take each other for the owner would not end.
+      // A forwarded request is never forwarded again: two servers that take each other for the owner would loop.
       if (reply.sent || request.headers[FORWARDED_BY] !== undefined) return;
       const owner = await this.#ownerOf(request);
       if (owner !== undefined) await this.#forward(request, reply, owner);
@@ -59,7 +59,7 @@ export class Forwarder {
     app.addHook("preClose", async () => this.cancelAll());
   }
 
-  /** Ends what was sent on to servers that are dead: a host that is gone closes no connection. */
+  /** Cancels requests that were forwarded to dead servers: a host that is gone closes no connection. */
   async cancelDead(): Promise<void> {
     if (this.#underway.size === 0) return;
     const living = new Set((await this.#options.store.servers.list()).map(({ id }) => id));
@@ -68,12 +68,12 @@ export class Forwarder {
     }
   }
 
-  /** Ends everything that was sent on. */
+  /** Cancels all forwarded requests. */
   cancelAll(): void {
     for (const { controller } of this.#underway) controller.abort(ownerUnreachable());
   }
 
-  /** The other server that has what a request is about. Undefined: it is answered here. */
+  /** The other server that owns what a request is about. Undefined: this server answers. */
   async #ownerOf(request: FastifyRequest): Promise<ServerRecord | undefined> {
     const { store, server, sessions } = this.#options;
     const { key, query, headers, routeOptions } = request;
@@ -93,12 +93,12 @@ export class Forwarder {
 
   async #forward(request: FastifyRequest, reply: FastifyReply, owner: ServerRecord): Promise<void> {
     const { tasks, server, ca } = this.#options;
-    // It has started, and does not listen yet.
+    // The owner has started, and does not listen yet.
     if (owner.url === "") throw ownerUnreachable();
     const controller = new AbortController();
     const underway = { owner: owner.id, controller };
     const isUpgrade = request.headers.upgrade !== undefined;
-    // A socket may stay open for ever, and so is nothing that a stop waits for.
+    // A WebSocket may stay open for ever, so a stop does not wait for it.
     const isSubscription = request.routeOptions.config.subscription === true;
     const used = isUpgrade ? undefined : tasks.begin(undefined, disconnectSignal(reply), { isSubscription });
     const caller = used?.signal ?? disconnectSignal(reply);

@@ -5,13 +5,13 @@ import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
 import type { Store } from "../store/index.js";
 
-/** The header that says which server has sent a request on. Whoever else sends it is not sent on, and that is all. */
+/** The header that names the server that forwarded a request. A client that sends it only prevents forwarding. */
 export const FORWARDED_BY = "skerry-forwarded-by";
 
-/** Every address of a machine, in the forms that a URL knows. */
+/** The wildcard addresses, as URLs write them. */
 const WILDCARDS = ["0.0.0.0", "[::]", "[::ffff:0:0]"];
 
-/** Refuses to be one of several servers under an address that is none. */
+/** Refuses to join a cluster under a wildcard address. */
 export function checkPeerAddress({ host, url }: ServerConfig, { kind }: Pick<Store, "kind">): void {
   if (kind !== "postgres" || url !== undefined) return;
   const { hostname } = new URL(urlFrom("http", host, 1));
@@ -28,12 +28,12 @@ export function urlFrom(scheme: "http" | "https", host: string, port: number): s
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Who vouches for the other servers; undefined: the usual ones. */
+/** The certificate authorities of the other servers; undefined: the system's. */
 export function readPeerCa({ peerCa }: ServerConfig): Buffer | undefined {
   if (peerCa === undefined) return undefined;
   try {
     const ca = readFileSync(expandHome(peerCa));
-    // A file without a certificate would be taken without a word, and vouch for nobody.
+    // Node accepts a file without a certificate silently, and would then trust no server.
     if (!ca.includes("-----BEGIN CERTIFICATE-----")) throw new Error("no certificate in it");
     createSecureContext({ ca });
     return ca;

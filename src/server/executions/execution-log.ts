@@ -8,13 +8,13 @@ export interface ExecutionLogOptions {
   readonly onFailure: (error: unknown, what: string) => void;
 }
 
-/** Most are over by then, and are written once. */
+/** Most executions end within this time, and are written once. */
 const SOON_MS = 10;
 const AT_ONCE = 500;
 
 /**
- * The list of executions, written a moment after things happen: nobody waits for that, and many are written at once. A
- * store that is away takes no result from its caller; what could not be written is owed.
+ * The list of executions, written in batches a moment later, so that no call waits for the store. A store that is
+ * away costs no caller its result; what could not be written stays queued.
  */
 export class ExecutionLog {
   readonly #options: ExecutionLogOptions;
@@ -27,7 +27,7 @@ export class ExecutionLog {
     this.#options = options;
   }
 
-  /** Something runs from now on; its id. */
+  /** Notes the start of an execution. Returns its id. */
   begin(
     { org, id: session }: { readonly org: string; readonly id: string },
     tool: string,
@@ -40,14 +40,14 @@ export class ExecutionLog {
     return id;
   }
 
-  /** It has ended. The second end of the same is none. */
+  /** Notes its end; only the first call counts. */
   end(id: string, result: Json): void {
     const execution = this.#running.get(id);
     if (!this.#running.delete(id) || execution === undefined) return;
     this.#owe({ ...execution, end: { at: Date.now(), result } });
   }
 
-  /** Resolves when everything that has happened by now was written, or could not be. */
+  /** Resolves when everything so far was written, or the store failed. */
   settle(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -63,13 +63,13 @@ export class ExecutionLog {
   async #write(): Promise<void> {
     const { store, lease, onFailure } = this.#options;
     while (this.#owed.size > 0) {
-      // What a server that others may take for dead writes down would be nobody's to end.
+      // No server would end what is written after the lease is lost.
       if (lease.isLost) return this.#owed.clear();
       const some = [...this.#owed.values()].slice(0, AT_ONCE);
       try {
         await store.executions.record(some);
       } catch (error) {
-        // It is tried again with the next, or with the next look at what is owed.
+        // The next execution, or the next sweep, tries again.
         return onFailure(error, "executions could not be written down");
       }
       for (const each of some) if (this.#owed.get(each.id) === each) this.#owed.delete(each.id);

@@ -6,7 +6,7 @@ import type { Json } from "../store/index.js";
 
 export type ExecutionReply = z.output<typeof executionResult>;
 
-/** What a caller is told of a result. */
+/** The reply for a result. */
 export function toExecutionReply(
   result: ToolResult,
   about: { executionId: string; session: string },
@@ -53,7 +53,7 @@ export function toSummary({ success, reason, exitCode, executionTimeMs, auditId 
   return { success, reason, exitCode, executionTimeMs, auditId };
 }
 
-/** Where the policy's file lies is this host's business. */
+/** The policy's path on this host stays private. */
 function ruleOf({ source, path, line }: { source: string; path: string; line: number }): string {
   return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
 }

@@ -58,7 +58,7 @@ export const contextExecuteBody = z
 
 export type ExecuteBody = z.output<typeof executeBody>;
 
-/** What the manager is asked; whose name it is in is the caller's part. Nobody has more output than is configured. */
+/** The call for the manager, without its caller. Output is capped by the configuration. */
 export function callOf({ role: _, agentId: __, files, ...given }: ExecuteBody, config: Config): ToolCall {
   const { maxOutputBytes } = given;
   const { outputBytes = DEFAULT_LIMITS.outputBytes } = config.sandbox.limits;

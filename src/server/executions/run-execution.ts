@@ -12,10 +12,10 @@ import type { SessionRecord } from "../store/index.js";
 import { type ExecutionReply, toExecutionReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
 
-/** What `toExecutionReply` makes has just the fields that are told: to look at each again takes as long as to send them. */
+/** What `toExecutionReply` makes has exactly the declared fields: serializing by schema would take as long again as sending. */
 export const plainJson = () => (reply: unknown) => JSON.stringify(reply);
 
-/** Runs what a request asks for, in a session: one answer, or events as they happen. Undefined: it was events. */
+/** Runs a program or a command in a session, and replies once or with events. Undefined: it sent events. */
 export async function runExecution(
   services: Services,
   request: FastifyRequest,
@@ -60,7 +60,7 @@ export async function runExecution(
       return undefined;
     } catch (error) {
       executions.end(id, { error: toSandboxError(error).code });
-      // What was streamed has told it already.
+      // The stream has reported it already.
       if (reply.sent) return undefined;
       throw error;
     }
@@ -69,7 +69,7 @@ export async function runExecution(
   }
 }
 
-/** Leaving the loop early, because the caller is gone, ends the program. */
+/** Leaving the loop early, when the client disconnects, ends the program. */
 async function sendEvents(
   stream: EventStream,
   execution: ReturnType<Services["manager"]["execute"]>,

@@ -79,7 +79,7 @@ const UNAUTHENTICATED = {
   status: 401,
   body: {
     code: "UNAUTHENTICATED",
-    message: "This takes a valid API key",
+    message: "A valid API key is required",
     hint: "Send it as `Authorization: Bearer …`. `skerry keys create --name NAME` makes one.",
     retryable: false,
     requestId: expect.any(String),
@@ -169,7 +169,7 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
   it.each(rows)("$route is there, for whoever may", async (row) => {
     if (row.route === "DELETE /v1/sessions/:name") return;
     const { status, body } = await ask(row, keys.full, { connection: "close" });
-    expect(body.message).not.toBe("There is nothing at this address");
+    expect(body.message).not.toBe("There is no such route");
     expect(status).not.toBe(405);
     expect(status).toBeLessThan(500);
   });

@@ -1,7 +1,7 @@
 import type { KeyScopes } from "../store/index.js";
 
 /**
- * What a caller needs for a route. `anyone`: not even a key. `read` and `write`: a key of the org, for `write` one that
+ * What a request needs for a route. `anyone`: no key. `read` and `write`: a key of the org, for `write` one that
  * is not read-only. `approve` and `admin`: a key with that scope.
  */
 export type Access = "anyone" | "read" | "write" | "approve" | "admin";
@@ -35,7 +35,7 @@ export const ROUTES = {
   "GET /v1/sessions/:name/terminals": "read",
   "GET /v1/sessions/:name/terminals/:id": "read",
   "DELETE /v1/sessions/:name/terminals/:id": "write",
-  // Whoever watches may type.
+  // A connection can also type.
   "GET /v1/sessions/:name/terminals/:id/stream": "write",
 
   "GET /v1/sessions/:name/files": "read",
@@ -65,10 +65,10 @@ export const ROUTES = {
   "POST /v1/sessions/:name/snapshots/import": "write",
   "POST /v1/sessions/:name/fork": "write",
 
-  // Whoever may run code must not be able to open the network for it.
+  // A key that runs code must not be able to open the network for it.
   "POST /v1/sessions/:name/egress": "admin",
 
-  // Nobody knows what a request changes inside.
+  // A request may change anything inside.
   "GET /v1/sessions/:name/ports/:port/*": "write",
   "HEAD /v1/sessions/:name/ports/:port/*": "write",
   "POST /v1/sessions/:name/ports/:port/*": "write",
@@ -84,7 +84,7 @@ export const ROUTES = {
   "GET /v1/audit/index": "read",
   "GET /v1/snapshots": "read",
 
-  // Whoever asks must not be able to answer: a key of an agent has no such scope.
+  // The agent that asks must not be able to answer: its key has no such scope.
   "GET /v1/approvals": "approve",
   "POST /v1/approvals/:id/decide": "approve",
   "GET /v1/approvals/stream": "approve",

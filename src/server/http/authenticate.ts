@@ -5,11 +5,11 @@ import type { ApiKeyRecord, ApiKeys } from "../store/index.js";
 /** Longer than any key of ours. */
 const MAX_HEADER_CHARACTERS = 500;
 
-/** What a WebSocket is asked to speak, besides which a key may be offered. */
+/** The WebSocket subprotocol of this API. A client may offer its key as another one. */
 export const SOCKET_PROTOCOL = "skerry";
 const KEY_PROTOCOL = "skerry.key.";
 
-/** The key that a request shows, as it is. A page cannot set a header for a WebSocket: there it may be one of the protocols. */
+/** The secret that a request presents. A page cannot set headers for a WebSocket, so there it may be one of the protocols. */
 export function secretOf(request: IncomingMessage): string | undefined {
   const { authorization, "sec-websocket-protocol": protocols } = request.headers;
   if (authorization !== undefined) return matchShort(/^Bearer +(\S+)$/i, authorization);
@@ -19,7 +19,7 @@ export function secretOf(request: IncomingMessage): string | undefined {
   return offered.includes(SOCKET_PROTOCOL) ? key?.slice(KEY_PROTOCOL.length) : undefined;
 }
 
-/** True for a request that really is to become something else than HTTP. */
+/** True for a request that Node treats as an upgrade. */
 function isUpgrade(request: IncomingMessage & { readonly upgrade?: boolean }): boolean {
   return request.upgrade === true;
 }
@@ -28,11 +28,11 @@ function matchShort(pattern: RegExp, header: string): string | undefined {
   return header.length <= MAX_HEADER_CHARACTERS ? pattern.exec(header)?.[1] : undefined;
 }
 
-/** Whose key it is. Whatever is wrong with it, the answer is the same. */
+/** The key of a secret. The error is the same whatever is wrong with it. */
 export async function authenticate(secret: string | undefined, keys: ApiKeys): Promise<ApiKeyRecord> {
   const key = secret === undefined ? undefined : await keys.find(secret);
   if (key !== undefined) return key;
-  throw new SandboxError("UNAUTHENTICATED", "This takes a valid API key", {
+  throw new SandboxError("UNAUTHENTICATED", "A valid API key is required", {
     hint: "Send it as `Authorization: Bearer …`. `skerry keys create --name NAME` makes one.",
   });
 }
@@ -52,7 +52,7 @@ export function roleFor(
   if (roles === "all") return asked ?? configured;
   const role = asked ?? roles[0];
   if (role !== undefined && roles.includes(role)) return role;
-  // A key that has no role at all would otherwise get the one that means no rules of a role.
+  // Without this, a key without roles would act without a role, to which no role's rules apply.
   throw notThatRole();
 }
 

@@ -4,7 +4,7 @@ import { SandboxError } from "../../kit/errors.js";
 const MOST_VALUES = 20_000;
 
 /**
- * Refuses a body of so many values that to check each of them, and to complain of each, would keep everybody waiting.
+ * Refuses a body with so many values that validating them, and reporting each, would block the event loop.
  * INVALID_ARGUMENT.
  */
 export function checkValues(body: unknown): void {

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 
-/** Sends a stream as a file to keep: no browser shows what a program wrote. Rejects when it did not get there. */
+/** Sends a stream as an attachment: no browser renders what a program wrote. Rejects when it was not sent completely. */
 export async function sendStream(
   reply: FastifyReply,
   stream: Readable,
@@ -15,7 +15,7 @@ export async function sendStream(
     "content-type": about.type,
     "content-disposition": `attachment; filename*=UTF-8''${encoded(about.name)}`,
   });
-  // Without a length, so that one which was cut is seen to be.
+  // Without a content-length (chunked), so that a client notices a truncated one.
   await pipeline(stream, reply.raw, { signal: about.signal });
 }
 

@@ -13,11 +13,11 @@ export interface ErrorBody {
   readonly requestId: string;
 }
 
-/** How long somebody who is told to come back should stay away. */
+/** The Retry-After of errors that pass by themselves. */
 export const RETRY_AFTER_SECONDS = 5;
 const MAX_ISSUES = 20;
 
-/** An error with the seconds after which it is worth another try. */
+/** An error with a Retry-After. */
 export class RetryLater extends SandboxError {
   readonly afterSeconds: number;
 
@@ -27,20 +27,20 @@ export class RetryLater extends SandboxError {
   }
 }
 
-/** No new work is taken. */
+/** The server takes no new work. */
 export function serverStopping(): RetryLater {
   return new RetryLater(
     "SERVER_STOPPING",
-    "This server takes no new work: it stops",
+    "This server is stopping",
     RETRY_AFTER_SECONDS,
-    "Try again after the seconds that Retry-After says.",
+    "Try again after Retry-After seconds.",
   );
 }
 
-/** What a caller is told of anything that was thrown. What we did not throw on purpose says nothing of its inside. */
+/** The error that a client is told for anything that was thrown. Details of errors that we did not throw on purpose are hidden. */
 export function toPublicError(error: unknown): SandboxError {
   if (error instanceof SandboxError) {
-    // Its message may be that of whatever broke.
+    // Its message may be that of its cause.
     if (error.code === "INTERNAL") return internal(error);
     return hasWordsOfItsCause(error) ? inOurWords(error) : error;
   }
@@ -58,7 +58,7 @@ export function toPublicError(error: unknown): SandboxError {
     case "FST_ERR_CTP_EMPTY_JSON_BODY":
       return invalid("Expected JSON, got an empty body", "Leave content-type out where there is no body.");
     case "FST_ERR_BAD_URL":
-      return invalid("The address is not one that can be read", "Encode it as UTF-8 with percent signs.");
+      return invalid("The address cannot be decoded", "Encode it as UTF-8 with percent signs.");
   }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return invalid(
@@ -68,13 +68,13 @@ export function toPublicError(error: unknown): SandboxError {
   return internal(error);
 }
 
-/** Answers with the one shape, and puts what nobody outside may read into the log. */
+/** Replies in the one shape of errors. Details that clients may not see go to the log. */
 export function replyWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const told = toPublicError(error);
   if (told.httpStatus >= 500) logError(request, error);
   const afterSeconds = retryAfter(told);
   if (afterSeconds !== undefined) void reply.header("retry-after", String(afterSeconds));
-  // Clients of MCP, and HTTP itself, look for this.
+  // HTTP and MCP clients expect this header.
   if (told.code === "UNAUTHENTICATED") void reply.header("www-authenticate", "Bearer");
   return reply
     .code(told.httpStatus)
@@ -87,12 +87,12 @@ function retryAfter(told: SandboxError): number | undefined {
   return told.httpStatus === 503 && told.retryable ? RETRY_AFTER_SECONDS : undefined;
 }
 
-/** The shape itself, also for streams. */
+/** The shape of every error, also in streams. */
 export function toErrorBody(error: SandboxError, requestId: string): ErrorBody {
   return { ...error.toJSON(), retryable: error.retryable, requestId };
 }
 
-/** Under the request's id. What of it may stand in the log is the log's to say. */
+/** Logs an error under the request's id. `log.ts` decides what of it may be logged. */
 export function logError(request: Pick<FastifyRequest, "log">, error: unknown): void {
   request.log.error({ error }, "request failed");
 }
@@ -104,7 +104,7 @@ function internal(cause: unknown): SandboxError {
   });
 }
 
-/** Paths of this host are nothing to a caller; the code says what to do. */
+/** Hides paths of this host; the code says what to do. */
 function inOurWords(error: SandboxError): SandboxError {
   const code = systemCode(error.cause);
   const what =

@@ -3,7 +3,7 @@ import type { FastifyReply } from "fastify";
 
 /** What callers ask for by `Accept`. */
 export const EVENTS = "text/event-stream";
-/** So often something comes, so that nobody on the way takes the connection for dead. */
+/** Between two comments on an idle stream, so that no proxy closes the connection. */
 const HEARTBEAT_MS = 15_000;
 
 /** Server-sent events to one caller. A caller that reads slowly makes `send` wait. */
@@ -18,7 +18,7 @@ export class EventStream {
     this.#reply = reply;
     this.#signal = signal;
     reply.hijack();
-    // Whoever is gone is told by the signal; a write that comes too late must not end the process.
+    // The signal handles a disconnect; a write that comes after it must not end the process.
     reply.raw.on("error", () => undefined);
     reply.raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
@@ -46,7 +46,7 @@ export class EventStream {
     this.#reply.raw.end();
   }
 
-  /** Cut off, so that nobody takes it for all there was. */
+  /** Destroys the stream, so that its client does not take it for complete. */
   #assertLease(): void {
     try {
       this.#reply.server.assertLease();

@@ -36,7 +36,7 @@ export interface LogStream {
   write(line: string): unknown;
 }
 
-/** How the server logs: lines of JSON that have nothing of a caller's in them, and nothing that acts on whoever reads them. */
+/** How the server logs: lines of JSON without text of clients, and without control characters that act on a terminal. */
 export function logOptions(level: LogLevel, stream: LogStream) {
   return {
     level,

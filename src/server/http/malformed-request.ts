@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import { SandboxError } from "../../kit/errors.js";
 import { toErrorBody } from "./error-reply.js";
 
-/** Answers what is no HTTP, in the one shape, and hangs up. */
+/** Answers what is not HTTP in the one shape of errors, and closes the connection. */
 export function replyToMalformedRequest(error: Error & { code?: string }, socket: Socket): void {
-  // ECONNRESET: nobody is there to read it.
+  // ECONNRESET: the client is gone.
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
@@ -13,7 +13,7 @@ export function replyToMalformedRequest(error: Error & { code?: string }, socket
   const [status, told] =
     error.code === "HPE_HEADER_OVERFLOW"
       ? (["431 Request Header Fields Too Large", "The headers are larger than this server takes"] as const)
-      : (["400 Bad Request", "This is no request that can be read"] as const);
+      : (["400 Bad Request", "This is not a valid HTTP request"] as const);
   const requestId = randomUUID();
   const body = JSON.stringify(toErrorBody(new SandboxError("INVALID_ARGUMENT", told), requestId));
   const head = [

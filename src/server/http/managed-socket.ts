@@ -4,9 +4,9 @@ import { SandboxError } from "../../kit/errors.js";
 import { logError, toErrorBody, toPublicError } from "./error-reply.js";
 
 export interface ManagedSocketOptions {
-  /** How often the other side is asked whether it is there, and its key whether it still holds. */
+  /** Between two pings, which also check the key. */
   readonly pingMs?: number;
-  /** For so long after it was asked the key is taken to hold, when a message comes. Left out: it is asked for each. */
+  /** How long one check of the key counts for further messages. Left out: every message checks it. */
   readonly keyHoldsMs?: number;
 }
 
@@ -14,16 +14,16 @@ export interface ManagedSocketOptions {
 const REVOKED = 1008;
 const PING_MS = 20_000;
 const GOODBYE_MS = 1000;
-/** One who reads nothing of what it is told for so long is cut off. */
+/** A client with more than 16 MiB unread is disconnected. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024;
 
-/** A WebSocket that is seen to while it is open: one whose other side is gone, or whose key was revoked, is cut off. */
+/** A WebSocket with pings and key checks: it is closed when its client does not answer, or when its key is revoked. */
 export class ManagedSocket {
   readonly #socket: WebSocket;
   readonly #request: FastifyRequest;
   readonly #keyHoldsMs: number;
   #isThere = true;
-  /** What was sent stood in the way of the last ping. */
+  /** The last ping was queued behind unread data. */
   #wasBehind = false;
   #isRevoked = false;
   #heldAt = performance.now();
@@ -46,7 +46,7 @@ export class ManagedSocket {
     return this.#socket.readyState === this.#socket.OPEN;
   }
 
-  /** What was sent and is still in this process. */
+  /** What was sent and has not left this process. */
   get bufferedBytes(): number {
     return this.#socket.bufferedAmount;
   }
@@ -67,7 +67,7 @@ export class ManagedSocket {
     });
   }
 
-  /** False: another server may have decided about all this by now. */
+  /** False: the lease is lost, so another server may have ended this session. */
   #isOurs(): boolean {
     try {
       this.#request.server.assertLease();
@@ -77,7 +77,7 @@ export class ManagedSocket {
     }
   }
 
-  /** Tells what went wrong, as an answer would. */
+  /** Sends an error in the shape of an HTTP reply. */
   fail(error: unknown): void {
     const told = toPublicError(error);
     if (told.httpStatus >= 500) logError(this.#request, error);
@@ -85,8 +85,8 @@ export class ManagedSocket {
   }
 
   /**
-   * Hands messages over one after the other, and reads no further while one is seen to. None of a key that was revoked gets that
-   * far. What is thrown is told.
+   * Handles messages one after the other, and does not read on while one is being handled. Messages of a revoked key are
+   * dropped. What `take` throws is sent to the client.
    */
   onMessage(take: (data: Buffer, isBinary: boolean) => void | Promise<void>): void {
     this.#socket.on("message", (data: Buffer, isBinary) => {
@@ -105,7 +105,7 @@ export class ManagedSocket {
     });
   }
 
-  /** Resolves when all messages that have come were seen to. */
+  /** Resolves when all messages that have arrived are handled. */
   get messages(): Promise<void> {
     return this.#messages;
   }
@@ -114,7 +114,7 @@ export class ManagedSocket {
     this.#socket.once("close", listener);
   }
 
-  /** Once everything that was sent is through. */
+  /** After everything that was sent has left. */
   close(code: number, why: string): void {
     this.#socket.close(code, why);
   }
@@ -124,19 +124,19 @@ export class ManagedSocket {
     closeSocket(this.#socket, code, why);
   }
 
-  /** Whoever reads slowly answers late: that it takes what comes before the ping is enough. */
+  /** A slow reader answers a ping late: that it reads what was sent before the ping is enough. */
   #wasTaken(): void {
     if (this.#wasBehind) this.#isThere = true;
   }
 
   #look(): void {
-    // While we do not read, no answer can come; but whoever is there takes what was sent.
+    // While we do not read, no pong can arrive; a client that is connected still reads what was sent.
     const isStuck = this.#wasBehind && this.bufferedBytes > 0;
     if (!this.#isThere && (!this.#socket.isPaused || isStuck)) return this.#socket.terminate();
     this.#isThere = false;
     this.#wasBehind = this.bufferedBytes > 0;
     if (this.isOpen) this.#socket.ping();
-    // A store that cannot be asked now is asked again.
+    // The next ping asks a store again that failed now.
     this.#keyHolds().catch((error: unknown) => logError(this.#request, error));
   }
 
@@ -154,13 +154,13 @@ export class ManagedSocket {
   }
 }
 
-/** Says goodbye, and does not wait long for an answer. */
+/** Closes a socket, and terminates it when the client does not answer within a second. */
 export function closeSocket(socket: WebSocket, code: number, why: string): void {
   socket.close(code, why);
   setTimeout(() => socket.terminate(), GOODBYE_MS).unref();
 }
 
-/** What a message says; undefined: it is no JSON. */
+/** Parses a message; undefined: it is not JSON. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -169,9 +169,9 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** What a plain request to a WebSocket's address is told. */
+/** The error for a plain request to a WebSocket route. */
 export function upgradeRequired(): SandboxError {
-  return new SandboxError("UPGRADE_REQUIRED", "This address is a WebSocket's", {
+  return new SandboxError("UPGRADE_REQUIRED", "This address takes WebSockets only", {
     hint: "Connect with a WebSocket client.",
   });
 }

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import { logError } from "./error-reply.js";
 
-/** So often a stream that has no end asks whether its key still may. */
+/** Between two checks of the key of an endless stream. */
 const KEY_CHECK_MS = 5000;
 
-/** Told of when the key of a request is revoked or over, until it is disposed of. */
+/** Calls back when the key of a request is revoked or has expired, until it is disposed of. */
 export function onKeyRevoked(
   request: Pick<FastifyRequest, "keyHolds" | "log">,
   onRevoked: () => void,
@@ -15,7 +15,7 @@ export function onKeyRevoked(
       .then((holds) => {
         if (!holds) onRevoked();
       })
-      // It is asked again.
+      // The next check asks again.
       .catch((error: unknown) => logError(request, error));
   }, KEY_CHECK_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };

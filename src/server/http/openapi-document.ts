@@ -12,7 +12,7 @@ const TAKES = "x-takes";
 const ANSWERS = "x-answers";
 /** As `x-answers`: the connection goes on as a WebSocket. */
 export const WEB_SOCKET = "websocket";
-/** As `x-answers`: whatever somebody else answers, with any status. */
+/** As `x-answers`: what a server inside the sandbox replies, with any status. */
 export const ANYTHING = "*/*";
 
 const TEXTS = {

@@ -36,7 +36,7 @@ export async function documentRoutes(app: FastifyInstance, version: string): Pro
   await app.register(swaggerUi, {
     routePrefix: "/docs",
     staticCSP: REFERENCE_POLICY,
-    // Its bar takes the address of any other document, and has somebody else's name.
+    // Its top bar loads documents from any address, and has another project's name.
     theme: {
       title: "Skerry",
       css: [{ filename: "skerry.css", content: ".swagger-ui .topbar { display: none }" }],

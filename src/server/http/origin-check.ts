@@ -25,7 +25,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\./.test(host);
 }
 
-/** Refuses to be reached in the clear by others, unless somebody insists. */
+/** Refuses to listen without TLS on an address that other machines reach, unless `server.insecure` allows it. */
 export function checkAddress({ host, tls, insecure }: ServerConfig): void {
   if (isLoopback(host) || tls !== undefined || insecure) return;
   throw new SandboxError(
@@ -37,13 +37,13 @@ export function checkAddress({ host, tls, insecure }: ServerConfig): void {
   );
 }
 
-/** The names that a request may call this server by. A page that rebinds its own name to our address has another. */
+/** The host names that a request may use. A page that rebinds its own name to our address (DNS rebinding) uses another one. */
 export function allowedHosts({ host, hosts, url }: ServerConfig): ReadonlySet<string> {
   const forOthers = url === undefined ? [] : [new URL(url).hostname];
   return new Set([...LOOPBACK_NAMES, isIP(host) === 6 ? `[${host}]` : host, ...hosts, ...forOthers]);
 }
 
-/** Refuses requests by other names and from other pages; answers a browser that asks first. True: it was answered. */
+/** Refuses requests for other host names and from other origins; answers preflight requests. True: it was answered. */
 export function createOriginCheck(config: ServerConfig) {
   const hosts = allowedHosts(config);
   const origins = new Set(config.origins);
@@ -51,7 +51,7 @@ export function createOriginCheck(config: ServerConfig) {
   return (request: FastifyRequest, reply: FastifyReply): boolean => {
     const named = request.headers.host ?? "";
     if (!hosts.has(named.replace(/:\d{1,5}$/, "").toLowerCase())) {
-      throw new SandboxError("FORBIDDEN", "This server is not called by that name", {
+      throw new SandboxError("FORBIDDEN", "This server does not serve that host name", {
         hint: "Add the host to server.hosts.",
       });
     }

@@ -147,7 +147,7 @@ function logResponse(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 function noSocket(): SandboxError {
-  return new SandboxError("INVALID_ARGUMENT", "This address takes no WebSocket", {
+  return new SandboxError("INVALID_ARGUMENT", "This address does not take WebSockets", {
     hint: "Leave the header Upgrade out.",
   });
 }
@@ -173,13 +173,13 @@ const NEEDED: Readonly<Record<Access, string>> = {
 };
 
 function notFound(): SandboxError {
-  return new SandboxError("NOT_FOUND", "There is nothing at this address", {
-    hint: "/openapi.json has every address.",
+  return new SandboxError("NOT_FOUND", "There is no such route", {
+    hint: "/openapi.json lists all routes.",
   });
 }
 
 function methodNotAllowed(methods: readonly string[]): SandboxError {
-  return new SandboxError("METHOD_NOT_ALLOWED", "This address takes other methods", {
+  return new SandboxError("METHOD_NOT_ALLOWED", "This route does not take that method", {
     hint: `Use ${methods.join(" or ")}.`,
   });
 }

@@ -50,7 +50,7 @@ export const session = z
     state: z.enum(["active", "ended"]),
     createdAt: moment,
     renewedAt: moment,
-    expiresAt: moment.optional().describe("Left out: until somebody deletes it."),
+    expiresAt: moment.optional().describe("Left out: until it is deleted."),
     endedAt: moment.optional(),
     endedWhy: z.enum(["deleted", "expired", "server-lost", "failed"]).optional(),
   })
@@ -62,7 +62,7 @@ export const ttlMs = z
   .min(1000)
   .max(2 ** 43)
   .nullable()
-  .describe("How long it lives; null: until somebody deletes it. Left out: server.sessions.ttl.");
+  .describe("How long it lives; null: until it is deleted. Left out: server.sessions.ttl.");
 export const roleName = z.string().min(1).max(200).describe("A role of the policy, if the key may have it.");
 export const agentId = z
   .string()
@@ -135,9 +135,7 @@ export const execution = z
 const liveCall = {
   id: z.string().describe("Also of the execution."),
   role: z.string().optional(),
-  state: z
-    .enum(["starting", "running", "ended"])
-    .describe("`starting` also while somebody is asked whether it may."),
+  state: z.enum(["starting", "running", "ended"]).describe("`starting` also while it waits for approval."),
   startedAt: moment,
   endedAt: moment.optional(),
   reason: z.enum(REASONS).optional().describe("Why it ended."),
@@ -250,7 +248,7 @@ export const poolStatus = z
     failures: z.number(),
     timeouts: z.number(),
     lastFailure: z.object({ at: moment, code: errorCode }).optional(),
-    lastTimeoutAt: moment.optional().describe("When somebody last waited in vain."),
+    lastTimeoutAt: moment.optional().describe("When a request last timed out waiting for a sandbox."),
     nextAttemptAt: moment.optional().describe("It cannot make sandboxes, and tries again then."),
   })
   .meta({ id: "Pool" });

@@ -2,13 +2,13 @@ import { PassThrough, type Readable } from "node:stream";
 import { SandboxError } from "../../kit/errors.js";
 import type { App } from "./app.js";
 
-/** Has the routes of this scope take bodies of that type as streams, of any length. */
+/** Makes the routes of this scope take bodies of that type as streams of any length. */
 export function acceptStreams(app: App, type: string): void {
   app.addContentTypeParser(type, (_, payload, done) => done(null, payload));
 }
 
 /**
- * The body of an upload. Whoever destroys it leaves the connection, on which the answer is still to come; what else
+ * The body of an upload. Destroying it keeps the connection open for the reply; what else
  * is sent is read and dropped.
  */
 export function bodyStream(body: unknown, type: string): Readable {
@@ -18,11 +18,11 @@ export function bodyStream(body: unknown, type: string): Readable {
     });
   }
   const stream = new PassThrough();
-  // A caller may hang up before anybody reads: whoever does then is told.
+  // The client may disconnect before the stream is read: reading it then throws.
   stream.on("error", () => undefined);
   body.once("error", (error) => stream.destroy(error));
   body.once("close", () => {
-    if (!body.readableEnded) stream.destroy(new Error("The caller hung up before the end"));
+    if (!body.readableEnded) stream.destroy(new Error("The client disconnected before the end"));
   });
   stream.once("close", () => {
     body.unpipe(stream);

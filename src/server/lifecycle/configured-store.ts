@@ -4,7 +4,7 @@ import type { Config } from "../../core/config/index.js";
 import { ensureStateDirectory } from "../../kit/state-directory.js";
 import { openStore, type Store } from "../store/index.js";
 
-/** The server's own part of the state directory, for this user alone. Makes it where there is none. */
+/** The server's part of the state directory, for this user alone. Creates it if it is missing. */
 export function serverDirectory(stateDir: string): string {
   ensureStateDirectory(stateDir);
   const directory = join(stateDir, "server");

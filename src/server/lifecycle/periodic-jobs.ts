@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from "fastify";
 import { logError } from "../http/error-reply.js";
 import type { Store } from "../store/index.js";
 
-/** What is done again and again while a server runs. */
+/** Jobs that run at intervals while the server does. */
 export class PeriodicJobs {
   readonly #log: FastifyBaseLogger;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -12,7 +12,7 @@ export class PeriodicJobs {
     this.#log = log;
   }
 
-  /** Never twice at once; a failure is in the log, and it is tried again. */
+  /** A job never overlaps itself. A failure is logged, and the next run tries again. */
   every(ms: number, action: () => Promise<unknown>): void {
     let isBusy = false;
     const timer = setInterval(() => {
@@ -29,14 +29,14 @@ export class PeriodicJobs {
     this.#timers.push(timer.unref());
   }
 
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when no job runs any more. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all(this.#running);
   }
 }
 
-/** Forgets what ended before a moment. */
+/** Deletes records of what ended before a moment. */
 export async function forgetOld(store: Store, before: number): Promise<void> {
   await store.sessions.prune(before);
   await store.approvals.prune(before);

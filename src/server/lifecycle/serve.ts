@@ -38,7 +38,7 @@ export interface ServeOptions {
   /** Where the log goes; left out: nowhere. */
   readonly log?: LogStream | undefined;
   /**
-   * Called when what runs inside has not stopped by the time that others may take this server for dead, or long after a stop's
+   * Called when the sandboxes have not stopped by the time that other servers may declare this one dead, or long after a stop's
    * deadline: end the process.
    */
   readonly onOverdue?: (() => void) | undefined;
@@ -49,9 +49,9 @@ export interface RunningServer {
   readonly url: string;
   /** The first key of all, where this start made it: to be shown once. */
   readonly firstKey: CreatedApiKey | undefined;
-  /** Resolves, to why, when the server could no longer be one: its place may be another's. It has stopped by itself. */
+  /** Resolves when the lease is lost, and the server has stopped by itself, to the reason. */
   readonly lost: Promise<SandboxError>;
-  /** For what the process itself has to say. */
+  /** For messages of the process itself. */
   readonly log: ServerLog;
   /** Takes no new work, lets what runs end until the deadline, and cleans up. Idempotent. */
   stop(): Promise<void>;
@@ -65,24 +65,24 @@ export interface ServerLog {
 
 /** Where keys are made by hand, too. */
 export const DEFAULT_ORG = "default";
-/** For a stop that comes when the lease is over already. */
+/** The least time for a stop after the lease is lost. */
 const LEAST_STOP_MS = 5000;
 /** For a stop, after its deadline. */
 const CLEAN_UP_MS = 60_000;
 const SWEEP_MS = 5000;
 const INDEX_MS = 2000;
-/** So long what has ended is remembered. */
+/** How long records of what has ended are kept. */
 const KEEP_MS = 30 * 24 * 3_600_000;
 const PRUNE_MS = 3_600_000;
-/** So long after a decision anybody may look at what was decided about. */
+/** How long a decided approval request can still be read. */
 const FORGET_MS = 60_000;
 
-/** Opens everything in its order, and listens. What had been opened is closed when a later step fails. */
+/** Opens everything in order, and listens. When a step fails, what was opened before is closed. */
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { config } = options;
   checkAddress(config.server);
   checkMode(config);
-  // What cannot be used now may be there later; what is none never will.
+  // A backend that is unavailable may come later; an unknown name is an error.
   checkBackendName(options.backend ?? config.sandbox.backend);
   const stack = new AsyncDisposableStack();
   try {
@@ -133,7 +133,7 @@ async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise
   await listen(server, config);
   const url = listeningUrl(server, config);
   await store.servers.announce(lease.token, config.server.url ?? url);
-  // When nothing can fail any more: it is shown once, and a start that fails shows nothing.
+  // Last, when nothing can fail any more: the key is shown only once.
   const firstKey = await store.apiKeys.createFirst(DEFAULT_ORG, {
     name: "first",
     scopes: { roles: "all", readOnly: false, approve: true, admin: true },
@@ -145,7 +145,7 @@ async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise
 
   const stop = once(async () => {
     app.log.info("stopping");
-    // Whatever does not heed its end goes with the process.
+    // What does not stop in time ends with the process.
     const timer = setTimeout(() => options.onOverdue?.(), config.server.stopDeadlineMs + CLEAN_UP_MS).unref();
     await server.stopWork();
     await stack[Symbol.asyncDispose]();
@@ -157,7 +157,7 @@ async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise
       logError(app, why);
       const leftMs = lease.leftMs > 0 ? lease.leftMs : LEAST_STOP_MS;
       const timer = setTimeout(() => options.onOverdue?.(), leftMs);
-      // First what runs inside: its time is the lease's.
+      // Sandboxes first: they must stop before the lease runs out.
       closeManager()
         .catch((error: unknown) => logError(app, error))
         .then(() => clearTimeout(timer))
@@ -169,7 +169,7 @@ async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise
   return { url, firstKey, lost, log: app.log, stop };
 }
 
-/** The same promise for everybody. */
+/** Runs an action once; every call gets the same promise. */
 function once<T>(action: () => Promise<T>): () => Promise<T> {
   let done: Promise<T> | undefined;
   return () => {
@@ -203,19 +203,19 @@ function createManager(
     ...(policy !== undefined && { policy }),
     ...(pool !== undefined && { pool }),
     ...(audit !== undefined && { audit }),
-    // No org waits because another one has not answered.
+    // No org waits for another one's answers.
     ...(isGuarded && { confirmation: approvals, confirmationsAtOnce: Number.POSITIVE_INFINITY }),
   });
 }
 
-/** Callers are told which rule decided, and in which file: where that lies is this host's business. */
+/** Clients are told the rule and the file's name; its path on this host stays private. */
 async function loadNamedPolicy(file: string | undefined): Promise<Policy | undefined> {
   if (file === undefined) return undefined;
   const { parsePolicy, readPolicyText } = await import("../../guard/policy/index.js");
   return parsePolicy(await readPolicyText(file), basename(file));
 }
 
-/** A role that means nothing would be a rule that nobody follows. */
+/** A role that the policy does not have would have no effect. */
 function checkRole({ sandbox }: Config, policy: Policy | undefined): void {
   const { role } = sandbox.policy;
   if (role === undefined) return;
@@ -231,15 +231,19 @@ function checkRole({ sandbox }: Config, policy: Policy | undefined): void {
   });
 }
 
-/** In one shared session nobody could be kept apart. */
+/** One shared session would give all clients the same files. */
 function checkMode({ sandbox }: Config): void {
   if (sandbox.mode !== "shared") return;
-  throw new SandboxError("CONFIG_INVALID", "In mode shared every caller would have the same files", {
-    hint: 'Set sandbox.mode to "per-session".',
-  });
+  throw new SandboxError(
+    "CONFIG_INVALID",
+    "A server cannot run in mode shared: all clients would have the same files",
+    {
+      hint: 'Set sandbox.mode to "per-session".',
+    },
+  );
 }
 
-/** What a server does by itself while it runs. */
+/** Starts the periodic jobs of a server. */
 function startJobs({ app, services, reapDead }: Server, { reapMs }: LeaseTimes): PeriodicJobs {
   const { store, lease, auditDirectory } = services;
   const jobs = new PeriodicJobs(app.log);

@@ -7,7 +7,7 @@ import { FileLock } from "../../kit/file-lock.js";
 import { sharedProcessLabel } from "../../kit/process-label.js";
 import { serverDirectory } from "./configured-store.js";
 
-/** The place of one server in its state directory, as long as it runs. */
+/** The lock of a running server on its state directory. */
 export interface ServerDirectoryLock {
   /** The same at every start from this directory: what the store calls this server. */
   readonly id: string;
@@ -16,7 +16,7 @@ export interface ServerDirectoryLock {
 
 const ID = /^[0-9a-f]{24}$/;
 
-/** Takes the place. CONFLICT: another server runs from this directory. A killed one's is taken over. */
+/** Locks the directory. CONFLICT: another server runs from it. The lock of a killed server is taken over. */
 export function lockServerDirectory(stateDir: string): ServerDirectoryLock {
   const directory = serverDirectory(stateDir);
   const lock = new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex")));

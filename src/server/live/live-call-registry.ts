@@ -19,10 +19,10 @@ export interface LiveCallRegistryOptions {
 
 /** How many that have ended are kept in a session, to be asked about. */
 const MOST_ENDED = 32;
-/** How many of an org may wait to start: each holds its request, and nobody need wait for it. */
+/** How many of an org may wait to start: each holds its request, even when its client has disconnected. */
 const MOST_STARTING = 64;
 
-/** The calls of a kind that go on without a request, by their sessions. */
+/** The live calls of one kind, by session. */
 export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends LiveCall<Handle>> {
   readonly #options: LiveCallRegistryOptions;
   /** Session's id, then the call's own. */
@@ -37,7 +37,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
   }
 
   /**
-   * Resolves when it has started. It then goes on, until it ends, its session does, or somebody ends it. Rejects with why it did
+   * Resolves when it has started. It then runs until it ends, is ended, or its session ends. Rejects with why it did
    * not start; it stays in the list until it is forgotten. CONFLICT, RATE_LIMITED: there are too many.
    */
   async start(call: Call, tool: string, open: (signal: AbortSignal) => Promise<Handle>): Promise<void> {
@@ -53,7 +53,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     await opening.finally(this.#wait(call.owner.session.org));
   }
 
-  /** The oldest first. */
+  /** The session's calls, the oldest first. */
   list(session: string): Call[] {
     return [...(this.#sessions.get(session)?.values() ?? [])];
   }
@@ -87,7 +87,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     for (const call of this.list(session)) this.forget(call);
   }
 
-  /** Starts none any more, and tells those that run. */
+  /** Starts no more calls, and asks those that run to end. */
   stop(): void {
     this.#isStopping = true;
     for (const calls of this.#sessions.values())
@@ -105,7 +105,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
   ): Promise<{ handle: Handle; taken: Promise<void> }> {
     this.#options.executions.begin(call.owner.session, tool, call.id);
     const handle = await open(signal);
-    // Whoever waits for the end hears why it failed.
+    // A failure is reported by the wait for its end.
     return { handle, taken: call.begin(handle).catch(() => undefined) };
   }
 
@@ -146,10 +146,10 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     }
     if ((this.#starting.get(org) ?? 0) < MOST_STARTING) return;
     const message = `${MOST_STARTING} ${many} wait to start, and that is the most`;
-    throw new RetryLater("RATE_LIMITED", message, 1, "Wait for those, or have somebody decide about them.");
+    throw new RetryLater("RATE_LIMITED", message, 1, "Wait for them, or decide their pending approvals.");
   }
 
-  /** Counts one that is about to start; the function returned says that it has, or has not. */
+  /** Counts a call that is starting, until the returned function is called. */
   #wait(org: string): () => void {
     const count = (more: number) => {
       const now = (this.#starting.get(org) ?? 0) + more;

@@ -5,15 +5,15 @@ import { OutputBudget } from "./output-budget.js";
 import type { ServerProcess } from "./server-process.js";
 import type { ServerTerminal } from "./server-terminal.js";
 
-/** A request for something that lasts is kept as long as that does: it is no place for large files. */
+/** The request of a live call stays in memory as long as the call: large files do not belong in it. */
 const MOST_REQUEST_BYTES = 1024 * 1024;
 
-/** How large such a request may be. */
+/** The largest request for a live call. */
 export function liveCallBodyLimit({ server }: Config): number {
   return Math.min(server.limits.bodyBytes, MOST_REQUEST_BYTES);
 }
 
-/** What goes on in sessions without a request: processes and terminals. */
+/** Processes and terminals: calls that outlive their request. */
 export class LiveCallService {
   readonly processes: LiveCallRegistry<GuardedProcess, ServerProcess>;
   readonly terminals: LiveCallRegistry<GuardedTerminal, ServerTerminal>;
@@ -37,13 +37,13 @@ export class LiveCallService {
     return outputs;
   }
 
-  /** Starts nothing any more: processes are asked to end, terminals are hung up. */
+  /** Starts no more calls: processes are asked to end, terminals are closed. */
   stop(): void {
     this.processes.stop();
     this.terminals.stop();
   }
 
-  /** The session is gone, and with it what is kept. */
+  /** The session is gone: drops what was kept of it. */
   forgetSession(session: string): void {
     this.processes.forgetSession(session);
     this.terminals.forgetSession(session);

@@ -11,7 +11,7 @@ export type LiveOutcome =
 /** Whose it is. */
 export interface LiveOwner {
   readonly session: SessionRecord;
-  /** Whoever types into it or signals it acts in this role. */
+  /** Typing into it or signalling it happens in this role. */
   readonly role: string | undefined;
 }
 
@@ -44,12 +44,12 @@ export abstract class LiveCall<Handle extends LongRunningHandle = LongRunningHan
     return this.#outcome;
   }
 
-  /** Aborts when somebody wants it to end. */
+  /** Aborts when it is ended. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
 
-  /** It has started; resolves when all that it printed was taken. */
+  /** It has started; resolves when all its output was read. */
   begin(handle: Handle): Promise<void> {
     this.#handle = handle;
     return this.begun(handle);
@@ -58,12 +58,12 @@ export abstract class LiveCall<Handle extends LongRunningHandle = LongRunningHan
   finish(outcome: LiveOutcome): void {
     this.#endedAt = Date.now();
     this.#outcome = outcome;
-    // It holds the request, and this may be looked at for days.
+    // The handle holds the request, and an ended call may be listed for days.
     this.#handle = undefined;
     this.finished(outcome);
   }
 
-  /** Ends it at once, wherever it is. */
+  /** Ends it at once, in any state. */
   end(): void {
     this.#ending.abort(new SandboxError("CANCELLED", "It was ended"));
   }
@@ -71,10 +71,10 @@ export abstract class LiveCall<Handle extends LongRunningHandle = LongRunningHan
   /** The server stops: what does not end by itself is ended later. */
   abstract stop(): void;
 
-  /** From now on nobody is waited for that does not take its output. */
+  /** From now on it does not wait for slow readers of its output. */
   abstract release(): void;
 
-  /** Nobody will ask for it any more. */
+  /** It is no longer needed: frees its memory. */
   abstract forget(): void;
 
   /** CONFLICT: it does not run, or no more. */

@@ -69,7 +69,7 @@ export class OutputBudget {
     }
   }
 
-  /** Until this one can have its share. One that has it looks at nobody else's: it would do so with every line it keeps. */
+  /** Until this output has its share. One that has it does not look at the others: it would do so with every line. */
   #takeFromRunning(keeper: OutputKeeper, wanted: number): void {
     const share = Math.floor(this.#most / this.#running.size);
     const missing = () => Math.min(wanted, share) - keeper.capacity - this.#free;

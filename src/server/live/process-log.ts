@@ -127,7 +127,7 @@ export class ProcessLog implements OutputKeeper {
     });
   }
 
-  /** Nobody will ask for it any more. */
+  /** It is no longer needed: frees its memory. */
   forget(): void {
     this.#isForgotten = true;
     this.#budget.remove(this);

@@ -5,7 +5,7 @@ import { LiveCall, type LiveOwner } from "./live-call.js";
 import type { OutputBudget } from "./output-budget.js";
 import { ProcessLog } from "./process-log.js";
 
-/** A process in the background, and what is kept of its output. Nobody has to read it. */
+/** A background process with the last part of its output. It never waits for readers. */
 export class ServerProcess extends LiveCall<GuardedProcess> {
   /** What runs, as it was given. */
   readonly command: string;
@@ -28,7 +28,7 @@ export class ServerProcess extends LiveCall<GuardedProcess> {
     this.sendSignal("SIGCONT");
   }
 
-  /** Nobody was waited for. */
+  /** It never waits for readers. */
   override release(): void {}
 
   override forget(): void {

@@ -78,7 +78,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   checkCursor(cursor: number): void {
     if (this.state === "starting") {
       throw new SandboxError("CONFLICT", "The terminal has not opened yet", {
-        hint: "Somebody may have to agree to it first. Try again when its state is running.",
+        hint: "It may wait for approval. Try again when its state is running.",
       });
     }
     if (cursor <= this.#screen.end) return;
@@ -117,7 +117,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     this.#size = { rows, columns };
   }
 
-  /** Nobody waits for a shell to leave by itself. */
+  /** A shell does not end by itself. */
   override stop(): void {
     this.end();
   }
@@ -158,7 +158,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     else if (this.#output.isPaused()) this.#output.resume();
   }
 
-  /** One that nobody comes back to is ended. */
+  /** A terminal without connections is ended after a while. */
   #startClock(): void {
     clearTimeout(this.#clock);
     if (this.#watchers.size > 0 || this.outcome !== undefined || this.#isForgotten) return;

@@ -32,8 +32,8 @@ const EXECUTIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tools and files of a client's session. Each call is work of that session, so that its end and a stop of the server end
- * it; it counts against its key, also when nobody is connected for its answer any more.
+ * The tools and files of a client's session. Each call is a task of that session, so that its end and a stop of the server end
+ * it; it counts towards its key's limit, even when the client has disconnected.
  */
 export function createClientCalls(options: ClientCallsOptions): {
   readonly tools: ClientTools;
@@ -71,7 +71,7 @@ async function asWork<T>(
   try {
     const used = services.sessions.use(session, call.signal);
     try {
-      // Whoever asks must not be able to answer: without the scope nobody at that end is asked.
+      // The agent that asks must not be able to answer: only a key with the scope is asked at its client.
       const mayDecide = key.scopes.approve && canElicit(connection().server);
       if (!mayDecide) return await work(used.signal);
       return await services.approvals.withApprover(personAt(options, call), () => work(used.signal));

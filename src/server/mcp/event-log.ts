@@ -23,7 +23,7 @@ interface Stream {
   readonly events: Set<KeptEvent>;
   /** The number of the latest event. */
   last: number;
-  /** The number of the latest event that somebody may miss. */
+  /** The number of the latest event that a client may have missed. */
   lost: number;
   isOver: boolean;
 }
@@ -33,7 +33,7 @@ const MAX_EVENTS = 1000;
 const MAX_STREAMS = 500;
 /** So long a client has to come back for what it was told last. */
 const KEEP_MS = 5 * 60_000;
-/** The SDK's name for what belongs to no request: whoever misses some of that just looks again. */
+/** The SDK's name for events of no request. A client that misses some of them reads the current state instead. */
 const STANDING = "_GET_stream";
 
 /**
@@ -45,7 +45,7 @@ export class EventLog implements EventStore {
   readonly #streams = new Map<string, Stream>();
   /** Of all streams, the oldest first. */
   readonly #events = new Set<KeptEvent>();
-  /** Requests whose answer nobody wants. */
+  /** Requests that were cancelled: their answer is not kept. */
   readonly #unwanted = new Set<RequestId>();
   #bytes = 0;
 
@@ -89,7 +89,7 @@ export class EventLog implements EventStore {
     this.#unwanted.add(id);
   }
 
-  /** Drops what nobody comes back for any more. */
+  /** Drops events that are too old to be replayed. */
   prune(): void {
     const before = this.#now() - KEEP_MS;
     for (const event of this.#events) {

@@ -8,13 +8,13 @@ export interface KeptEvent {
   readonly bytes: number;
   readonly isProgress: boolean;
   readonly at: number;
-  /** False: nobody misses it. */
+  /** False: no client may still miss it. */
   drop(isMissed?: boolean): void;
 }
 
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** What is kept for all clients together. When it is too much, the oldest goes, whoever it was told to. */
+/** The events that are kept for all clients together. When they are too many, the oldest go first, of any client. */
 export class EventMemory {
   readonly #maxBytes: number;
   readonly #events = new Set<KeptEvent>();

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../kit/errors.js";
 
-/** How many calls of each key run now, whoever is still connected for their answers. */
+/** How many calls of each key run now, with or without a connection for their answers. */
 export class KeyCalls {
   readonly #most: number;
   readonly #running = new Map<string, number>();

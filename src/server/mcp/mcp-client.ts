@@ -30,7 +30,7 @@ export interface McpClientOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** Streams that a client waits on at once: its standing one, and those that it came back to. */
+/** Streams of a client at once: its general one, and those that it resumed. */
 const MAX_STREAMS = 32;
 
 /** One client that has connected, over as many requests as it makes. */
@@ -72,7 +72,7 @@ export class McpClient {
     await this.#connection.connect(this.#transport as Transport);
   }
 
-  /** For how long nobody was connected and nothing ran. */
+  /** How long the client has had no connection and no running call. */
   get idleMs(): number {
     return this.#exchanges + this.#calls > 0 ? 0 : performance.now() - this.#heardAt;
   }
@@ -99,7 +99,7 @@ export class McpClient {
     const parsedBody = request.body;
     const messages: unknown[] = Array.isArray(parsedBody) ? parsedBody : [parsedBody];
     const ids = messages.filter(isJSONRPCRequest).map(({ id }) => id);
-    // Of two requests with one id nobody could tell whose the answer is.
+    // Two requests with one id could not be told apart by their answers.
     if (new Set(ids).size < ids.length || ids.some((id) => this.#requests.has(id))) throw idInUse();
     this.#requests.add(ids);
     const response = await this.#transport.handleRequest(toWebRequest(request), { parsedBody });
@@ -154,7 +154,7 @@ export class McpClient {
       this.#transport.closeSSEStream(id);
     }
     const error = { code: ErrorCode.InvalidRequest, message: "It was cancelled" };
-    // One whose stream was never told an event has nowhere to go, which is meant.
+    // A stream without events has no receiver, which is fine.
     this.#transport.send({ jsonrpc: "2.0", id, error }).catch(() => undefined);
   }
 

@@ -20,12 +20,12 @@ export interface McpServiceOptions {
 }
 
 const LOOK_MS = 5000;
-/** A session of a client's own outlives a server that is killed by so long. While that lives, it is renewed so often. */
+/** How long a client's own session outlives a killed server, and how often it is renewed until then. */
 const OWN_TTL_MS = 60_000;
 const RENEW_MS = 15_000;
 const MAX_NAME_CHARACTERS = 100;
 
-/** The clients that are connected: found by their ids and keys, bounded, and let go when nobody is there any more. */
+/** The connected MCP clients: found by id and key, limited in number, and ended when they are idle. */
 export class McpService {
   readonly #options: McpServiceOptions;
   readonly #clients = new Map<string, McpClient>();
@@ -51,7 +51,7 @@ export class McpService {
     }, LOOK_MS).unref();
   }
 
-  /** Makes a client of whoever initializes. RATE_LIMITED: its key has too many already, and all are there. */
+  /** Opens a client for an `initialize` request. RATE_LIMITED: its key has too many clients, and none is idle. */
   async open(request: FastifyRequest, chosen: ChosenSession, clientName: string): Promise<McpClient> {
     const { key } = request;
     this.#makeRoom(key.id);
@@ -64,7 +64,7 @@ export class McpService {
     }
   }
 
-  /** NOT_FOUND: there is none, it has ended with its session, or it is another key's. */
+  /** NOT_FOUND: there is no such client, its session has ended, or it is another key's. */
   async find(key: ApiKeyRecord, id: string): Promise<McpClient> {
     const client = this.#clients.get(id);
     if (client === undefined || client.key.id !== key.id) throw notFound();
@@ -78,9 +78,9 @@ export class McpService {
     throw notFound();
   }
 
-  /** Lets a client go; resolves when nothing of it is left. Never rejects. */
+  /** Ends a client; resolves when nothing of it is left. Never rejects. */
   async end(client: McpClient): Promise<void> {
-    // Whoever comes second need not wait for the same.
+    // A second call does not wait for the first.
     if (!this.#clients.delete(client.id)) return;
     this.#uncount(client.key.id);
     const ended = this.#clean(client).catch(this.#options.onError);
@@ -89,7 +89,7 @@ export class McpService {
     this.#closing.delete(ended);
   }
 
-  /** Lets all of them go, and takes no more. */
+  /** Ends all clients, and takes no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -116,7 +116,7 @@ export class McpService {
         isOwn,
         caller,
         version,
-        // What is wrong with a client's messages is told to the client, and in its words.
+        // Errors in a client's messages go to the client, and contain its text.
         onError: (error) => {
           if (error instanceof SandboxError) onError(error);
         },
@@ -133,7 +133,7 @@ export class McpService {
     }
   }
 
-  /** Many clients never say goodbye: the one that has been away for longest makes way. */
+  /** Many clients never disconnect: the one that has been idle for longest is ended. */
   #makeRoom(key: string): void {
     const { sessionsPerKey } = this.#options.services.config.server.mcp;
     if ((this.#counts.get(key) ?? 0) < sessionsPerKey) return;
@@ -158,12 +158,12 @@ export class McpService {
     if (!client.isOwn) return;
     const { org, name } = client.session;
     await this.#options.services.sessions.end(org, name).catch((error: unknown) => {
-      // Somebody was faster.
+      // Another request has ended it.
       if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
     });
   }
 
-  /** Looks after those who do not say goodbye: idle ones, and those whose key or session has ended. */
+  /** Ends idle clients, and those whose key or session has ended. */
   async #look(): Promise<void> {
     const { services } = this.#options;
     const clients = [...this.#clients.values()];
@@ -190,7 +190,7 @@ export class McpService {
     }
   }
 
-  /** A named one lives as long again as it was given, before half of that is over: whoever is connected uses it. */
+  /** Renews a named session by its own time to live before half of it has passed: a connected client uses it. */
   async #prolong({ org, name, id }: SessionRecord): Promise<void> {
     const session = await this.#options.services.store.sessions.get(org, name);
     if (session?.id !== id || session.expiresAt === undefined) return;
@@ -209,7 +209,7 @@ export class McpService {
   }
 }
 
-/** A client calls itself what it likes; the key stands before that. */
+/** The name that a client gives itself, behind its key. */
 function saidName(name: string): string {
   const shown = escapeUnsafe(name.slice(0, MAX_NAME_CHARACTERS)).slice(0, MAX_NAME_CHARACTERS);
   return shown === "" ? "" : ` (mcp: ${shown})`;

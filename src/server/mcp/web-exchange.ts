@@ -23,7 +23,7 @@ export function toWebRequest(request: FastifyRequest): Request {
     const value = request.headers[name];
     if (typeof value === "string") headers.set(name, value);
   }
-  // The transport wants some address, and nobody looks at it.
+  // The transport requires an address, and does not use it.
   return new Request("http://server.invalid/mcp", { method: request.method, headers });
 }
 
@@ -50,7 +50,7 @@ export async function sendAnswer(
 ): Promise<void> {
   const { raw } = reply;
   reply.hijack();
-  // Whoever is gone is seen by the close; a write that comes too late must not end the process.
+  // `close` handles a disconnect; a write that comes after it must not end the process.
   raw.on("error", () => undefined);
   const { connection: _, ...headers } = Object.fromEntries(response.headers);
   raw.writeHead(response.status, { ...headers, ...(reply.getHeaders() as Record<string, string>) });

@@ -19,7 +19,7 @@ export interface PortServiceOptions {
   readonly audit?: AuditLogger | undefined;
 }
 
-/** A connection that somebody wants, and in whose name. */
+/** A connection to open, and its caller. */
 export interface WantedPort {
   readonly session: SessionRecord;
   readonly caller: CallerIdentity;
@@ -30,14 +30,14 @@ export interface WantedPort {
 
 /** Connections to one session at once. */
 const MOST_CONNECTIONS = 128;
-/** First uses of ports that are remembered of one session; what was forgotten is decided about again. */
+/** Decisions that are remembered of one session; one that was dropped is made again. */
 const MOST_REMEMBERED = 1024;
 
-/** Connections to ports inside. The first of a key to a port is a tool call of its own: decided about, and remembered. */
+/** Connections to ports inside. The first of a key to a port is a tool call of its own: the policy decides, and it is recorded. */
 export class PortService {
   readonly #options: PortServiceOptions;
   readonly #connections = new Map<string, number>();
-  /** What was allowed, or is being decided, by session. */
+  /** Ports that are allowed, or being decided, by session. */
   readonly #opened = new Map<string, Map<string, Promise<void>>>();
   readonly #tunnels = new Set<() => void>();
   #isStopping = false;
@@ -46,7 +46,7 @@ export class PortService {
     this.#options = options;
   }
 
-  /** PORT_FAILED: nobody listens there. It is destroyed with the signal. */
+  /** PORT_FAILED: nothing listens there. The signal destroys it. */
   async connect(wanted: WantedPort, signal: AbortSignal): Promise<Duplex> {
     const { config, manager } = this.#options;
     const { session, port } = wanted;
@@ -59,10 +59,10 @@ export class PortService {
     await abortable(this.#open(wanted), signal);
     const leave = this.#enter(session.id);
     const connecting = manager.connectPort(session.id, port);
-    // What is being connected counts also when nobody waits for it any more.
+    // A connection that is being opened counts even when its client has disconnected.
     connecting.then((connection) => {
       connection.once("close", leave).on("error", () => undefined);
-      // What listens may have ended it in the same moment, before anybody could hear of it.
+      // The other end may have closed it already, before this listener was added.
       if (connection.destroyed) leave();
     }, leave);
     const close = () => void connecting.then((connection) => connection.destroy()).catch(() => undefined);
@@ -75,7 +75,7 @@ export class PortService {
     });
   }
 
-  /** A tunnel has no end of its own: it is hung up when the server stops. The function returned forgets it. */
+  /** Closes a tunnel when the server stops, unless the returned function was called. */
   addTunnel(closeSocket: () => void): () => void {
     if (this.#isStopping) closeSocket();
     this.#tunnels.add(closeSocket);
@@ -122,12 +122,12 @@ export class PortService {
     this.#opened.set(session.id, opened.set(name, opening));
     const [oldest] = opened.keys();
     if (opened.size > MOST_REMEMBERED) opened.delete(oldest!);
-    // What was not allowed is asked about again.
+    // A refusal is not remembered.
     opening.catch(() => opened.delete(name));
     return opening;
   }
 
-  /** Goes on when its caller is gone: others may wait for the same. */
+  /** Continues when its client disconnects: others may wait for the same decision. */
   async #decide({ session, caller, port }: WantedPort): Promise<void> {
     const { manager, sessions, audit } = this.#options;
     const { signal, end } = sessions.use(session);

@@ -36,7 +36,7 @@ const NOT_INSIDE = new Set([
   "x-real-ip",
   "x-request-id",
 ]);
-/** Also what proxies in front of a server say of whoever asks, and who that is. */
+/** Also the headers in which proxies name the client and its address. */
 const NOT_INSIDE_PREFIXES = [
   "cf-",
   "proxy-",
@@ -109,7 +109,7 @@ const NOT_OUTSIDE_PREFIXES = [
 /** Says that an answer is a program's, whatever its status is, and none of this server's. */
 const FROM_HEADER = "x-skerry-from";
 
-/** The headers of a request that goes inside. Where its body ends is said anew, as it was read. */
+/** The headers of a request that goes inside. The framing of its body is written again, as this server parsed it. */
 export function headersInside(
   headers: IncomingHttpHeaders,
   port: number,

@@ -34,7 +34,7 @@ export async function proxyRequest(
     const headers = {
       ...reply.getHeaders(),
       ...headersOutside(answer.headers),
-      // What the caller still sends is nothing to anybody: the connection cannot be used for more.
+      // The rest of the client's request is dropped, and the connection cannot be reused.
       ...(!raw.complete && { connection: "close" }),
     };
     reply.server.assertLease();

@@ -15,7 +15,7 @@ export function carryTunnel(socket: ManagedSocket, connection: Duplex): void {
         hint: "Send binary messages.",
       });
     }
-    // Called also when nobody takes them any more.
+    // Called also when the bytes were dropped.
     return new Promise((taken) => connection.write(data, () => taken()));
   });
   connection.on("data", (bytes: Buffer) => {

@@ -24,7 +24,7 @@ const answer = z.discriminatedUnion("decision", [
 const decided = z.object({
   accepted: z
     .boolean()
-    .describe("False: somebody else was first, or its time was over. `approval` has what counts."),
+    .describe("False: it was decided before, or had expired. `approval` has the decision that counts."),
   approval,
 });
 const message = z.strictObject({ type: z.literal("decide"), id: z.string().min(1).max(200), answer });

@@ -136,7 +136,7 @@ export function addContextRoutes(app: App, services: Services): void {
     {
       schema: {
         tags,
-        summary: "Start a context anew, with an empty state.",
+        summary: "Restart a context; its state is lost.",
         params: contextParams,
         response: replies(context),
       },

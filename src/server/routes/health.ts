@@ -4,7 +4,7 @@ import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
 import { replies } from "../http/schemas.js";
 import type { Services } from "../services.js";
 
-/** For whoever restarts it and whoever sends it requests. */
+/** For orchestrators and load balancers. */
 export function addHealthRoutes(app: App, { store, lease, isStopping }: Services): void {
   const status = z.object({ status: z.literal("ok") });
   const tags = ["health"];
@@ -23,7 +23,7 @@ export function addHealthRoutes(app: App, { store, lease, isStopping }: Services
       if (isStopping())
         throw new RetryLater(
           "SERVER_STOPPING",
-          "This server takes no new work: it stops",
+          "This server is stopping",
           RETRY_AFTER_SECONDS,
           "Ask another server.",
         );

@@ -20,12 +20,12 @@ const errors = { "4xx": errorBody, "5xx": errorBody };
 /** The Model Context Protocol over streamable HTTP: the tools of a session for one client at a time. */
 export function addMcpRoutes(app: App, services: Services): void {
   const tags = ["mcp"];
-  const desk = new McpService({
+  const clients = new McpService({
     services,
     version: packageVersion(),
     onError: (error) => logError(app, error),
   });
-  app.addHook("preClose", () => desk.close());
+  app.addHook("preClose", () => clients.close());
 
   app.post(
     "/mcp",
@@ -44,20 +44,20 @@ export function addMcpRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const id = request.headers["mcp-session-id"];
       if (id !== undefined) {
-        await (await desk.find(request.key, String(id))).answer(request, reply);
+        await (await clients.find(request.key, String(id))).answer(request, reply);
         return reply;
       }
       if (!isInitializeRequest(request.body)) throw notInitialized();
       const gone = disconnectSignal(reply);
       const { clientInfo } = request.body.params;
-      const client = await desk.open(request, chosenSession(request, request.query), clientInfo.name);
-      // Nobody knows its id but whoever gets this answer.
-      gone.addEventListener("abort", () => void desk.end(client), { once: true });
+      const client = await clients.open(request, chosenSession(request, request.query), clientInfo.name);
+      // Only the client that gets this reply knows the id.
+      gone.addEventListener("abort", () => void clients.end(client), { once: true });
       try {
         gone.throwIfAborted();
         await client.answer(request, reply);
       } catch (error) {
-        await desk.end(client);
+        await clients.end(client);
         throw error;
       }
       return reply;
@@ -77,7 +77,7 @@ export function addMcpRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      await (await clientOf(desk, request)).answer(request, reply);
+      await (await clientOf(clients, request)).answer(request, reply);
       return reply;
     },
   );
@@ -93,16 +93,16 @@ export function addMcpRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      await desk.end(await clientOf(desk, request));
+      await clients.end(await clientOf(clients, request));
       reply.code(204);
     },
   );
 }
 
-async function clientOf(desk: McpService, request: FastifyRequest): Promise<McpClient> {
+async function clientOf(clients: McpService, request: FastifyRequest): Promise<McpClient> {
   const id = request.headers["mcp-session-id"];
   if (id === undefined) throw notInitialized();
-  return desk.find(request.key, String(id));
+  return clients.find(request.key, String(id));
 }
 
 function notInitialized(): SandboxError {

@@ -5,7 +5,7 @@ import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
 import type { Services } from "../services.js";
 import { measure } from "../status/measure.js";
 
-/** For whoever runs the server: over all orgs, in numbers only. */
+/** For operators: numbers over all orgs. */
 export function addOperationRoutes(app: App, services: Services): void {
   app.get(
     "/metrics",

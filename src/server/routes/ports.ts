@@ -52,7 +52,7 @@ export function addPortRoutes(app: App, services: Services): void {
         try {
           await proxyRequest(request, reply, connection, target);
         } catch (error) {
-          // Who is gone broke it off, and nobody is to blame.
+          // The client disconnected: not an error.
           if (!reply.sent) throw signal.aborted ? signal.reason : error;
           if (!signal.aborted) logError(request, error);
           reply.raw.destroy();
@@ -85,7 +85,7 @@ export function addPortRoutes(app: App, services: Services): void {
         if (!isCarried.has(request)) gone.abort();
         used.end();
       };
-      // Who hung up before anybody asked is not told of again.
+      // A socket that is closed already emits no further `close`.
       if (socket.destroyed) leave();
       else socket.once("close", leave);
       const wanted = { session, caller, key: request.key.id, port: params.port };

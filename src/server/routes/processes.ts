@@ -52,7 +52,7 @@ export function addProcessRoutes(app: App, services: Services): void {
         tags,
         summary: "Start a program or a command that goes on. The session is made if there is none.",
         description:
-          "Answers when it has started. It is not ended by a caller that hangs up, also not while it waits for somebody's approval.",
+          "Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.",
         params: sessionParams,
         body: processBody,
         response: replies(serverProcess, 201),
@@ -72,11 +72,11 @@ export function addProcessRoutes(app: App, services: Services): void {
           manager.startProcess({ ...call, signal }),
         );
       } catch (error) {
-        // Whoever hears of it need not find it in the list.
+        // A client that is told of the failure need not find it in the list.
         if (!gone.aborted) processes.forget(process);
         throw error;
       }
-      // Whoever has its id finds it in the list of executions, also after a kill.
+      // Its id must be in the list of executions before the client has it, also after a kill.
       await services.executions.settle();
       return reply.code(201).send(toReply(process));
     },
@@ -218,7 +218,7 @@ async function sendLog(
   const stream = new EventStream(reply, over);
   try {
     await followLog(process, cursor, stream, over);
-    // As with a lost connection: whoever comes back has to show a key that holds.
+    // As with a lost connection: a client that comes back needs a valid key.
     if (!revoked.signal.aborted) await stream.send("exit", toReply(process), process.log.bytes);
   } catch (error) {
     if (!over.aborted) logError(request, error);

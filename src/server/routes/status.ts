@@ -11,7 +11,7 @@ const n = z.number();
 const check = z.object({
   name: z.string(),
   what: z.string().describe("What is promised."),
-  ok: z.boolean().describe("False: somebody should look."),
+  ok: z.boolean().describe("False: it needs attention."),
   found: z.string(),
   todo: z.string().optional().describe("What to do about it."),
 });

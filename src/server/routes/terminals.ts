@@ -77,11 +77,11 @@ export function addTerminalRoutes(app: App, services: Services): void {
           manager.openTerminal({ ...caller, rows, columns, argv, env, cwd, signal }),
         );
       } catch (error) {
-        // Whoever hears of it need not find it in the list.
+        // A client that is told of the failure need not find it in the list.
         if (!gone.aborted) terminals.forget(terminal);
         throw error;
       }
-      // Whoever has its id finds it in the list of executions, also after a kill.
+      // Its id must be in the list of executions before the client has it, also after a kill.
       await services.executions.settle();
       return reply.code(201).send(toReply(terminal));
     },
@@ -155,7 +155,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
     preHandler: async (request, reply) => {
       const terminal = await withTerminal(request, reply, (each) => each);
       const { session, role } = terminal.owner;
-      // Whoever types acts in the role that the terminal was opened in.
+      // Typing happens in the role that the terminal was opened in.
       assertRole(request.key, role);
       terminal.checkCursor((request.query as { readonly cursor: number }).cursor);
       const caller = callerIdentity(services, request, session, { role });

@@ -50,7 +50,7 @@ export function addWatchRoutes(app: App, services: Services): void {
         const stream = new EventStream(reply, lost);
         try {
           const ended = await tell(stream, watch);
-          // Whoever is still there is told why this is all.
+          // A client that is still connected is told why the stream ends.
           const why = revoked ?? ended ?? toSandboxError(used.signal.reason).message;
           await stream.send("ended", { why });
         } catch (error) {
@@ -79,7 +79,7 @@ async function tell(stream: EventStream, watch: FileWatch): Promise<string | und
 async function tellError(stream: EventStream, request: FastifyRequest, error: unknown): Promise<void> {
   const told = toPublicError(error);
   if (told.httpStatus >= 500) logError(request, error);
-  // One who has gone meanwhile misses nothing.
+  // The client may have disconnected meanwhile.
   await stream.send("error", toErrorBody(told, request.id)).catch(() => undefined);
 }
 

@@ -2,7 +2,7 @@ import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import type { Services } from "../services.js";
 import type { Json, SessionRecord } from "../store/index.js";
 
-/** Makes the store's list of a session's snapshots what the session's files say. */
+/** Brings the store's list of a session's snapshots up to date with its files. */
 export async function indexSnapshots(
   { store, manager }: Pick<Services, "store" | "manager">,
   { org, id: session }: Pick<SessionRecord, "org" | "id">,

@@ -5,27 +5,27 @@ import { settingsOf } from "./session-settings.js";
 import type { Task } from "./task-registry.js";
 
 export interface PrewarmerOptions {
-  /** So many that nobody has used yet; 0: none is started ahead. */
+  /** The most unused sandboxes; 0: none is started ahead. */
   readonly most: number;
   readonly manager: Pick<SandboxManager, "openSession" | "isRunning">;
   readonly pool?: Pick<PoolManager, "status"> | undefined;
-  /** As every use of a session: its end waits for it, and aborts it. Undefined: it has ended. */
+  /** Begins a task of the session, whose end aborts it and waits for it. Undefined: the session has ended. */
   readonly begin: (session: SessionRecord) => Task | undefined;
 }
 
 /** A start takes time from calls that run. */
 const AT_ONCE = 2;
-/** Whoever makes so many sessions does not use the first of them next. */
+/** A client that creates more than this does not use the oldest one next. */
 const MOST_WAITING = 1000;
 
-/** Starts the sandboxes of new sessions before their first use. What fails is told then, and not before. */
+/** Starts the sandboxes of new sessions before their first use. A failure is reported at the first use. */
 export class Prewarmer {
   readonly #options: PrewarmerOptions;
   readonly #waiting = new Map<string, SessionRecord>();
   readonly #starting = new Set<string>();
-  /** Started here, or starting, and used by nobody so far. */
+  /** Started or starting here, and not used yet. */
   readonly #unused = new Set<string>();
-  /** Places of sessions that ended unused: whoever deletes many must not have each of the others started first. */
+  /** Sessions that ended unused keep their slot: deleting many sessions at once must not start each of the others first. */
   #heldBack = 0;
   #isStopped = false;
 
@@ -38,7 +38,7 @@ export class Prewarmer {
     return this.#starting.size;
   }
 
-  /** A session that was just made. */
+  /** Adds a session that was just created. */
   add(session: SessionRecord): void {
     if (this.#options.most === 0) return;
     this.#waiting.set(session.id, session);
@@ -47,7 +47,7 @@ export class Prewarmer {
     this.#advance();
   }
 
-  /** Somebody uses it: its place is the next one's. */
+  /** The session is used: its slot is free. */
   used(id: string): void {
     this.#waiting.delete(id);
     this.#unused.delete(id);
@@ -56,7 +56,7 @@ export class Prewarmer {
     this.#advance();
   }
 
-  /** It has ended: its place is free when somebody uses or makes another. */
+  /** The session has ended: its slot is free when another session is used or created. */
   ended(id: string): void {
     this.#waiting.delete(id);
     if (this.#unused.delete(id)) this.#heldBack++;
@@ -95,13 +95,13 @@ export class Prewarmer {
   #hasRoom(): boolean {
     const { most, manager, pool } = this.#options;
     if (this.#unused.size >= most) {
-      // Idle ones stop by themselves, and some never started.
+      // Idle sandboxes stop by themselves, and some did not start.
       for (const id of this.#unused)
         if (!this.#starting.has(id) && !manager.isRunning(id)) this.#unused.delete(id);
     }
     if (this.#unused.size + this.#heldBack >= most) return false;
     if (pool === undefined) return true;
-    // What the pool has is for calls first.
+    // Calls come first in the pool.
     const { busy, acquiring, waiting, maxInstances } = pool.status();
     return waiting === 0 && busy + acquiring < maxInstances / 2;
   }

@@ -13,13 +13,13 @@ import { Prewarmer } from "./prewarmer.js";
 import type { SessionSettings } from "./session-settings.js";
 import type { Task, TaskOptions, TaskRegistry } from "./task-registry.js";
 
-/** A session that somebody wants. */
+/** A session to be created. */
 export interface WantedSession {
-  /** Left out: one of its own. */
+  /** Left out: a random one. */
   readonly name?: string | undefined;
   readonly role?: string | undefined;
   readonly settings: SessionSettings;
-  /** Left out: the configuration's. Null: until somebody deletes it. */
+  /** Left out: the configuration's. Null: until it is deleted. */
   readonly ttlMs?: number | null | undefined;
   readonly idempotencyKey?: string | undefined;
 }
@@ -39,29 +39,29 @@ export interface SessionServiceOptions {
   readonly reapDead: () => Promise<void>;
   readonly pool?: PoolManager | undefined;
   readonly onFailure: (error: unknown, what: string) => void;
-  /** Called when nothing runs in a session any more, and its files are gone. */
+  /** Called when nothing runs in a session and its files are removed. */
   readonly onCleaned: (session: string) => void;
 }
 
 const PAGE = 1000;
-/** So long a sweep waits for what it cleans: one org's session must not keep the others' from ending. */
+/** How long a sweep waits for its removals: one org's session must not delay the end of the others. */
 const PATIENCE_MS = 5000;
-/** No request looks a session up and uses it only so much later. */
+/** Longer than any request takes from resolving a session to using it. */
 const REMEMBER_ENDED_MS = 10 * 60_000;
 
 /**
- * Sessions by their names. The manager knows each by the store's id, which is never used again: no name of one org is
- * anything to another, and what comes after a deleted session has none of its files.
+ * Sessions by name. The manager knows each by the store's id, which is never used again: no name of one org means
+ * anything to another, and a new session of the same name has none of the old files.
  */
 export class SessionService {
   readonly #options: SessionServiceOptions;
   readonly #mutex = new KeyedMutex();
-  /** Ids of sessions that have ended here, and when: whoever has looked one up before must not make it anew. */
+  /** Ids of sessions that ended here, and when. A request that resolved an id before its session ended must not recreate it. */
   readonly #ended = new Map<string, number>();
   readonly #cleaning = new Map<string, Promise<void>>();
-  /** Names of the sessions that are known to be this server's, with their ids. Nobody else can end those. */
+  /** Names and ids of sessions that are known to be this server's. No other server can end them. */
   readonly #own = new Map<string, string>();
-  /** Sandboxes of sessions that nobody has used yet. */
+  /** Starts the sandboxes of sessions that were not used yet. */
   readonly prewarmer: Prewarmer;
 
   constructor(options: SessionServiceOptions) {
@@ -90,15 +90,15 @@ export class SessionService {
         ...(ttlMs !== null && { expiresAt: Date.now() + ttlMs }),
         ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, request } }),
       });
-    // One after the other, so that the maximum is one.
+    // One at a time, so that the maximum holds.
     return this.#mutex.run(org, async () => {
       const isFull = (await this.#count(org)) >= config.maxPerOrg;
-      // Another call with the same key has counted already. One that is refused must not use its key up.
+      // A repeated request is counted already; a refused one must not use up its idempotency key.
       const isKnown = async () =>
         idempotencyKey !== undefined && (await store.sessions.isIdempotencyKey(org, idempotencyKey));
       if (isFull && !(await isKnown())) throw tooMany(config.maxPerOrg);
       const created = await create().catch(async (error: unknown) => {
-        // One whose time is over has the name until it is swept.
+        // An expired session has its name until it is swept.
         if (toSandboxError(error).code !== "CONFLICT" || !(await this.#expire())) throw error;
         return create();
       });
@@ -115,7 +115,7 @@ export class SessionService {
     return this.#claim(found);
   }
 
-  /** True: something can be called that. */
+  /** True: it is a valid session name. */
   isName(name: string): boolean {
     try {
       return validateSessionKey(name) === name;
@@ -124,12 +124,12 @@ export class SessionService {
     }
   }
 
-  /** True: the session of that name is this server's, and nobody has to be asked. */
+  /** True: the session of that name is known to be this server's, without asking the store. */
   isOwn(org: string, name: string): boolean {
     return this.#own.has(keyOf({ org, name }));
   }
 
-  /** The same, made now where there is none; not in the place of one that was lost, with its files, and nobody knows. */
+  /** Finds a session, or creates it; but not under the name of one that was lost with its server: its client must be told. */
   async obtain(org: string, wanted: WantedSession & { readonly name: string }): Promise<SessionRecord> {
     const found = await this.#options.store.sessions.get(org, validateSessionKey(wanted.name));
     if (found !== undefined && !isOver(found)) return this.#claim(found);
@@ -141,7 +141,7 @@ export class SessionService {
       if (toSandboxError(error).code !== "CONFLICT") throw error;
       const made = await this.#options.store.sessions.get(org, wanted.name);
       if (made === undefined || isOver(made)) throw error;
-      // Somebody else made it meanwhile.
+      // Another request created it meanwhile.
       return this.#claim(made);
     }
   }
@@ -154,7 +154,7 @@ export class SessionService {
     return { session, ...this.#options.tasks.begin(session.id, signal, options) };
   }
 
-  /** True of one that has ended here a short while ago. */
+  /** True of a session that ended here recently. */
   hasEnded(id: string): boolean {
     return this.#ended.has(id);
   }
@@ -176,14 +176,14 @@ export class SessionService {
 
   /** Ends a session; resolves when its files are gone. SESSION_NOT_FOUND as for `find`. */
   async end(org: string, name: string, why: EndedWhy = "deleted"): Promise<void> {
-    // By its id from here on: the name may be another's by then, on another server.
+    // By id from here on: another server may reuse the name.
     const { id } = await this.find(org, name);
     const ended = await this.#options.store.sessions.end(org, name, why, id);
     if (ended === undefined) throw notFound(name);
     await this.#finish(ended);
   }
 
-  /** Ends what has expired, and removes what is left of ended sessions. One that takes long goes on without anybody waiting. */
+  /** Ends expired sessions, and removes what is left of ended ones. A session that takes long continues in the background. */
   async sweep(): Promise<void> {
     const { store, lease } = this.#options;
     await this.#expire();
@@ -210,7 +210,7 @@ export class SessionService {
     );
   }
 
-  /** Removes the sandbox and the files of a session that has ended. Whoever asks meanwhile waits for the same. */
+  /** Removes the sandbox and the files of an ended session. Concurrent calls wait for the same removal. */
   async #finish(session: SessionRecord | undefined): Promise<void> {
     if (session === undefined) return;
     const { id } = session;
@@ -231,7 +231,7 @@ export class SessionService {
     await store.sessions.markCleaned([id]);
   }
 
-  /** Makes it this server's where no other ever had it. SESSION_ELSEWHERE: another one does. */
+  /** Makes a session this server's, if it has no server yet. SESSION_ELSEWHERE: another server has it. */
   async #claim(session: SessionRecord): Promise<SessionRecord> {
     const { store, lease, reapDead } = this.#options;
     const { org, name } = session;
@@ -255,7 +255,7 @@ export class SessionService {
     return session;
   }
 
-  /** What there is to say of a name that no session has. */
+  /** The error for a name that no active session has. */
   async #missing(org: string, name: string): Promise<SandboxError> {
     const last = await this.#options.store.sessions.getLast(org, name);
     return last?.endedWhy === "server-lost" ? lostWithServer(name) : notFound(name);
@@ -274,7 +274,7 @@ export class SessionService {
   }
 }
 
-/** Its time is over, and nobody has swept it yet. */
+/** It has expired, and is not swept yet. */
 function isOver({ expiresAt }: SessionRecord): boolean {
   return expiresAt !== undefined && expiresAt <= Date.now();
 }
@@ -285,7 +285,7 @@ function notFound(name: string): SandboxError {
   });
 }
 
-/** Whoever comes back to it must not find an empty one under the same name. */
+/** A client that comes back must not find an empty session under the same name. */
 function lostWithServer(name: string): SandboxError {
   return new SandboxError(
     "SESSION_NOT_FOUND",

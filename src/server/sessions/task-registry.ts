@@ -1,14 +1,14 @@
 import { SandboxError } from "../../kit/errors.js";
 
-/** Something that runs for a caller, until it is let go. */
+/** Something that runs for a client, until `end`. */
 export interface Task {
-  /** Aborts when the caller is gone, the session ends, or the server's deadline is over. */
+  /** Aborts when the client disconnects, the session ends, or the deadline of a stop has passed. */
   readonly signal: AbortSignal;
   end(): void;
 }
 
 export interface TaskOptions {
-  /** It only waits for something to happen: a stop ends it at once. */
+  /** It only waits for events: a stop aborts it at once. */
   readonly isSubscription?: boolean;
 }
 
@@ -18,7 +18,7 @@ interface Entry {
   readonly controller: AbortController;
 }
 
-/** What runs now, so that a stop can wait for it, and the end of a session can end it. */
+/** The tasks that run now: a stop waits for them, and the end of a session aborts its own. */
 export class TaskRegistry {
   readonly #entries = new Set<Entry>();
   readonly #waiting = new Set<() => void>();
@@ -48,18 +48,18 @@ export class TaskRegistry {
     };
   }
 
-  /** Ends what runs in a session; resolves when nothing does. */
+  /** Aborts the tasks of a session; resolves when they have ended. */
   async abortSession(session: string): Promise<void> {
     this.#abort((entry) => entry.session === session, "The session has ended");
     await this.#until(() => [...this.#entries].every((entry) => entry.session !== session));
   }
 
-  /** Ends everything at once, for that reason. */
+  /** Aborts all tasks at once. */
   abortAll(why: SandboxError): void {
     for (const { controller } of this.#entries) controller.abort(why);
   }
 
-  /** Resolves when nothing runs any more; after the deadline what still does is aborted first. */
+  /** Resolves when all tasks have ended; after the deadline they are aborted. */
   async drain(deadlineMs: number): Promise<void> {
     const timer = setTimeout(() => this.#abort(() => true, "The server stops"), deadlineMs);
     this.#abort(({ isSubscription }) => isSubscription, "The server stops");

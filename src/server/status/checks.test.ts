@@ -213,7 +213,7 @@ describe("the run-time checklist", () => {
       ["network", "in the last hour 0 allowed, 100 denied, 0 failed", expect.stringContaining("egress log")],
       [
         "violations",
-        "no policy is loaded; in the last hour 100 violations (shell_exec by command 90, code_run by tool 10), 0 rejected; nobody reads /metrics",
+        "no policy is loaded; in the last hour 100 violations (shell_exec by command 90, code_run by tool 10), 0 rejected; /metrics was never read",
         expect.stringContaining("audit query --result denied"),
       ],
     ]);

@@ -8,7 +8,7 @@ export interface Check {
   readonly name: string;
   /** What is promised. */
   readonly what: string;
-  /** False: somebody should look. */
+  /** False: it needs attention. */
   readonly ok: boolean;
   readonly found: string;
   /** What to do, where something is to be done. */
@@ -134,7 +134,7 @@ function checkAudit({ figures: { audit, at } }: CheckedServer): Check {
 }
 
 function checkViolations({ recent, hasPolicy, lastScrapeAt, figures }: CheckedServer): Check {
-  const what = "violations of the policy are counted, and somebody sees them";
+  const what = "violations of the policy are counted, and /metrics is read";
   const totals = recent.violations.totals();
   const sum = totals.reduce((all, [, each]) => all + each, 0);
   const shown = totals.slice(0, MAX_KINDS).map(([kind, each]) => `${kind.replace(" ", " by ")} ${each}`);
@@ -142,7 +142,7 @@ function checkViolations({ recent, hasPolicy, lastScrapeAt, figures }: CheckedSe
   const kinds = shown.length === 0 ? "" : ` (${[...shown, ...more].join(", ")})`;
   const rejected = recent.executions.of("rejected");
   const seen =
-    lastScrapeAt === undefined ? "nobody reads /metrics" : `/metrics read ${ago(figures.at, lastScrapeAt)}`;
+    lastScrapeAt === undefined ? "/metrics was never read" : `/metrics read ${ago(figures.at, lastScrapeAt)}`;
   const found = `${hasPolicy ? "" : "no policy is loaded; "}in the last hour ${count(sum, "violation", "violations")}${kinds}, ${rejected} rejected; ${seen}`;
   const todo =
     sum < MANY_VIOLATIONS
@@ -164,7 +164,7 @@ function checkStore({ figures: { store } }: CheckedServer): Check {
 }
 
 function checkServers({ figures: { servers, at }, server }: CheckedServer): Check {
-  const what = "this server has its place among those of the store";
+  const what = "this server holds its lease in the store";
   const others = servers.filter(({ id }) => id !== server).length;
   const own = servers.find(({ id }) => id === server);
   const found =

@@ -6,7 +6,7 @@ import type { ApiKeyRecord, ApiKeys, CreatedApiKey, KeyScopes, NewApiKey } from 
 
 /** An id of ours and 32 random bytes. */
 const SECRET = /^sk_([0-9a-f]{24})_[\w-]{43}$/;
-/** Of a secret that nobody has: what is unknown takes as long as what is wrong. */
+/** The hash of no secret: an unknown key id takes as long as a wrong secret. */
 const NOBODYS_HASH = hashOf(randomBytes(32).toString("hex"));
 /** A write for each request would be too dear. */
 const LAST_USED_MS = 5 * 60_000;
@@ -112,7 +112,7 @@ function toRecord(row: KeyRow): ApiKeyRecord {
   };
 }
 
-/** Whoever may write to the database may say anything there; what is not clear gives no right. */
+/** The database may contain anything; what cannot be parsed gives no right. */
 function parseScopes(text: string): KeyScopes {
   const { roles, readOnly, approve, admin } = (fromText(text) ?? {}) as unknown as KeyScopes;
   const isClear =

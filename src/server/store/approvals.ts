@@ -15,7 +15,7 @@ const MAX_LISTED = 1000;
 const LONG_REQUEST = 4096;
 const MAX_STATES = 10_000;
 const IDS_AT_ONCE = 256;
-/** These need no time that is left: nobody is asked any more. */
+/** These decisions are accepted after `expiresAt` too: no person gave them. */
 const WITHOUT_ANSWER: readonly ApprovalDecision[] = ["expired", "cancelled", "interrupted"];
 
 interface ApprovalRow extends Row {
@@ -162,7 +162,7 @@ export class StoredApprovals implements Approvals {
   }
 }
 
-/** Nobody can decide these any more: whoever waited for them is gone. */
+/** The calls that waited for these are gone, so they can no longer be decided. */
 export function interruptApprovals(
   statements: Statements,
   condition: { readonly where: string; readonly parameters: readonly Value[] },

@@ -19,7 +19,7 @@ export interface Database extends Statements {
   /** An expression: how many bytes all of it takes. */
   readonly size: string;
   /**
-   * All of it or nothing, as if nobody else were there. The action may be run several times, so it does nothing but
+   * A serializable transaction. The action may be run several times, so it does nothing but
    * call these statements, and lets their errors pass.
    */
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T>;

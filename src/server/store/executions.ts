@@ -92,7 +92,7 @@ async function write(statements: Statements, execution: NotedExecution): Promise
   );
 }
 
-/** Whoever ran these is gone. */
+/** The server that ran these is gone. */
 export async function interruptExecutions(
   statements: Statements,
   { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },

@@ -37,19 +37,19 @@ export async function checkLease(
   const row = await findServer(database, statements, lease.server);
   if (row?.lives === 1 && row.run === lease.run) return;
   throw storeFailed("This server's lease is void: it was declared dead, or has another run", {
-    hint: "The server has to stop what this run has, and start anew. Try again then.",
+    hint: "The server has to stop and start again. Try again then.",
   });
 }
 
 /**
- * Takes the leases that have run out away for good, but for one's own. Whoever acts on somebody's death does this first:
- * a sign of life at the same moment either comes before, and then nobody was dead, or finds no lease.
+ * Deletes the servers whose leases have run out, except this one. It comes before every act on a server's death:
+ * a heartbeat at the same moment either comes before, and the server is alive, or finds no lease.
  */
 export function deleteExpiredServers(
   { clock }: Database,
   statements: Statements,
-  but: string,
+  except: string,
 ): Promise<Row[]> {
   const sql = `DELETE FROM servers WHERE id <> ? AND lease_until <= ${clock} RETURNING id`;
-  return statements.query(sql, [but]);
+  return statements.query(sql, [except]);
 }

@@ -12,7 +12,7 @@ const RETRY_MS = 5000;
 /** serialization_failure and deadlock_detected: nothing of it has happened, and it may go well next time. */
 const IN_THE_WAY = ["40001", "40P01"];
 const BIGINT = 20;
-/** Any number, as long as nobody else uses it in this database. */
+/** Any number that no other program uses as a lock in this database. */
 const SCHEMA_LOCK = 7_307_070;
 
 type Answer = { readonly rows: unknown[]; readonly rowCount: number | null };
@@ -39,7 +39,7 @@ export async function openPostgres(url: string): Promise<Database> {
   };
   const [pool, urgent] = [new pg.Pool(options), new pg.Pool({ ...options, max: 1 })];
   for (const each of [pool, urgent]) {
-    // A lost connection rejects what runs on it; one that nobody uses is replaced when somebody needs one.
+    // A lost connection rejects what runs on it; an idle one is replaced when it is needed.
     each.on("error", () => undefined);
     each.on("connect", (client) => client.on("error", () => undefined));
   }
@@ -93,12 +93,12 @@ class PostgresDatabase implements Database {
   }
 
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T> {
-    return untilNobodyIsInTheWay(() => this.#within("BEGIN ISOLATION LEVEL SERIALIZABLE", action));
+    return retryOnConflict(() => this.#within("BEGIN ISOLATION LEVEL SERIALIZABLE", action));
   }
 
   exclusively<T>(action: (statements: Statements) => Promise<T>): Promise<T> {
-    return untilNobodyIsInTheWay(() =>
-      // What it sees must be from after the wait for the lock, so each statement looks anew.
+    return retryOnConflict(() =>
+      // Each statement must see what was committed before the lock was granted.
       this.#within("BEGIN ISOLATION LEVEL READ COMMITTED", async (statements) => {
         await statements.query("SELECT pg_advisory_xact_lock(?)", [SCHEMA_LOCK]);
         return action(statements);
@@ -112,7 +112,7 @@ class PostgresDatabase implements Database {
   }
 
   #askOnce(sql: string, parameters: readonly Value[], pool = this.#pool): Promise<Answer> {
-    return untilNobodyIsInTheWay(() => this.#use((client) => ask(client, sql, parameters), pool));
+    return retryOnConflict(() => this.#use((client) => ask(client, sql, parameters), pool));
   }
 
   #within<T>(begin: string, action: (statements: Statements) => Promise<T>): Promise<T> {
@@ -146,7 +146,7 @@ class PostgresDatabase implements Database {
   }
 }
 
-async function untilNobodyIsInTheWay<T>(action: () => Promise<T>): Promise<T> {
+async function retryOnConflict<T>(action: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     try {

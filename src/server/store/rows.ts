@@ -44,7 +44,7 @@ export function inParts<T>(values: readonly T[], size: number): T[][] {
   );
 }
 
-/** Deletes what fits, a batch at a time, so that nobody else waits long. The key's columns name a row. */
+/** Deletes matching rows in batches, so that other statements do not wait long. The key's columns name a row. */
 export async function deleteInBatches(
   statements: Statements,
   table: string,

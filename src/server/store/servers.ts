@@ -15,9 +15,9 @@ import type {
 } from "./store.js";
 
 const SESSIONS_AT_ONCE = 256;
-const NOBODY: EndedWithServers = { servers: [], sessions: [], approvals: [], executions: [] };
+const NOTHING: EndedWithServers = { servers: [], sessions: [], approvals: [], executions: [] };
 
-/** Who lives, who has which session, and what becomes of the sessions of the dead. */
+/** Which servers are alive, which session is whose, and the end of what dead servers had. */
 export class StoredServers implements Servers {
   readonly #database: Database;
 
@@ -95,9 +95,9 @@ export class StoredServers implements Servers {
 
   reapDead(lease: LeaseToken): Promise<EndedWithServers> {
     return this.#database.transaction(async (statements) => {
-      // After a sleep of the whole machine everybody's lease has run out, and nobody is dead.
+      // After a sleep of the whole machine all leases have run out, and no server is dead.
       const own = await findServer(this.#database, statements, lease.server);
-      if (own?.lives !== 1 || own.run !== lease.run) return NOBODY;
+      if (own?.lives !== 1 || own.run !== lease.run) return NOTHING;
       await deleteExpiredServers(this.#database, statements, lease.server);
       const sessions = await endSessions(statements, "server-lost", {
         where: `server IS NOT NULL AND ${isGone("sessions")}`,
@@ -115,7 +115,7 @@ export class StoredServers implements Servers {
   }
 }
 
-/** What they were made of is on a host that is gone. */
+/** Their files are on a host that is gone. */
 async function forgetSnapshots(statements: Statements, sessions: readonly SessionRecord[]): Promise<void> {
   for (const part of inParts(sessions, SESSIONS_AT_ONCE)) {
     const { sql, values } = toList(part.map(({ id }) => id));

@@ -125,7 +125,7 @@ export class StoredSessions implements Sessions {
       where: "created_at < ?",
       parameters: [before],
     });
-    // What a server that is gone has not cleaned, nobody will.
+    // The files of a dead server's sessions are never cleaned.
     return deleteInBatches(this.#database, "sessions", "id", {
       where: `state = 'ended' AND ended_at < ?
         AND (cleaned_at IS NOT NULL OR NOT EXISTS (SELECT 1 FROM servers WHERE servers.id = sessions.server))`,

@@ -4,7 +4,7 @@ import { SandboxError, systemCode } from "../../kit/errors.js";
 import { diskFull, storeFailed } from "./failures.js";
 
 /**
- * Nobody but this user reads the file: it has hashes of keys, and what people were asked. SQLite's other files take its
+ * Only this user may read the file: it has hashes of keys, and approval requests. SQLite's other files take its
  * mode. A file that is there is never opened here: closing it again would drop every lock that SQLite holds on it in this
  * process, and then another process may remove what is not in the database yet.
  */

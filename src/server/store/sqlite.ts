@@ -45,7 +45,7 @@ async function loadLibsql(): Promise<typeof import("libsql")> {
   }
 }
 
-/** One connection. Whoever comes while a transaction is open waits for its end, or would be part of it. */
+/** One connection. A statement that comes while a transaction is open waits for its end; otherwise it would become part of it. */
 class SqliteDatabase implements Database {
   readonly kind = "sqlite";
   readonly clock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";

@@ -19,7 +19,7 @@ export interface Store {
   readonly audit: AuditIndex;
   /** Resolves when the database answers; STORE_FAILED otherwise. */
   ping(): Promise<void>;
-  /** In numbers, over all orgs and servers: for whoever runs them. */
+  /** Numbers over all orgs and servers, for operators. */
   figures(): Promise<StoreFigures>;
   close(): Promise<void>;
 }
@@ -101,7 +101,7 @@ export interface SessionRecord {
   readonly settings: Json;
   readonly createdAt: number;
   readonly renewedAt: number;
-  /** Undefined: when somebody ends it. */
+  /** Undefined: it does not expire. */
   readonly expiresAt: number | undefined;
   /** The id of the server that has it, or had it last. */
   readonly server: string | undefined;
@@ -118,7 +118,7 @@ export interface NewSession {
   readonly role?: string | undefined;
   readonly settings: Json;
   readonly expiresAt?: number | undefined;
-  /** It is this server's from the beginning; STORE_FAILED when the lease is void. Left out: nobody's, until it is claimed. */
+  /** Makes it this server's; STORE_FAILED when the lease is void. Left out: it has no server until it is claimed. */
   readonly lease?: LeaseToken | undefined;
   readonly idempotency?: Idempotency | undefined;
 }
@@ -156,7 +156,7 @@ export interface Sessions {
   isIdempotencyKey(org: string, key: string): Promise<boolean>;
   /** The session that this call ended; undefined when there was none. Of two callers one gets it. */
   end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined>;
-  /** Ends what has expired of this server's and of nobody's, and says what. Each is told to one caller, once. */
+  /** Ends and returns the expired sessions of this server and those without one. Each is returned to one caller, once. */
   takeExpired(now: number, server: string): Promise<readonly SessionRecord[]>;
   /** This server's ended sessions whose files have not been removed yet, also from before a crash. */
   listUncleaned(server: string): Promise<readonly SessionRecord[]>;
@@ -174,13 +174,13 @@ export interface ServerRecord {
   readonly leaseUntil: number;
 }
 
-/** One run of one server. A later run under the same id makes it void. */
+/** Identifies one run of a server. A later run under the same id makes it void. */
 export interface LeaseToken {
   readonly server: string;
   readonly run: string;
 }
 
-/** What became of a claim. Not claimed: another server has it; one that is dead is no owner any more. */
+/** The result of a claim. Not claimed: another server has it; `owner` is undefined when that server is dead. */
 export type ClaimResult =
   | { readonly claimed: true; readonly session: SessionRecord }
   | { readonly claimed: false; readonly session: SessionRecord; readonly owner: ServerRecord | undefined };
@@ -193,7 +193,7 @@ export interface SessionOwner {
   readonly record: ServerRecord | undefined;
 }
 
-/** What ended with servers that are dead. */
+/** What ended with dead servers. */
 export interface EndedWithServers {
   readonly servers: readonly string[];
   readonly sessions: readonly SessionRecord[];
@@ -202,8 +202,8 @@ export interface EndedWithServers {
 }
 
 /**
- * Who lives. A lease is counted by the database's clock, so servers' clocks need not agree. A server that had no
- * successful `heartbeat` for as long as its lease is has to stop what it runs: it may have been declared dead.
+ * Which servers are alive. Leases are counted by the database's clock, so servers' clocks need not agree. A server without a
+ * successful `heartbeat` for the length of its lease has to stop what it runs: it may have been declared dead.
  */
 export interface Servers {
   /**
@@ -229,7 +229,7 @@ export interface Servers {
   claim(lease: LeaseToken, org: string, name: string): Promise<ClaimResult | undefined>;
   /**
    * Ends what dead servers had: sessions, with what the index has of their snapshots, pending approvals, running
-   * executions. Each is told to one caller, once. A server whose own lease is void ends nothing: it may be the one that
+   * executions. Each is returned to one caller, once. A server whose own lease is void ends nothing: it may be the one that
    * is dead.
    */
   reapDead(lease: LeaseToken): Promise<EndedWithServers>;
@@ -239,7 +239,7 @@ export type ApprovalDecision = "approved" | "edited" | "rejected" | "expired" | 
 
 export interface ApprovalOutcome {
   readonly decision: ApprovalDecision;
-  /** Who decided; undefined when nobody did. */
+  /** Who decided; undefined: it was not decided by a person. */
   readonly by: string | undefined;
   /** What came with it: a reason, edited code, a scope. */
   readonly answer: Json;
@@ -309,9 +309,9 @@ export interface Approvals {
   getAll(org: string, ids: readonly string[]): Promise<readonly ApprovalRecord[]>;
   /** What was decided of those of this server's, wherever it was decided: for the calls that wait. */
   listDecided(server: string, ids: readonly string[]): Promise<readonly ApprovalRecord[]>;
-  /** Every one of this server's that nobody has decided, of whatever org, the oldest first. */
+  /** This server's undecided ones, of all orgs, the oldest first. */
   listUndecidedOf(server: string): Promise<readonly ApprovalRecord[]>;
-  /** Every pending one of this server's becomes `interrupted`; says which. For a start, before new work. */
+  /** This server's pending ones become `interrupted`, and are returned. For a start, before new work. */
   rejectAllOf(server: string): Promise<readonly ApprovalRecord[]>;
   /** Forgets what was decided or has expired before that moment. Resolves to how many. */
   prune(before: number): Promise<number>;
@@ -349,7 +349,7 @@ export interface Executions {
   record(executions: readonly NotedExecution[]): Promise<void>;
   get(org: string, id: string): Promise<ExecutionRecord | undefined>;
   list(org: string, request?: ExecutionListRequest): Promise<Page<ExecutionRecord>>;
-  /** Every running one of this server's becomes `interrupted`; says which. For a start, before new work. */
+  /** This server's running ones become `interrupted`, and are returned. For a start, before new work. */
   interruptAllOf(server: string): Promise<readonly ExecutionRecord[]>;
   /** Forgets what began before a moment, and all but the latest `keep` of each org. What runs stays. */
   prune(what: { readonly before?: number; readonly keep?: number }): Promise<number>;
