@@ -4,9 +4,8 @@ import {
   findCommands,
   findCommandsOfArgv,
   findCommandsOfCode,
-  MAX_CODE_LENGTH,
-  MAX_TEXT_LENGTH,
 } from "../../src/guard/analysis/index.js";
+import { MAX_ANALYZED_CODE_CHARACTERS, MAX_ANALYZED_SHELL_CHARACTERS } from "../../src/kit/code-limits.js";
 import { ARGV } from "./families/argv.js";
 import { JAVASCRIPT } from "./families/javascript.js";
 import { PYTHON } from "./families/python.js";
@@ -48,18 +47,24 @@ describe("no family of hostile texts keeps anybody waiting", { timeout: 180_000 
   it("of a shell", async () => {
     const runs: Run[] = [
       (text) => findCommands(text),
-      (text) => assess(text.slice(0, MAX_TEXT_LENGTH - 20), "bash"),
+      (text) => assess(text.slice(0, MAX_ANALYZED_SHELL_CHARACTERS - 20), "bash"),
     ];
-    expect(await slowOf(SHELL, (make, turn) => inTurn(runs, turn)(make(MAX_TEXT_LENGTH)))).toEqual([]);
+    expect(
+      await slowOf(SHELL, (make, turn) => inTurn(runs, turn)(make(MAX_ANALYZED_SHELL_CHARACTERS))),
+    ).toEqual([]);
   });
 
   it("of words", async () => {
-    expect(await slowOf(ARGV, (make) => findCommandsOfArgv(make(MAX_CODE_LENGTH - 100)))).toEqual([]);
+    expect(
+      await slowOf(ARGV, (make) => findCommandsOfArgv(make(MAX_ANALYZED_CODE_CHARACTERS - 100))),
+    ).toEqual([]);
   });
 
   it("of python", async () => {
     const runs: Run[] = [(text) => findCommandsOfCode(text, "python"), (text) => assess(text, "python")];
-    expect(await slowOf(PYTHON, (make, turn) => inTurn(runs, turn)(make(MAX_CODE_LENGTH)))).toEqual([]);
+    expect(
+      await slowOf(PYTHON, (make, turn) => inTurn(runs, turn)(make(MAX_ANALYZED_CODE_CHARACTERS))),
+    ).toEqual([]);
   });
 
   it("of javascript", async () => {
@@ -69,16 +74,18 @@ describe("no family of hostile texts keeps anybody waiting", { timeout: 180_000 
       (text) => findCommandsOfCode(text, "typescript"),
       (text) => assess(text, "javascript"),
     ];
-    expect(await slowOf(JAVASCRIPT, (make, turn) => inTurn(runs, turn)(make(MAX_CODE_LENGTH)))).toEqual([]);
+    expect(
+      await slowOf(JAVASCRIPT, (make, turn) => inTurn(runs, turn)(make(MAX_ANALYZED_CODE_CHARACTERS))),
+    ).toEqual([]);
   });
 });
 
 it.each(['broken "."', 'broken "}{"', 'broken "\\\\\\n"', 'broken "def a("', 'broken "a?"'])(
   "python that keeps the parser busy is given up after so much work: %s",
   async (name) => {
-    const program = await findCommandsOfCode(PYTHON[name]!(MAX_CODE_LENGTH), "python");
+    const program = await findCommandsOfCode(PYTHON[name]!(MAX_ANALYZED_CODE_CHARACTERS), "python");
     expect(program).toEqual({ commands: [], problems: [{ line: 1, column: 1, what: TOO_MUCH }] });
-    const risk = await assess(PYTHON[name]!(MAX_CODE_LENGTH), "python");
+    const risk = await assess(PYTHON[name]!(MAX_ANALYZED_CODE_CHARACTERS), "python");
     expect(risk).toMatchObject({ level: "high", parsed: false, detectedPatterns: ["too-complex"] });
   },
 );
@@ -86,9 +93,9 @@ it.each(['broken "."', 'broken "}{"', 'broken "\\\\\\n"', 'broken "def a("', 'br
 it.each(['broken "a{"', 'broken "(a="', "arrow or parenthesis, deep"])(
   "javascript that keeps the parser busy is given up after so much work: %s",
   async (name) => {
-    const program = await findCommandsOfCode(JAVASCRIPT[name]!(MAX_CODE_LENGTH), "javascript");
+    const program = await findCommandsOfCode(JAVASCRIPT[name]!(MAX_ANALYZED_CODE_CHARACTERS), "javascript");
     expect(program.problems).toEqual([{ line: 1, column: 1, what: TOO_MUCH }]);
-    const risk = await assess(JAVASCRIPT[name]!(MAX_CODE_LENGTH), "typescript");
+    const risk = await assess(JAVASCRIPT[name]!(MAX_ANALYZED_CODE_CHARACTERS), "typescript");
     expect(risk).toMatchObject({ level: "high", parsed: false, detectedPatterns: ["too-complex"] });
   },
 );
@@ -101,9 +108,9 @@ it.each([
   "doubling words, one command",
   "brace sequences",
 ])("a shell text that keeps the walk busy is given up after so much work: %s", async (name) => {
-  const program = await findCommands(SHELL[name]!(MAX_TEXT_LENGTH));
+  const program = await findCommands(SHELL[name]!(MAX_ANALYZED_SHELL_CHARACTERS));
   expect(program).toEqual({ commands: [], problems: [{ line: 1, column: 1, what: TOO_MUCH }] });
-  const risk = await assess(SHELL[name]!(MAX_TEXT_LENGTH - 20), "bash");
+  const risk = await assess(SHELL[name]!(MAX_ANALYZED_SHELL_CHARACTERS - 20), "bash");
   expect(risk).toMatchObject({ level: "high", parsed: false });
   expect(risk.detectedPatterns).toContain("too-complex");
 });
@@ -126,7 +133,7 @@ it.each(["python", "javascript"])(
 
 it("long lists of words that a program runs again and again count each time", async () => {
   const start = spentMs();
-  const risk = await assess(PYTHON["doubling words"]!(MAX_CODE_LENGTH), "python");
+  const risk = await assess(PYTHON["doubling words"]!(MAX_ANALYZED_CODE_CHARACTERS), "python");
   expect(spentMs() - start).toBeLessThan(GENEROUS_MS);
   expect(risk).toMatchObject({ level: "high", parsed: false });
 });

@@ -1,11 +1,11 @@
 import { createReadStream, existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
+import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { findLanguage, type Language, languageForFile, languageNames } from "../../runtime/sandbox/index.js";
 
 /** More than any program; a mistake such as `run /dev/zero` ends here. */
-const MAX_CODE_BYTES = 16 * 1024 * 1024;
 
 export interface ProgramSource {
   readonly code: string;
@@ -93,9 +93,13 @@ export async function readText(
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       total += chunk.length;
       if (total > MAX_CODE_BYTES) {
-        throw new SandboxError("FILE_TOO_LARGE", `${name} is larger than 16 MiB`, {
-          hint: "Is this a program?",
-        });
+        throw new SandboxError(
+          "FILE_TOO_LARGE",
+          `${name} is larger than ${MAX_CODE_BYTES / 1024 / 1024} MiB`,
+          {
+            hint: "Is this a program?",
+          },
+        );
       }
       chunks.push(chunk);
     }

@@ -1,18 +1,14 @@
+import { MAX_ANALYZED_CODE_CHARACTERS, MAX_ANALYZED_SHELL_CHARACTERS } from "../../kit/code-limits.js";
 import { TooMuchWork, WorkBudget } from "../../kit/parser/index.js";
 import { runInlineCode } from "./inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
 import type { ShellCommand, ShellProgram } from "./shell/shell-program.js";
-import { MAX_SHELL_LENGTH, ShellWalk } from "./shell/walk.js";
+import { ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
 
 export type CodeLanguage = "python" | "javascript" | "typescript" | "bash";
-
-/** The longest shell text that is looked into: a hostile one takes time by more than its length. */
-export const MAX_TEXT_LENGTH = MAX_SHELL_LENGTH;
-/** The longest program in another language. */
-export const MAX_CODE_LENGTH = 128 * 1024;
 
 /** Work for one text, in all of the texts and programs that it holds. */
 const MAX_TEXT_WORK = 4_000_000;
@@ -21,12 +17,12 @@ const MAX_CODE_WORK = 12_000_000;
 
 /** Everything a shell text would run, as far as can be known before it runs. Never rejects. */
 export async function findCommands(text: string): Promise<ShellProgram> {
-  return look(text, MAX_TEXT_LENGTH, MAX_TEXT_WORK, walkAll);
+  return look(text, MAX_ANALYZED_SHELL_CHARACTERS, MAX_TEXT_WORK, walkAll);
 }
 
 /** The same as a part of other work. Rejects with TooMuchWork, and with nothing else. */
 export async function findCommandsWithin(work: WorkBudget, text: string): Promise<ShellProgram> {
-  if (text.length > MAX_TEXT_LENGTH) return tooLong(MAX_TEXT_LENGTH);
+  if (text.length > MAX_ANALYZED_SHELL_CHARACTERS) return tooLong(MAX_ANALYZED_SHELL_CHARACTERS);
   return work
     .within(MAX_TEXT_WORK, (part) => lookInto(text, part, walkAll))
     .catch((error) => {
@@ -41,7 +37,7 @@ function walkAll(walk: ShellWalk, clean: string): void {
 
 /** The same for a command that is already split into words and that no shell reads. */
 export async function findCommandsOfArgv(argv: readonly string[]): Promise<ShellProgram> {
-  return look(argv.join(" "), MAX_CODE_LENGTH, MAX_TEXT_WORK, (walk) =>
+  return look(argv.join(" "), MAX_ANALYZED_CODE_CHARACTERS, MAX_TEXT_WORK, (walk) =>
     walk.runFields(firstCall(1), argv.map(plain), {}),
   );
 }
@@ -49,7 +45,7 @@ export async function findCommandsOfArgv(argv: readonly string[]): Promise<Shell
 /** Everything that the constant shell-outs of a program would run. Never rejects. */
 export async function findCommandsOfCode(code: string, language: CodeLanguage): Promise<ShellProgram> {
   if (language === "bash") return findCommands(code);
-  return look(code, MAX_CODE_LENGTH, MAX_CODE_WORK, (walk, clean) =>
+  return look(code, MAX_ANALYZED_CODE_CHARACTERS, MAX_CODE_WORK, (walk, clean) =>
     walk.code.push({ language, code: clean, call: firstCall(1), whole: true }),
   );
 }

@@ -4,8 +4,6 @@ export {
   findCommandsOfArgv,
   findCommandsOfCode,
   findCommandsWithin,
-  MAX_CODE_LENGTH,
-  MAX_TEXT_LENGTH,
 } from "./find-commands.js";
 export { assess, type RiskAssessment } from "./risk/assess.js";
 export { type Finding, MAX_FINDINGS } from "./risk/findings.js";

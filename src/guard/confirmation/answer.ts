@@ -1,6 +1,6 @@
+import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import type { ConfirmationAnswer } from "./request.js";
 
-const MAX_CODE_LENGTH = 10 * 1024 * 1024;
 const MAX_REASON_LENGTH = 2000;
 const MAX_NAME_LENGTH = 200;
 
@@ -14,7 +14,7 @@ export function parseAnswer(input: unknown): ConfirmationAnswer | undefined {
     case "approve":
       return scope === "once" || scope === "session" ? { decision, scope, ...signed } : undefined;
     case "edit":
-      if (typeof code !== "string" || code.trim() === "" || code.length > MAX_CODE_LENGTH) return undefined;
+      if (typeof code !== "string" || code.trim() === "" || code.length > MAX_CODE_BYTES) return undefined;
       return { decision, code, ...signed };
     case "reject":
       if (reason !== undefined && typeof reason !== "string") return undefined;

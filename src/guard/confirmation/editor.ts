@@ -11,9 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 
-/** How big a text somebody may hand back. */
-const MAX_BYTES = 10 * 1024 * 1024;
 /** How long an editor may take to put the terminal in order when it is told to go. */
 const PATIENCE_MS = 2000;
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -84,7 +83,7 @@ function readEdited(file: string, before: string): Edited {
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stat = fstatSync(descriptor);
-      if (!stat.isFile() || stat.size > MAX_BYTES) return { problem: "The edited text is too long" };
+      if (!stat.isFile() || stat.size > MAX_CODE_BYTES) return { problem: "The edited text is too long" };
       text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(descriptor));
     } finally {
       closeSync(descriptor);

@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { type Config, DEFAULT_LIMITS } from "../../core/config/index.js";
 import type { ToolCall } from "../../core/manager/index.js";
+import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import { agentId, roleName } from "../http/schemas.js";
 
 const MAX_TIMEOUT_MS = 24 * 3_600_000;
-const text = z.string().max(8 * 1024 * 1024);
+const text = z.string().max(MAX_CODE_BYTES);
 const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
 
 const surroundings = {

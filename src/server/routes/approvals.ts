@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
+import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { ApprovalEvent } from "../approvals/approval-service.js";
 import type { App } from "../http/app.js";
@@ -14,10 +15,7 @@ const answer = z.discriminatedUnion("decision", [
   z.strictObject({ decision: z.literal("approve"), scope: z.enum(["once", "session"]).default("once") }),
   z.strictObject({
     decision: z.literal("edit"),
-    code: z
-      .string()
-      .min(1)
-      .max(8 * 1024 * 1024),
+    code: z.string().min(1).max(MAX_CODE_BYTES),
   }),
   z.strictObject({ decision: z.literal("reject"), reason: z.string().max(2000).optional() }),
 ]);

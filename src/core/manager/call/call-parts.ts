@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
+import { MAX_INPUT_CHARACTERS } from "../../../kit/code-limits.js";
 import { LANGUAGES } from "../../../runtime/sandbox/index.js";
 import { HEAD_BYTES, StreamedInput } from "../files/streamed-input.js";
 import type { CallHarness, CallPart } from "./call-kind.js";
 import { type CheckedCall, languageOf, quote, textOf } from "./checked-call.js";
 
-/** What is longer than this is not looked into, which has its own finding: one character more must get there. */
-const MAX_SCRIPT_CHARACTERS = 256 * 1024;
 /** A text with more patterns than this may mean any file. */
 const MAX_PATTERNS = 100;
 /** Shells run the file that these name before anything else. */
@@ -68,9 +67,7 @@ function describeInput(content: Content): string {
   const head = decode(content);
   if (content instanceof StreamedInput && content.head === undefined)
     return "a file that nobody has read yet";
-  return size === undefined || head.length <= MAX_SCRIPT_CHARACTERS
-    ? head
-    : `${head}\n(${size} bytes in all)`;
+  return size === undefined || head.length <= MAX_INPUT_CHARACTERS ? head : `${head}\n(${size} bytes in all)`;
 }
 
 /** A shell's text as it will run: with its variables, its directory and its input. Lines keep their numbers. */
@@ -158,11 +155,11 @@ type Content = string | Uint8Array | StreamedInput;
 
 /** Its text; of a long one, enough to see that it is. A character has three bytes at most for each of its units. */
 function decode(content: Content): string {
-  if (typeof content === "string") return content.slice(0, MAX_SCRIPT_CHARACTERS + 1);
+  if (typeof content === "string") return content.slice(0, MAX_INPUT_CHARACTERS + 1);
   const bytes = content instanceof StreamedInput ? (content.head ?? Buffer.alloc(0)) : content;
   return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, HEAD_BYTES))
     .toString("utf8")
-    .slice(0, MAX_SCRIPT_CHARACTERS + 1);
+    .slice(0, MAX_INPUT_CHARACTERS + 1);
 }
 
 function isText(value: unknown): value is string | Uint8Array {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
-import { MAX_CODE_LENGTH } from "../../../guard/analysis/index.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
+import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
 import type { OutputStream } from "../../../runtime/workspace/index.js";
 import { HostFile, type ToolCall } from "../index.js";
 
@@ -108,8 +108,8 @@ describe("an input file that is streamed", () => {
     const manager = fixture.manager({ securityMode: "strict" });
     const textOf = (length: number) => `# ${letter.repeat(length)}\nimport shutil\nshutil.rmtree("/")\n`;
     for (const [length, parsed] of [
-      [Math.floor(MAX_CODE_LENGTH * 0.75), true],
-      [MAX_CODE_LENGTH + 1, false],
+      [Math.floor(MAX_ANALYZED_CODE_CHARACTERS * 0.75), true],
+      [MAX_ANALYZED_CODE_CHARACTERS + 1, false],
     ] as const) {
       const text = textOf(length);
       for (const script of [text, Buffer.from(text), hostFile("job.py", text), Readable.from([text])]) {

@@ -4,6 +4,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { abortable } from "../../../kit/abortable.js";
+import { MAX_INPUT_CHARACTERS } from "../../../kit/code-limits.js";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
 
 /**
@@ -27,8 +28,8 @@ export class HostFile {
   }
 }
 
-/** What is read of an input before it is decided about. As much as the longest text that is looked into can have. */
-export const HEAD_BYTES = 3 * (256 * 1024 + 1);
+/** What is read of an input before it is decided about: no UTF-16 unit has more than three bytes in UTF-8. */
+export const HEAD_BYTES = 3 * (MAX_INPUT_CHARACTERS + 1);
 const PIECE_BYTES = 256 * 1024;
 
 interface Source {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MAX_CODE_LENGTH } from "../find-commands.js";
+import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
 import { assess } from "./assess.js";
 import { MAX_FINDINGS } from "./findings.js";
 
@@ -88,7 +88,7 @@ describe("an assessment", () => {
   it.each([
     ["a NUL character", "binary", "print(1)\0"],
     ["ten megabytes", "too-long", "x = 1\n".repeat(1_700_000)],
-    ["one character too many", "too-long", "x".repeat(MAX_CODE_LENGTH + 1)],
+    ["one character too many", "too-long", "x".repeat(MAX_ANALYZED_CODE_CHARACTERS + 1)],
   ])("of %s is high, without a look at it", async (_, rule, code) => {
     const { level, parsed, detectedPatterns } = await assess(code, "python");
     expect({ level, parsed, detectedPatterns }).toEqual({

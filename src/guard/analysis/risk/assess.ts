@@ -1,5 +1,5 @@
+import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
 import { type Grammar, loadGrammar, TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
-import { MAX_CODE_LENGTH } from "../find-commands.js";
 import { type FlatTree, flatten } from "../program/flat-tree.js";
 import { readJavaScript } from "../program/javascript/read.js";
 import { readPython } from "../program/python/read.js";
@@ -90,7 +90,7 @@ const UNKNOWN_LANGUAGE: Match = {
 const TOO_LONG: Match = { rule: "too-long", level: "high", why: "More code than is looked into." };
 
 function obstacleOf(code: string): Match | undefined {
-  if (code.length > MAX_CODE_LENGTH) {
+  if (code.length > MAX_ANALYZED_CODE_CHARACTERS) {
     return TOO_LONG;
   }
   if (code.includes("\0")) {

@@ -1,3 +1,4 @@
+import { MAX_ANALYZED_SHELL_CHARACTERS } from "../../../kit/code-limits.js";
 import type { WorkBudget } from "../../../kit/parser/index.js";
 import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
@@ -22,8 +23,6 @@ import {
 import type { Call, Context, InlineLanguage, Walker } from "./walker.js";
 import { runWrapper } from "./wrappers.js";
 
-/** The longest shell text that is walked, also within another one. */
-export const MAX_SHELL_LENGTH = 32 * 1024;
 /** The longest program in a language that is only scanned. */
 const MAX_SCANNED_LENGTH: Readonly<Partial<Record<InlineLanguage, number>>> = {
   awk: 4096,
@@ -125,8 +124,11 @@ export class ShellWalk extends Findings implements Walker {
       this.problem(call.place, `commands are nested deeper than ${MAX_DEPTH} levels`);
       return undefined;
     }
-    if (text.length > MAX_SHELL_LENGTH) {
-      this.problem(call.place, `a text longer than ${MAX_SHELL_LENGTH / 1024} KiB, which is not looked into`);
+    if (text.length > MAX_ANALYZED_SHELL_CHARACTERS) {
+      this.problem(
+        call.place,
+        `a text longer than ${MAX_ANALYZED_SHELL_CHARACTERS / 1024} KiB, which is not looked into`,
+      );
       return undefined;
     }
     this.work.spend(COST.letter * text.length);

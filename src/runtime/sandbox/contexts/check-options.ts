@@ -1,8 +1,8 @@
+import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { checkExecOptions } from "../executions/exec-options.js";
 import type { ContextRunOptions } from "./context-options.js";
 
-const MAX_CODE_BYTES = 16 * 1024 * 1024;
 /** Less than what is taken as one message. */
 const MAX_RESULT_BYTES = 48 * 1024 * 1024;
 

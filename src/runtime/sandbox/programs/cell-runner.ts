@@ -1,3 +1,4 @@
+import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
@@ -14,8 +15,6 @@ export interface CellSettings {
   readonly standbys: number;
 }
 
-/** A program travels with its order, which is one message. */
-const MAX_CODE_BYTES = 180 * 1024;
 /** With an interpreter that forks it travels twice: should that fail, the guest starts it the plain way. */
 const MAX_WARM_BYTES = 100 * 1024;
 
@@ -41,10 +40,14 @@ export class CellRunner {
   ): Promise<ExecutionResult> {
     const settings = this.#require();
     const content = Buffer.from(options.code);
-    if (content.length > MAX_CODE_BYTES) {
-      throw new SandboxError("FILE_TOO_LARGE", `A program in a cell has ${MAX_CODE_BYTES} bytes at most`, {
-        hint: "Run it without isolate, in a sandbox of its own.",
-      });
+    if (content.length > MAX_CELL_CODE_BYTES) {
+      throw new SandboxError(
+        "FILE_TOO_LARGE",
+        `A program in a cell has ${MAX_CELL_CODE_BYTES} bytes at most`,
+        {
+          hint: "Run it without isolate, in a sandbox of its own.",
+        },
+      );
     }
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/main${language.extensionFor?.(options.code) ?? language.extensions[0]}`;

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { ChangeLog } from "../files/change-log.js";
 import { type Language, languageForFile } from "./languages.js";
-
-const MAX_CODE_BYTES = 16 * 1024 * 1024;
 
 /** A program's source, in the workspace while it runs. */
 export interface ProgramFile {

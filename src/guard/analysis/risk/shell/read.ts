@@ -1,5 +1,6 @@
+import { MAX_ANALYZED_SHELL_CHARACTERS } from "../../../../kit/code-limits.js";
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { findCommandsWithin, MAX_TEXT_LENGTH } from "../../find-commands.js";
+import { findCommandsWithin } from "../../find-commands.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
@@ -70,7 +71,7 @@ function directoryAfter({ name, args }: ShellCommand, before: string): string {
 
 const MAX_PATTERN_TEXT = 64 * 1024;
 /** Longer texts are not looked into. */
-const LONG = MAX_TEXT_LENGTH - KNOWN.length;
+const LONG = MAX_ANALYZED_SHELL_CHARACTERS - KNOWN.length;
 const UNREADABLE: Match = {
   rule: "unparsable",
   level: "medium",
