@@ -57,7 +57,7 @@ describe("at a terminal", () => {
       "it has rules about commands, and nothing could hold a terminal to them",
     ],
     ["paths", "paths.yaml", [], "it has rules about paths, and nothing could hold a terminal to them"],
-    ["risk", "risk.yaml", [], "it allows low risk at most, and nobody knows what will be typed"],
+    ["risk", "risk.yaml", [], "it allows low risk at most, and what will be typed is unknown"],
   ])(
     "a terminal inside is refused by a policy with rules about %s, which says why",
     async (_, file, role, why) => {

@@ -31,7 +31,7 @@ export interface SandboxConfig {
   readonly workspace: WorkspaceConfig;
   readonly snapshots: SnapshotsConfig;
   readonly policy: PolicyConfig;
-  /** Left out: strict where there is a policy or somebody to ask; otherwise code is not looked at. */
+  /** Left out: strict where there is a policy or a person to ask; otherwise code is not assessed. */
   readonly securityMode?: "strict" | "permissive";
   readonly confirmation: ConfirmationConfig;
   readonly audit: AuditConfig;
@@ -56,7 +56,7 @@ export interface PolicyConfig {
 }
 
 export interface ConfirmationConfig {
-  /** Nobody answered for this long: rejected. */
+  /** Without an answer for this long, the call is rejected. */
   readonly timeoutMs: number;
 }
 
@@ -85,7 +85,7 @@ export interface RuntimeConfig {
   readonly cleanupOnExit: boolean;
   /** Of one execution. */
   readonly timeoutMs: number;
-  /** A sandbox that nobody used for this long is stopped; null: never. */
+  /** A sandbox that is idle for this long is stopped; null: never. */
   readonly idleTimeoutMs: number | null;
   /** A sandbox this old is stopped; null: never. */
   readonly maxAgeMs: number | null;
@@ -163,7 +163,7 @@ export interface ServerConfig {
   readonly sessions: ServerSessionsConfig;
   readonly pool: ServerPoolConfig;
   readonly processes: ServerProcessesConfig;
-  /** How long a terminal lives that nobody is connected to. */
+  /** How long a terminal without a client lives. */
   readonly terminals: { readonly detachedMs: number };
   readonly mcp: ServerMcpConfig;
   /** How long what runs may go on after a signal to stop. */
@@ -188,10 +188,10 @@ export interface ServerProcessesConfig {
 }
 
 export interface ServerSessionsConfig {
-  /** From its creation or renewal; null: until somebody deletes it. */
+  /** From its creation or renewal; null: until it is deleted. */
   readonly ttlMs: number | null;
   readonly maxPerOrg: number;
-  /** Sandboxes at most that run for sessions which nobody has used yet; 0: each starts with the first use. */
+  /** Sandboxes at most that run for sessions that were not used yet; 0: each starts with the first use. */
   readonly startAhead: number;
 }
 

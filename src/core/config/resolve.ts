@@ -147,7 +147,7 @@ function unfolded(path: Path): Path {
   return first === "sandbox" && second === "backends" && third === "opensandbox" ? [...ALIAS, ...rest] : path;
 }
 
-/** Takes the blocks that somebody else validates out of the schema's sight. */
+/** Leaves out the blocks that registered backends validate themselves. */
 function takeBlocks(input: unknown, names: readonly string[]): { value: unknown; blocks: Plain } {
   if (names.length === 0 || !isPlain(input) || !isPlain(input.sandbox) || !isPlain(input.sandbox.backends)) {
     return { value: input, blocks: {} };

@@ -22,7 +22,7 @@ export function checkPoolOption(
   const refuse = (message: string, hint: string) => {
     throw new SandboxError("INVALID_ARGUMENT", message, { hint });
   };
-  // By what it can do: whoever has no pool need not load what makes one.
+  // By its method, so that managers without a pool need not load the pool.
   if (typeof pool?.bind !== "function") {
     refuse("pool takes a PoolManager", "For example new PoolManager({ minInstances: 2, maxInstances: 10 }).");
   }

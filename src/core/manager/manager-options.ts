@@ -34,7 +34,7 @@ export interface SandboxManagerOptions {
   readonly policy?: Policy;
   /** Left out: strict where there is a policy or a confirmation service; otherwise code is not looked at. */
   readonly securityMode?: SecurityMode;
-  /** Who is asked about what is dangerous. Left out: nobody, and what needs an answer is rejected. */
+  /** Asks a person about dangerous calls. Left out: calls that need an answer are rejected. */
   readonly confirmation?: ConfirmationService;
   /** How many questions it is asked at once. Left out: one, as a terminal has room for. */
   readonly confirmationsAtOnce?: number;
@@ -81,7 +81,7 @@ export interface OpenSessionOptions extends GetSandboxOptions {
   readonly caller?: ExpectedCaller;
 }
 
-/** Somebody whose call is yet to come. */
+/** The caller of a session's first call. */
 export interface ExpectedCaller {
   readonly role?: string | undefined;
   /** Left out: the manager's. */

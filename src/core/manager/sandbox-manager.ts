@@ -212,7 +212,7 @@ export class SandboxManager {
     return this.#last(startProcess(this.#inSession(copyCall(call)), this.#guards));
   }
 
-  /** What `execute` would make of a call, and why. Nothing runs, nobody is asked, nothing is written down. */
+  /** What `execute` would make of a call, and why. Nothing runs, no person is asked, nothing is recorded. */
   async explain(call: ToolCall, options: ExplainOptions = {}): Promise<Explanation> {
     return explainCall(this.#inSession(copyCall(call)), this.#guards, options);
   }
@@ -252,7 +252,7 @@ export class SandboxManager {
     return this.#startAhead(key, options).catch(() => undefined);
   }
 
-  /** What waits for somebody's decision: to list, to decide and to be told about. */
+  /** Calls that wait for a person's decision: to list, to decide and to subscribe to. */
   get confirmations(): ConfirmationQueue {
     return this.#guards.confirmations;
   }
@@ -268,7 +268,7 @@ export class SandboxManager {
   }
 
   /**
-   * One connection to a port inside a session that runs. PORT_FAILED: nobody listens there. UNSUPPORTED: ports are not
+   * One connection to a port inside a session that runs. PORT_FAILED: nothing listens there. UNSUPPORTED: ports are not
    * opened unless the configuration says so.
    */
   async connectPort(key: string, port: number): Promise<Duplex> {
@@ -375,7 +375,7 @@ export class SandboxManager {
     }
   }
 
-  /** The same, by the name that document [2] gave it. */
+  /** The same, by its older name. */
   cleanup(): Promise<void> {
     return this.close();
   }
@@ -391,7 +391,7 @@ export class SandboxManager {
 
   async #startAhead(key: string, { caller, ...options }: OpenSessionOptions): Promise<void> {
     const expected = caller === undefined ? {} : await expectedStart(caller, this.#guards);
-    // Whoever has ended the session meanwhile has looked for its sandbox already.
+    // A request that ended the session meanwhile has looked for its sandbox already.
     if (expected === undefined || options.signal?.aborted) return;
     await this.#getSandbox(key, { ...options, ...expected, isBackground: true });
   }

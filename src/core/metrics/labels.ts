@@ -1,6 +1,6 @@
 import { LANGUAGES, REASONS } from "../../runtime/sandbox/index.js";
 
-/** What a label says for a value that nobody announced: a caller's text never becomes a series of its own. */
+/** What a label says for an unknown value: a caller's text never becomes a series of its own. */
 export const OTHER = "other";
 /** The label of an execution that has no language, such as reading a file. */
 export const NONE = "none";

@@ -56,7 +56,7 @@ export interface NetworkMetric {
   readonly count?: number | undefined;
 }
 
-/** What was counted. Recording never throws; a value of a label that nobody announced is counted as `other`. */
+/** What was counted. Recording never throws; an unknown value of a label is counted as `other`. */
 export interface Metrics {
   readonly registry: Registry;
   readonly contentType: string;

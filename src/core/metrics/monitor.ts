@@ -214,7 +214,7 @@ function cpuPercentOf(entry: Entry, usage: ResourceUsage): { cpuPercent?: number
   return { cpuPercent: (100 * spentMs) / ((now.atMs - base.atMs) * allowance), isNew: true };
 }
 
-/** Somebody else's mistake is theirs to see; it does not end the watch. */
+/** A listener's error becomes a warning; it does not end the watch. */
 function tell(call: () => unknown): void {
   const warn = (error: unknown) => {
     process.emitWarning(`A listener of the sandbox monitor failed: ${String(error)}`);

@@ -4,10 +4,10 @@ import type { PolicyDecision } from "../../../guard/policy/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { CallAssessment } from "./assess-call.js";
 
-/** What is said of everything that a terminal is for. */
-export const UNKNOWN_INPUT = "Nobody knows what will be typed into it.";
+/** What a person is told of every terminal. */
+export const UNKNOWN_INPUT = "What will be typed into it cannot be checked in advance.";
 
-/** What holds for a terminal besides: what is typed into it is seen by no rule and no assessment. */
+/** Terminal input cannot be checked in advance, so a terminal is refused wherever a rule would have to hold for it. */
 export function assessTerminal(assessed: CallAssessment): CallAssessment {
   const { decision, risk } = assessed.plan;
   const denial = decision === undefined ? undefined : denialOf(decision);
@@ -25,7 +25,7 @@ function denialOf(decision: PolicyDecision): CallAssessment["denial"] {
   if (decision.deniedPaths.length > 0 || decision.allowedPaths !== undefined)
     return unkeepable(source, "path");
   if (decision.maxRisk === undefined) return undefined;
-  const why = `it allows ${decision.maxRisk} risk at most, and nobody knows what will be typed`;
+  const why = `it allows ${decision.maxRisk} risk at most, and what will be typed is unknown`;
   return { why: escapeUnsafe(`denied by ${source}: ${why}`), violation: "risk" };
 }
 

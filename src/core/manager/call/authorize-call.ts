@@ -10,7 +10,7 @@ import type { ToolResult } from "./tool-call.js";
 export type Authorization =
   | {
       readonly isAuthorized: true;
-      /** With the code that somebody agreed to. */
+      /** With the code that was agreed to. */
       readonly call: CheckedCall;
       readonly plan: CallPlan;
       readonly confirmation: ToolResult["confirmation"];

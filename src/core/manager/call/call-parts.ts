@@ -48,7 +48,7 @@ export function describeSurroundings(call: CheckedCall): Record<string, string> 
   for (const [name, value] of Object.entries(call.env ?? {})) shown.set(`variable ${name}`, value);
   if (call.args !== undefined && call.args.length > 0) shown.set("arguments", call.args.map(quote).join(" "));
   if (call.stdin !== undefined)
-    shown.set("input", isText(call.stdin) ? decode(call.stdin) : "a stream that nobody has read yet");
+    shown.set("input", isText(call.stdin) ? decode(call.stdin) : "a stream that was not read yet");
   for (const [path, content] of Object.entries(call.files ?? {}))
     shown.set(`file ${path}`, describeInput(content));
   return Object.fromEntries(shown);
@@ -65,8 +65,7 @@ function harnessFacts({ name, scripts = [] }: CallHarness): Record<string, strin
 function describeInput(content: Content): string {
   const size = content instanceof StreamedInput ? content.size : undefined;
   const head = decode(content);
-  if (content instanceof StreamedInput && content.head === undefined)
-    return "a file that nobody has read yet";
+  if (content instanceof StreamedInput && content.head === undefined) return "a file that was not read yet";
   return size === undefined || head.length <= MAX_INPUT_CHARACTERS ? head : `${head}\n(${size} bytes in all)`;
 }
 
@@ -89,7 +88,7 @@ function exportsOf({ env }: CheckedCall): string {
 
 function exportOf(name: string, value: string): string {
   if (/^[A-Za-z_]\w*$/.test(name)) return `export ${name}=${quote(value)}; `;
-  // bash takes a variable of this name for a function; what others make of a name that is none, nobody knows.
+  // bash takes a variable of this name for a function; what other shells make of an invalid name is unknown.
   const shellFunction = /^BASH_FUNC_([^%=]+)%%$/.exec(name)?.[1];
   return shellFunction === undefined ? '"$SKERRY_UNKNOWN_VARIABLE"; ' : `${shellFunction} ${value}\n`;
 }

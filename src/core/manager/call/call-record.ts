@@ -43,7 +43,7 @@ export class CallRecord {
   readonly #asked: CheckedCall;
   #call: CheckedCall;
   #findings: CallFindings = {};
-  /** For somebody's decision; undefined: nobody was asked. */
+  /** For a person's decision; undefined: no person was asked. */
   #waitedMs: number | undefined;
   #ended = false;
 
@@ -75,7 +75,7 @@ export class CallRecord {
     this.#call = call;
   }
 
-  /** Somebody was asked, and it took so long. */
+  /** A person was asked, and it took so long. */
   waited(ms: number): void {
     this.#waitedMs = (this.#waitedMs ?? 0) + ms;
   }
@@ -163,7 +163,7 @@ export class CallRecord {
   }
 }
 
-/** Whoever counts must not be able to undo what is remembered. */
+/** A failing metric must not fail a call that is recorded. */
 function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void): void {
   if (metrics === undefined) return;
   try {

@@ -20,7 +20,7 @@ export interface Explanation {
   readonly why: string;
   /** What the policy says; left out where it was not asked. */
   readonly decision?: PolicyDecision;
-  /** Left out: nobody looks at the code, or the policy has said no before. */
+  /** Left out: the code is not assessed, or the policy denied it before. */
   readonly risk?: RiskAssessment;
   readonly securityMode?: SecurityMode;
   /** What the code asks for; more where the call names a backend. */
@@ -36,7 +36,7 @@ export interface ExplainOptions {
   readonly paths?: PolicyRequest["paths"];
 }
 
-/** The same decisions as `execute`'s, in the same order. Nothing runs, nobody is asked, nothing is written down. */
+/** The same decisions as `execute`'s, in the same order. Nothing runs, no person is asked, nothing is recorded. */
 export async function explainCall(
   given: ToolCall,
   guards: Guards,

@@ -3,7 +3,7 @@ import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { FileTask, GuardedFiles } from "./call-kind.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
 
-/** What an agent wants done with its session's files, and in whose name. */
+/** What an agent wants done with its session's files, and on whose behalf. */
 export interface FileCall<Value> extends SessionCall {
   /** What it will write, by path: looked at like the input files of a program. A stream takes `isPlaced`. */
   readonly content?: ToolCall["files"];

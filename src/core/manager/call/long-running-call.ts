@@ -65,7 +65,7 @@ export function startLongRunning<Handle>(request: LongRunningRequest<Handle>): L
   return { opened, over, close };
 }
 
-/** What did not begin is no result to look at: whoever wanted it hears why. */
+/** A call that did not begin has no result: its caller gets the reason as an error. */
 async function refusalOf(
   { reason, error = reason, confirmation, decision }: ToolResult,
   { what, hint }: Pick<LongRunningRequest<unknown>, "what" | "hint">,

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { CommandControls, ExecutionSink } from "../../../runtime/sandbox/index.js";
 
-/** How much nobody has read before the program is held back: bytes of a terminal, pieces of a process. */
+/** How much may be unread before the program is held back: bytes of a terminal, pieces of a process. */
 const SCREEN_BYTES = 1024 * 1024;
 const PIECES = 16;
 
@@ -11,7 +11,7 @@ export interface OutputPiece {
   readonly data: Buffer;
 }
 
-/** The output of what lasts, on its way to a reader: one who goes away ends it. */
+/** The output of what lasts, on its way to a reader: a reader that is destroyed ends the call. */
 export class LongRunningOutput implements ExecutionSink {
   onDrain: (() => void) | undefined;
   /** Called when the process exists. */
@@ -34,7 +34,7 @@ export class LongRunningOutput implements ExecutionSink {
         done(error);
       },
     });
-    // Nobody waits for the rest of what is cancelled.
+    // The rest of a cancelled call is not waited for.
     this.signal.addEventListener("abort", () => this.onDrain?.(), { once: true });
   }
 

@@ -163,7 +163,7 @@ policies:
     expect(asked[0]).toMatchObject({
       tool: TOOL,
       riskLevel: "medium",
-      surroundings: { terminal: "Nobody knows what will be typed into it." },
+      surroundings: { terminal: "What will be typed into it cannot be checked in advance." },
       findings: [{ rule: "terminal", level: "medium" }],
     });
     await expectOnly(
@@ -259,7 +259,7 @@ const REFUSALS: readonly Refusal[] = [
     "a risk that is not to be passed",
     "max_risk: high",
     "risk",
-    "it allows high risk at most, and nobody knows what will be typed",
+    "it allows high risk at most, and what will be typed is unknown",
   ),
   {
     what: "a role that must not",

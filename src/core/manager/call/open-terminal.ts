@@ -20,7 +20,7 @@ const SHARED = [
   "maxOutputBytes",
 ] as const satisfies readonly (keyof ToolCall)[];
 
-/** A terminal that somebody wants, and in whose name. The policy knows it as `shell_exec` unless `tool` says otherwise. */
+/** A terminal to open, and on whose behalf. The policy knows it as `shell_exec` unless `tool` says otherwise. */
 export interface TerminalCall extends Pick<ToolCall, (typeof SHARED)[number] | "signal"> {
   /** What runs on it. Left out: an interactive shell. */
   readonly argv?: readonly string[] | undefined;
@@ -45,7 +45,7 @@ const SHELL = ["bash", "-i"];
 export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCall<GuardedTerminal> {
   const { rows, columns, signal } = Object(call) as TerminalCall;
   const input = new PassThrough();
-  // Whoever types while the program ends has nowhere to type to.
+  // What is typed while the program ends has nowhere to go.
   input.on("error", () => undefined);
   return startLongRunning<GuardedTerminal>({
     what: "terminal",

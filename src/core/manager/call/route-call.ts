@@ -37,7 +37,7 @@ export async function routeCall(
   return chosen;
 }
 
-/** What the code asks for; where nobody looked at it, whatever the manager has. */
+/** What the code asks for; where it was not assessed, any isolation will do. */
 export function requiredIsolation({ risk, securityMode }: CallPlan): Isolation {
   return risk === undefined || securityMode === undefined ? "none" : getRequiredSandbox(risk, securityMode);
 }

@@ -8,12 +8,12 @@ import type {
 } from "../../../runtime/sandbox/index.js";
 import type { ToolResult } from "./tool-call.js";
 
-/** Starts of contexts anew that are under way: whoever finds one ended meanwhile waits for the same. */
+/** Restarts under way: calls that find the same context ended wait for the same restart. */
 const restarts = new WeakMap<CodeContext, Promise<void>>();
-/** How often one that ends again and again while calls wait for it is started anew for one call. */
+/** How often one call restarts a context that keeps ending. */
 const MAX_RESTARTS = 3;
 
-/** Runs a call's code in its context. One that has ended is started anew; what is lost is told in the result. */
+/** Runs a call's code in its context. One that has ended is restarted, and the result says that its state is lost. */
 export async function runInContext(
   context: CodeContext,
   sink: ExecutionSink<ResultEvent>,
@@ -23,12 +23,12 @@ export async function runInContext(
   let lost: string | undefined;
   for (let turn = 0; ; turn++) {
     if (context.state === "ended") {
-      lost = context.ending ?? "nobody knows why";
+      lost = context.ending ?? "unknown reason";
       await restart(context);
     }
     try {
       const result = await context.runInto(sink, code, options);
-      const ended = context.state === "ended" ? (context.ending ?? "nobody knows why") : undefined;
+      const ended = context.state === "ended" ? (context.ending ?? "unknown reason") : undefined;
       return {
         ...result,
         ...(lost !== undefined && { contextRestarted: lost }),

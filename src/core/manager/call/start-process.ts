@@ -8,7 +8,7 @@ import type { ToolCall } from "./tool-call.js";
 /** What a process is not: part of a context or a cell, or something whose files are brought back at its end. */
 const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile", "stream"] as const;
 
-/** A program or a command to leave running, and in whose name. */
+/** A program or a command to leave running, and on whose behalf. */
 export type ProcessCall = Omit<ToolCall, (typeof NOT_OF_PROCESSES)[number]>;
 
 /** A process that was allowed to start. It is one tool call, from its start to its end. */

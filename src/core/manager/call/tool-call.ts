@@ -64,7 +64,7 @@ export interface ToolResult
   readonly decision?: PolicyDecision;
   /** What the code would reach for; left out where the code was not assessed. */
   readonly risk?: RiskAssessment;
-  /** Who agreed to it or did not, where somebody was asked. */
+  /** What the person who was asked decided. */
   readonly confirmation?: { readonly approved: boolean; readonly edited: boolean; readonly by?: string };
   /** The call's record in the audit log. */
   readonly auditId?: string;

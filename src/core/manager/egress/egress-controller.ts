@@ -36,17 +36,17 @@ export interface EgressControllerOptions {
   readonly secrets: readonly Secret[];
   /** A policy decides for every call what it may reach. */
   readonly isDecidedPerCall: boolean;
-  /** Somebody may let a session reach more while something runs in it, which has to know the way by then. */
+  /** Egress may be opened while a program runs, which must know the proxy by then. */
   readonly isOpenToChanges: boolean;
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
   readonly onConnection?: SandboxManagerOptions["onConnection"];
 }
 
-/** Which sandbox asks. */
+/** The sandbox that a connection comes from. */
 export interface EgressOrigin {
   readonly sandboxId: string;
-  /** Asked for anew each time: a sandbox that was started ahead is nobody's at first. */
+  /** Read each time: a sandbox that was started ahead gets its session later. */
   readonly sessionId: string;
   readonly backend: string;
   readonly guestRuntime: string;
@@ -61,7 +61,7 @@ export class EgressController {
   readonly #rules: EgressRules;
   #secrets: readonly Secret[] | undefined;
   #hasEgress = false;
-  /** By session: a sandbox that starts anew is still the session's. */
+  /** By session: they hold for the session's next sandbox too. */
   readonly #changes = new Map<string, CheckedChange>();
 
   constructor(options: EgressControllerOptions) {
@@ -69,7 +69,7 @@ export class EgressController {
     const { config, rules } = options;
     this.#keepOutOfRecords(options.secrets);
     const configured = egressRulesOf(config.network);
-    // A denial names the list that somebody wrote.
+    // A denial names the list that was written.
     const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
     this.#rules = rules === undefined ? configured : { ...joinRules(configured, rules), origin };
   }
@@ -130,7 +130,7 @@ export class EgressController {
     await this.apply(sandbox);
   }
 
-  /** True when a sandbox that was nobody's has a way out already, and its session may reach something else. */
+  /** True when a sandbox that was started ahead has egress already, and its session may reach something else. */
   hasChanged({ network, sessionId }: RunningSandbox): boolean {
     return network.isOpen && this.#changes.has(sessionId);
   }
@@ -145,7 +145,7 @@ export class EgressController {
     this.#changes.delete(sessionId);
   }
 
-  /** What a session may reach whoever calls. */
+  /** What a session may reach in every call. */
   #rulesOf(sessionId: string): EgressRules {
     const change = this.#changes.get(sessionId);
     const rules = change === undefined ? this.#rules : joinRules(this.#rules, rulesOfChange(change));

@@ -87,7 +87,7 @@ export class ChangeRecorder {
       if (this.#graph.onError === undefined) process.emitWarning(error.message);
       else this.#graph.onError(error, session, lost);
     } catch {
-      // There is nobody left to tell.
+      // The listener of failures has failed: nothing is left to tell.
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Entry } from "../../../runtime/workspace/index.js";
 /** What happened to one entry of a workspace. */
 export interface EntryChange {
   readonly type: "created" | "modified" | "deleted";
-  /** Relative to the workspace, as whoever made it named it: show it only after making it visible. */
+  /** Relative to the workspace, as a program named it: escape it before showing it. */
   readonly path: string;
   /** What it is, or was. */
   readonly entryType: Entry["type"];

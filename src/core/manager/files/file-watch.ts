@@ -3,7 +3,7 @@ import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox, SandboxFiles } from "../../../runtime/sandbox/index.js";
 import { type EntriesByPath, type EntryChange, entryChanges } from "./entry-changes.js";
 
-/** What somebody who watches a directory is told. */
+/** What the watcher of a directory is told. */
 export type WatchEvent =
   /** The first one: whatever changes from now on is told. */
   | { readonly type: "watching"; readonly path: string; readonly recursive: boolean }
@@ -163,7 +163,7 @@ export class PollingWatch implements FileWatch {
     return this.#isTooMuch(changes.length) ? [{ type: "overflow" }] : changes;
   }
 
-  /** Undefined: nobody can look now. */
+  /** Undefined: the sandbox does not run, or the watch has ended. */
   async #look(): Promise<EntriesByPath | undefined> {
     const { find, signal } = this.#options;
     const sandbox = find();

@@ -2,10 +2,10 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { type FileWatch, PollingWatch, type WatchedDirectory } from "./file-watch.js";
 
-/** So many look at one session at once. */
+/** Watches of one session at once. */
 const MAX_PER_SESSION = 16;
 
-/** Who watches which session's files. */
+/** The watches of each session's files. */
 export class FileWatches {
   readonly #find: (session: string) => RunningSandbox | undefined;
   readonly #watches = new Map<string, Set<PollingWatch>>();
@@ -45,7 +45,7 @@ export class FileWatches {
     }
   }
 
-  /** Something has ended in a session: whoever watches it looks. */
+  /** A call of the session has ended: its watches look soon. */
   nudge(session: string): void {
     for (const watch of this.#watches.get(session) ?? []) watch.nudge();
   }
@@ -77,7 +77,7 @@ export class FileWatches {
 function tooMany(): SandboxError {
   return new SandboxError(
     "SANDBOX_BUSY",
-    `${MAX_PER_SESSION} watch this session's files, and that is the most`,
+    `This session has ${MAX_PER_SESSION} file watches, which is the most`,
     {
       hint: "End one of them.",
     },

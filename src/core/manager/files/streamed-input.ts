@@ -58,7 +58,7 @@ export class StreamedInput {
     if (!(given instanceof HostFile)) given.on("error", () => undefined);
   }
 
-  /** The first bytes; undefined: nobody has looked yet. */
+  /** The first bytes; undefined: `look` was not called yet. */
   get head(): Buffer | undefined {
     return this.#head;
   }
@@ -93,7 +93,7 @@ export class StreamedInput {
   /** All of it, once. */
   async *content(signal: AbortSignal | undefined): AsyncGenerator<Buffer> {
     const source = this.#source;
-    // What nobody has looked at was not decided about.
+    // Without `look` nothing was decided about it.
     if (source === undefined || this.#head === undefined || this.#isGiven)
       throw new SandboxError("INTERNAL", "An input was to be copied before it was looked at, or twice");
     this.#isGiven = true;

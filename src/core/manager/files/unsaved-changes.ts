@@ -3,8 +3,8 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox, UnsavedFiles } from "../../../runtime/sandbox/index.js";
 
 /**
- * Changes that went with sandboxes which nobody had asked to stop: of a backend that shares no directory with this host,
- * when they were lost, or too old, before everything was copied. Whoever uses the session next hears of it, once.
+ * Changes that were lost with sandboxes which no caller stopped: of a backend that shares no directory with this host,
+ * when they died, or were too old, before everything was copied. The next call of the session is told, once.
  */
 export class UnsavedChanges {
   readonly #audit: AuditLogger | undefined;
@@ -27,7 +27,7 @@ export class UnsavedChanges {
       });
   }
 
-  /** Throws when the session's last sandbox took changes with it and nobody has been told. */
+  /** Throws when the session's last sandbox took changes with it and no call has been told. */
   tell(name: string): void {
     const failure = this.#take(name);
     if (failure === undefined) return;
@@ -37,7 +37,7 @@ export class UnsavedChanges {
     });
   }
 
-  /** What nobody has been told of, for the last who can be. What runs in a sandbox that is lost fails by itself. */
+  /** Losses that no call was told of, for `cleanupAll` to report. What ran in a sandbox that died has failed by itself. */
   takeAll(): SandboxError[] {
     return [...this.#ofSession.keys()]
       .flatMap((name) => this.#take(name) ?? [])

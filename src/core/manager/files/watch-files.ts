@@ -2,7 +2,7 @@ import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import { type FileCall, type FileResult, type SessionCall, workValue } from "../call/file-call.js";
 import { lookAt, type WatchedDirectory } from "./file-watch.js";
 
-/** A directory of a session that somebody wants to be told about, and in whose name. */
+/** A directory of a session to watch, and on whose behalf. */
 export interface WatchCall
   extends Pick<SessionCall, "sessionId" | "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId"> {
   /** Relative to the workspace. Left out: all of it. */

@@ -1,7 +1,7 @@
 import type { Config } from "../../config/index.js";
 import { type ChosenBackend, chooseBackend } from "./choose-backend.js";
 
-/** The backends that somebody has asked for, probed once. */
+/** The backends that were asked for, probed once. */
 export class KnownBackends {
   readonly #chosen = new Map<string, Promise<ChosenBackend>>();
   /** What "auto" and other names turned out to be. */
@@ -30,7 +30,7 @@ export class KnownBackends {
     return this.#nameOf(one) === this.#nameOf(other);
   }
 
-  /** The name under which somebody has asked for a backend: a registered one may call itself something else. */
+  /** The name under which a backend was asked for: a registered one may call itself something else. */
   askedAs(backend: string): string {
     return [...this.#names].find(([, own]) => own === backend)?.[0] ?? backend;
   }

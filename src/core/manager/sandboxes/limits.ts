@@ -40,7 +40,7 @@ export function effectiveLimits(requested: Limits, capabilities: Capabilities, b
   return limits;
 }
 
-/** Refuses values that mean nothing, whoever they come from. */
+/** Refuses values that mean nothing. */
 export function checkLimits(limits: Limits): void {
   for (const [name, value] of Object.entries(limits)) {
     if (!Object.hasOwn(NEEDS, name)) {
@@ -72,12 +72,12 @@ export function checkSameLimits(running: Limits, limits: Limits | undefined): vo
   });
 }
 
-/** True when two orders ask for the same. */
+/** True when both ask for the same limits. */
 export function sameLimits(one: Limits, other: Limits = {}): boolean {
   return (Object.keys(NEEDS) as (keyof Limits)[]).every((name) => one[name] === other[name]);
 }
 
-/** Of two orders the smaller limit each. */
+/** Of each limit the smaller one. */
 export function strictestLimits(one: Limits, other: Limits): Limits {
   const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = { ...one };
   for (const name of Object.keys(NEEDS) as (keyof Limits)[]) {

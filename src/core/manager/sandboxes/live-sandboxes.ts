@@ -55,7 +55,7 @@ type WorkspaceSource = Pick<PoolRequest, "key" | "isEphemeral" | "openSession" |
 interface Entry {
   /** Under which it is found. */
   readonly key: string;
-  /** False: nobody's files are in it, and it goes with them. */
+  /** False: it is no session's, and its files go with it. */
   readonly isSession: boolean;
   readonly startedAt: number;
   /** What the first caller asked for. */
@@ -139,11 +139,11 @@ export class LiveSandboxes {
       }
       checkSameLimits(entry.limits, options.limits);
       checkSameCells(entry.cells, options);
-      // One caller's signal lets that caller go; the start is everybody's.
+      // One caller's signal ends that caller's wait; the start goes on for the others.
       const sandbox = await abortable(entry.sandbox, options.signal);
       sandbox.touch();
       if (sandbox.isRunning) return sandbox;
-      // It has just stopped: wait until its traces are gone, then start anew.
+      // It has just stopped: wait until its traces are gone, then start another.
       await sandbox.stop();
       this.#forget(entry);
     }
@@ -151,13 +151,13 @@ export class LiveSandboxes {
 
   /**
    * The same until it is released. An idle sandbox with other limits or of another backend makes way for a new one;
-   * one that somebody has leased, or that runs something, does not.
+   * one that is leased, or that runs something, does not.
    */
   lease(name: string, options: StartOptions): Promise<LeasedSandbox> {
     return this.#lease(name, options, () => this.#startEntry(name, options));
   }
 
-  /** A sandbox for programs in cells, which nobody but this owner has, with files of nobody's. It stays for the next one. */
+  /** A sandbox for programs in cells: only this owner's, with no session's files. It stays for the owner's next call. */
   leaseForCells(owner: string, options: StartOptions): Promise<LeasedSandbox> {
     const { limits, backend, cells } = options;
     // No session can be called that.
@@ -173,7 +173,7 @@ export class LiveSandboxes {
       if (known?.leaving !== undefined) await known.leaving;
       else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
       else {
-        // From here to the end of the lease nobody else can send it away.
+        // From here to the end of the lease no other call can make it stop.
         const entry = known ?? startEntry();
         entry.leases++;
         const release = () => {
@@ -272,7 +272,7 @@ export class LiveSandboxes {
   async stopAll(): Promise<void> {
     this.#expiry.stop();
     const entries = [...this.#entries.values(), ...this.#ephemeral];
-    // First, so that nobody waits for what is given back below.
+    // First, so that no request waits for what is given back below.
     const drained = this.#pooled?.clear();
     const stopped = await Promise.allSettled([
       ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),

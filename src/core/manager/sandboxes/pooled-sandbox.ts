@@ -3,15 +3,15 @@ import type { PoolItem, PoolLease } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { DirectoryFate, WorkspaceSlot } from "./start-request.js";
 
-/** Who has a sandbox of the pool now. */
+/** The session or call that has a sandbox of the pool now. */
 export interface Tenant {
   /** Left out: the pool is still to hand it over. */
   readonly lease?: PoolLease<PooledSandbox>;
-  /** Called once, when the sandbox is theirs no more. */
+  /** Called once, when the tenant has lost the sandbox. */
   readonly onStopped: (sandbox: RunningSandbox) => DirectoryFate;
 }
 
-/** A sandbox that the pool counts: nobody's at first, then a tenant's. */
+/** A sandbox that the pool counts: without a tenant at first, then with one. */
 export class PooledSandbox implements PoolItem {
   readonly id: string;
   /** Left out: it is destroyed after its first use. */
@@ -55,7 +55,7 @@ export class PooledSandbox implements PoolItem {
   stopped(sandbox: RunningSandbox): DirectoryFate {
     const { tenant } = this;
     this.tenant = undefined;
-    // First: one that somebody stops has not ended by itself.
+    // First: a sandbox that its tenant stops has not ended by itself.
     if (!this.#isRetiring) void tenant?.lease?.release({ reusable: false });
     const fate = tenant?.onStopped(sandbox) ?? "removed";
     if (this.#isRetiring) return "kept";

@@ -33,7 +33,7 @@ export interface PooledSandboxesOptions {
 /** Longer than a small program takes in a sandbox that was ready. */
 const GIVE_WAY_MS = 10;
 
-/** The manager's sandboxes where it has a pool: prepared ones for whoever they fit, the others made to order. */
+/** The manager's sandboxes where it has a pool: prepared ones where they fit the request, the others made to order. */
 export class PooledSandboxes {
   readonly #options: PooledSandboxesOptions;
   readonly #pool: BoundPool<PooledSandbox>;
@@ -66,7 +66,7 @@ export class PooledSandboxes {
     const { signal, key, isEphemeral } = request;
     const whose = {
       ...(signal !== undefined && { signal }),
-      // A key of throw-away sandboxes is nobody's: each has its own.
+      // The key of a throw-away sandbox is no session.
       ...(!isEphemeral && { sessionId: sessionIdOf(key) }),
     };
     // Once: what could not be handed out would not be the next time either.
@@ -79,7 +79,7 @@ export class PooledSandboxes {
     const create = (abandoned: AbortSignal) => this.#make(chosen, request, abandoned);
     const lease = await this.#waiting(this.#pool.acquire({ ...whose, create }));
     const { item } = lease;
-    // One that has ended meanwhile is nobody's any more.
+    // One that has ended meanwhile has no tenant any more.
     if (item.tenant === undefined) await lease.release({ reusable: false });
     else item.tenant = { ...item.tenant, lease };
     return runningIn(item);
@@ -93,12 +93,12 @@ export class PooledSandboxes {
     return true;
   }
 
-  /** Refuses who waits; resolves when every sandbox of it is gone. Who asks afterwards has it begin anew. */
+  /** Rejects requests that wait; resolves when every sandbox of the pool is gone. The next request starts it again. */
   clear(): Promise<void> {
     return this.#pool.clear();
   }
 
-  /** Refuses who comes as well. */
+  /** Rejects later requests as well. */
   stop(): Promise<void> {
     return this.#pool.stop();
   }
@@ -144,7 +144,7 @@ export class PooledSandboxes {
     return sandbox;
   }
 
-  /** Makes a new session's directory of it. False: somebody has made the session meanwhile, or it cannot be moved. */
+  /** Makes a new session's directory of it. False: the session was made meanwhile, or the directory cannot be moved. */
   #settle(slot: WorkspaceSlot, { key, isEphemeral }: PoolRequest): boolean {
     if (isEphemeral) return true;
     if (!this.#canBeAdopted) return false;
@@ -174,7 +174,7 @@ export class PooledSandboxes {
     }
   }
 
-  /** What starts takes time from what runs: whoever has just got a sandbox goes first, unless somebody waits for one. */
+  /** A start takes processor time from what runs: the call that just got a sandbox goes first, unless another waits for one. */
   async #giveWay(signal: AbortSignal): Promise<void> {
     for (;;) {
       // A hit is over in a moment; who waits longer than that waits for us.

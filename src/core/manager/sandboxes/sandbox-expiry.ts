@@ -12,7 +12,7 @@ export interface ExpiringSandbox {
 const LONGEST_RETRY_MS = 60_000;
 
 /**
- * Stops sandboxes that nobody has used for a while, and those that are too old. An idle one whose files cannot all be
+ * Stops sandboxes that were idle for a while, and those that are too old. An idle one whose files cannot all be
  * copied to this host keeps running until they can, or until it is too old.
  */
 export class SandboxExpiry {
@@ -63,7 +63,7 @@ export class SandboxExpiry {
     this.#nextTry.set(sandbox, Number.POSITIVE_INFINITY);
     const isSaved = await sandbox.save().catch(() => false);
     this.#nextTry.set(sandbox, Date.now() + Math.min(idleTimeoutMs ?? 0, LONGEST_RETRY_MS));
-    // Somebody may have used it meanwhile.
+    // It may have been used meanwhile.
     if (isSaved && this.#isIdle(entry, sandbox)) return sandbox.stopUnasked();
     if (isSaved || !isFirst || !sandbox.isRunning) return;
     process.emitWarning(

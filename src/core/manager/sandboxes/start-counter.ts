@@ -9,7 +9,7 @@ export interface SandboxStarts {
   readonly lastFailure?: { readonly at: Date; readonly code: ErrorCode };
 }
 
-/** Counts starts. Whoever gives up a start has not made it fail. */
+/** Counts starts. A start that its caller cancelled is no failure. */
 export class StartCounter {
   #starts: SandboxStarts = { succeeded: 0, failed: 0, lastFailed: false };
 

@@ -16,7 +16,7 @@ export interface StartOptions {
   readonly signal?: AbortSignal | undefined;
   /** A tool call's own: it is never idle, until it is discarded. */
   readonly leased?: boolean | undefined;
-  /** Nobody hears what comes of it. */
+  /** Started ahead of its first use: no caller hears of a failure. */
   readonly isBackground?: boolean | undefined;
   /** Nothing will run in it: one that runs will do, whatever its limits are. */
   readonly forFiles?: boolean | undefined;
@@ -51,14 +51,14 @@ export interface StartRequest {
 }
 
 /**
- * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or somebody else sees to it. A
+ * What becomes of a throw-away sandbox's directory: it goes, it goes unless it is empty, or the caller removes it. A
  * session's stays in any case.
  */
 export type DirectoryFate = "removed" | "spare" | "kept";
 
 /** What a sandbox needs to be started before anybody wants it. */
 export interface PrepareRequest {
-  /** Until it is somebody's. */
+  /** Until a session or a call has it. */
   readonly key: string;
   readonly limits: Limits;
   readonly signal: AbortSignal | undefined;

@@ -20,7 +20,7 @@ export interface SandboxStarterOptions {
   readonly config: Config["sandbox"];
   readonly store: SessionStore;
   readonly warm: boolean | undefined;
-  /** Tells which files programs read; left out: nobody wants to know. */
+  /** Tells which files programs read; left out: reads are not recorded. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
   readonly egress: EgressController;
   readonly fork: (request: ForkRequest) => Promise<RunningSandbox>;
@@ -73,7 +73,7 @@ export class SandboxStarter {
   }
 
   /**
-   * Starts one that is nobody's yet, and that a session can keep as well as a call can throw away. With `used`, in what
+   * Starts one that has no session yet, and that a session can keep as well as a call can throw away. With `used`, in what
    * is left of another one that had this slot. Leaves nothing behind when it throws.
    */
   async prepare(
@@ -92,13 +92,13 @@ export class SandboxStarter {
         used === undefined
           ? this.#store.openEphemeral(request.key)
           : this.#store.renew(used.slot.session, request.key);
-      // A workspace that lasts: whoever gets it may want to keep it.
+      // A workspace that lasts: a session may get it.
       const spec = { ...this.#spec(session, limits, request), ephemeral: false };
       instance = await (used === undefined ? backend.create(spec) : recycled(backend, used.instance, spec));
       const slot: WorkspaceSlot = { session, languages: request.languages, keepsWarm: false };
       sandbox = await this.#assemble(instance, slot, chosen, { ...request, hasInputs: true });
       await this.#prewarmAll(sandbox, request.languages);
-      // What died while its interpreters started is of no use to anybody.
+      // One that died while its interpreters started is useless.
       if (!sandbox.isRunning)
         throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
       return { sandbox, slot };

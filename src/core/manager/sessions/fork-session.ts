@@ -10,7 +10,7 @@ interface SandboxSource {
 }
 
 /**
- * Makes a session that starts with what `fill` puts into it. That happens in a directory that is nobody's, which becomes
+ * Makes a session that starts with what `fill` puts into it. That happens in a directory of no session, which becomes
  * the session's by one rename when it is filled: a process that is killed before leaves no session, and of two forks
  * only one gets the name.
  */

@@ -46,7 +46,7 @@ export class SessionControl {
       connect: (port: number) => sandbox.network.connect(port),
       changeEgress: (change: EgressChange) => egress.change(sandbox, change),
     };
-    // A session that nobody else can reach still does its work.
+    // A session whose control socket cannot be opened still runs.
     const door = openControlSocket(stateDir, sandbox.sessionId, handler).catch(() => undefined);
     this.#control.add(door);
     return () => {
@@ -57,7 +57,7 @@ export class SessionControl {
     };
   }
 
-  /** Opens a session's port on this host's loopback; whoever runs the session is found anew for every connection. */
+  /** Opens a session's port on this host's loopback; every connection looks up which process runs the session. */
   async openPort(session: string, port: number, options: OpenPortOptions): Promise<OpenPort> {
     assertPorts(this.#options.ports);
     const opened = await openPort((wanted) => this.#connect(session, wanted), port, options);

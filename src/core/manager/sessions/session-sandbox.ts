@@ -66,7 +66,7 @@ export async function runCodeOnce(
   }
 }
 
-/** A scope hands out the sandbox itself: guards that nobody would ask are refused, not ignored. */
+/** A scope hands out the sandbox itself, past all guards: guards that are given are refused, not ignored. */
 function assertUnguarded(options: SandboxManagerOptions): void {
   const guards = ["policy", "securityMode", "confirmation", "audit", "metrics"] as const;
   const given = guards.find((name) => options[name] !== undefined);

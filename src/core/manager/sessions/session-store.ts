@@ -114,19 +114,19 @@ export class SessionStore {
     }
   }
 
-  /** Notes that the workspace has been filled: from now on it is somebody's. */
+  /** Notes that the workspace has been filled: from now on it is kept. */
   markReady(session: StoredSession): void {
     if (session.ready || session.ephemeral) return;
     const meta = this.#read(session.path);
     if (meta !== undefined) this.#record(session, { key: meta.key, createdAt: meta.createdAt, ready: true });
   }
 
-  /** Removes a session whose start failed, unless somebody else has started it meanwhile. */
+  /** Removes a session whose start failed, unless another process has started it meanwhile. */
   async discardUnready(session: StoredSession): Promise<void> {
     if (session.ephemeral || this.#read(session.path)?.ready === false) await this.#discard(session);
   }
 
-  /** A session that nobody will find again. */
+  /** A directory for one sandbox, which no key finds again. */
   openEphemeral(key: string): StoredSession {
     validateSessionKey(key);
     const made = this.#spares.pop() ?? this.#makeEphemeral();
@@ -134,8 +134,8 @@ export class SessionStore {
   }
 
   /**
-   * Makes the directory of a sandbox that was started ahead, with all that is in it, a new session's. Undefined: somebody
-   * has made that session meanwhile, and the directory is still nobody's.
+   * Makes the directory of a sandbox that was started ahead, with all that is in it, a new session's. Undefined: the
+   * session was made meanwhile, and the directory still belongs to none.
    */
   adopt(prepared: StoredSession, key: string): StoredSession | undefined {
     const holder = join("sessions", directoryName(key));
@@ -143,7 +143,7 @@ export class SessionStore {
     const giveOwner = (to: string) => {
       if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, processLabel("owner"), to);
     };
-    // First: an id whose holder nobody finds would be given to somebody else.
+    // First: a user id whose holder does not exist would be given to another session.
     giveOwner(holder);
     try {
       this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
@@ -257,7 +257,7 @@ export class SessionStore {
     return countOwners(this.#root) > holders.length;
   }
 
-  /** Never acts on a directory, or through a link, that somebody else may have put there. */
+  /** Never acts on a directory, or through a link, that another user may have put there. */
   #isThere(): boolean {
     const folders = ["sessions", "ephemeral", "owners"].map((name) => join(this.#root, name));
     return checkStateDirectory(this.#root) && folders.map(checkStateDirectory).some(Boolean);
@@ -300,7 +300,7 @@ export class SessionStore {
     renameSync(unfinished, file);
   }
 
-  /** Out of sight first, so that nobody opens half a session; then removed. */
+  /** Out of sight first, so that no process opens half a session; then removed. */
   async #discard(session: MadeDirectory): Promise<void> {
     const folder = join(session.path, "..");
     const gone = `${GONE}${processLabel(randomBytes(6).toString("hex"))}`;
@@ -383,7 +383,7 @@ function whenFull(error: unknown): unknown {
   });
 }
 
-/** False where it is somebody else's: whoever was to move in was killed before, and another one came. */
+/** False where the directory has another owner: the process that took this id was killed before it used it. */
 function isOwnedBy(path: string, uid: number): boolean {
   try {
     return statSync(join(path, "workspace")).uid === uid;
@@ -394,7 +394,7 @@ function isOwnedBy(path: string, uid: number): boolean {
 
 function withoutRecord(name: string, cause: unknown): SandboxError {
   return new SandboxError("SANDBOX_START_FAILED", "The session's directory is there, but its record is not", {
-    hint: `Somebody has removed ${META_FILE} from sessions/${name} in the state directory. Move that directory away, with the files that may be in it, or remove it.`,
+    hint: `${META_FILE} was removed from sessions/${name} in the state directory. Move that directory away, with the files that may be in it, or remove it.`,
     cause,
   });
 }

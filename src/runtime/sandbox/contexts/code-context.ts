@@ -283,7 +283,7 @@ export class CodeContext {
   }
 
   #whyEnded(): string {
-    return `The context has ended: ${this.#ending?.why ?? "nobody knows why"}`;
+    return `The context has ended: ${this.#ending?.why ?? "unknown reason"}`;
   }
 
   /** The outcome of code whose interpreter is gone. */
