@@ -1,6 +1,6 @@
 import type { ControlSocket } from "../../kit/control-socket.js";
 import { Pool } from "./pool.js";
-import { Tally } from "./pool-counters.js";
+import { PoolCounters } from "./pool-counters.js";
 import type { PoolItem, PoolSource } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import type { PoolSettings } from "./pool-options.js";
@@ -12,7 +12,7 @@ export class BoundPool<Item extends PoolItem> {
   readonly #settings: PoolSettings;
   readonly #home: PoolHome | undefined;
   /** Of all that it ever did. */
-  readonly #tally = new Tally();
+  readonly #tally = new PoolCounters();
   #pool: Pool<Item>;
   #clearing: Promise<void> | undefined;
 

@@ -1,4 +1,4 @@
-import type { Tally } from "./pool-counters.js";
+import type { PoolCounters } from "./pool-counters.js";
 import { tookTooLong } from "./pool-errors.js";
 import type { PoolItem } from "./pool-item.js";
 import type { Slot } from "./slot.js";
@@ -6,7 +6,7 @@ import type { Slot } from "./slot.js";
 const LONGEST_WAIT_MS = 30_000;
 
 export interface DisposalOptions<Item extends PoolItem> {
-  readonly tally: Tally;
+  readonly tally: PoolCounters;
   readonly timeoutMs: number;
   /** Called when one should have been gone by now; it still counts. */
   readonly overdue: () => void;

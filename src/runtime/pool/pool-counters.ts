@@ -2,7 +2,7 @@ import { toSandboxError } from "../../kit/errors.js";
 import type { PoolFailure } from "./pool-lease.js";
 
 /** What has happened in a pool since it began. */
-export class Tally {
+export class PoolCounters {
   hits = 0;
   misses = 0;
   created = 0;

@@ -4,7 +4,7 @@ import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { withTimeout } from "../../kit/timeout.js";
 import { Disposal } from "./disposal.js";
 import { LeaseBook } from "./lease-registry.js";
-import { Tally } from "./pool-counters.js";
+import { PoolCounters } from "./pool-counters.js";
 import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
 import type { PoolItem, PoolSource, PoolWatcher } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
@@ -31,7 +31,7 @@ export class Pool<Item extends PoolItem> {
   readonly #leases = new LeaseBook<Item>((claim) => this.#released(claim));
   readonly #disposal: Disposal<Item>;
   readonly #backoff = new Backoff();
-  readonly #tally: Tally;
+  readonly #tally: PoolCounters;
   #moment = 0;
   #isStarted = false;
   #isStopping = false;
@@ -44,7 +44,7 @@ export class Pool<Item extends PoolItem> {
     settings: Partial<PoolSettings> = {},
     watcher: PoolWatcher = {},
     /** Counts on from what was before. */
-    tally = new Tally(),
+    tally = new PoolCounters(),
   ) {
     this.#tally = tally;
     this.#source = source;

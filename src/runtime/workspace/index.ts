@@ -13,7 +13,7 @@ export {
   diffSnapshots,
   type FileChanges,
   type Snapshot,
-  type SnapshotOptions,
+  type TrackingOptions,
   takeSnapshot,
 } from "./change-tracker.js";
 export { readInnerLink } from "./copy-entry.js";

@@ -11,7 +11,7 @@ import { type SecureContext, connect as tlsConnect } from "node:tls";
 import { decideRequest } from "../rules/decide.js";
 import { type Authority, formatAuthority, hostText } from "../rules/host.js";
 import type { RuleSets, Verdict } from "../rules/rules.js";
-import { type EdgeSecrets, type Header, SecretLeak } from "../secrets/edge-secrets.js";
+import { type EdgeSecrets, type HttpHeader, SecretLeak } from "../secrets/edge-secrets.js";
 import { type Connections, Refused, type Route, Unreachable } from "./connections.js";
 import { CLOSED_INSIDE, type Passage } from "./egress-attempt.js";
 import { answer } from "./error-response.js";
@@ -176,7 +176,7 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       method,
       path: prepared.path,
       headers: [
-        ["host", formatAuthority(link.authority, link.secure ? 443 : 80)] as Header,
+        ["host", formatAuthority(link.authority, link.secure ? 443 : 80)] as HttpHeader,
         ...prepared.headers,
         ...framing(prepared.headers, hasBody, upgrade !== undefined),
       ].flat(),
@@ -348,10 +348,10 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
 }
 
 /** How the length of the message is told, and what becomes of the connection. */
-function framing(headers: readonly Header[], hasBody: boolean, isUpgrade: boolean): Header[] {
+function framing(headers: readonly HttpHeader[], hasBody: boolean, isUpgrade: boolean): HttpHeader[] {
   const hasLength = headers.some(([name]) => name.toLowerCase() === "content-length");
   return [
-    ...(hasBody && !hasLength ? [["transfer-encoding", "chunked"] as Header] : []),
-    ...(isUpgrade ? [["connection", "Upgrade"] as Header, ["upgrade", "websocket"] as Header] : []),
+    ...(hasBody && !hasLength ? [["transfer-encoding", "chunked"] as HttpHeader] : []),
+    ...(isUpgrade ? [["connection", "Upgrade"] as HttpHeader, ["upgrade", "websocket"] as HttpHeader] : []),
   ];
 }

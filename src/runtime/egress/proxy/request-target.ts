@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Authority, formatAuthority, parseAuthority } from "../rules/host.js";
-import type { Header } from "../secrets/edge-secrets.js";
+import type { HttpHeader } from "../secrets/edge-secrets.js";
 
 /** Whom a connection's requests are for: whoever each one names, or one host that was agreed on before. */
 export type Scope =
@@ -64,8 +64,8 @@ export function isSame(one: Authority, other: Authority): boolean {
 }
 
 /** `rawHeaders` in pairs. */
-export function headersOf(raw: readonly string[]): Header[] {
-  const headers: Header[] = [];
+export function headersOf(raw: readonly string[]): HttpHeader[] {
+  const headers: HttpHeader[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) headers.push([raw[at]!, raw[at + 1]!]);
   return headers;
 }
@@ -84,7 +84,7 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /** The headers that are not about this one connection. */
-export function endToEnd(headers: readonly Header[]): Header[] {
+export function endToEnd(headers: readonly HttpHeader[]): HttpHeader[] {
   const named = headers
     .filter(([name]) => name.toLowerCase() === "connection")
     .flatMap(([, value]) => value.split(",").map((token) => token.trim().toLowerCase()));

@@ -6,7 +6,7 @@ import { createGzip, constants as zlib } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { CertificateAuthority } from "../certificates/authority.js";
-import { type Header, SecretLeak } from "./edge-secrets.js";
+import { type HttpHeader, SecretLeak } from "./edge-secrets.js";
 import { Secret } from "./secret.js";
 import { SecretSet } from "./secret-set.js";
 import { echoesOf } from "./value-encodings.js";
@@ -25,14 +25,14 @@ function makeSet(...values: string[]): SecretSet {
   return new SecretSet(secrets, authority);
 }
 
-function ask(set: SecretSet, headers: Header[] = [], host = HOST) {
+function ask(set: SecretSet, headers: HttpHeader[] = [], host = HOST) {
   return set.request({ host, port: 443, secure: true, method: "GET", path: "/", headers });
 }
 
 /** An answer's body, and what has come out of it by now. */
 function open(
   set = makeSet(),
-  { asked = [], answered = [] }: { asked?: Header[]; answered?: Header[] } = {},
+  { asked = [], answered = [] }: { asked?: HttpHeader[]; answered?: HttpHeader[] } = {},
 ) {
   const prepared = ask(set, asked);
   if (!prepared.ok) throw new Error(prepared.why);
@@ -195,7 +195,7 @@ describe("guessing", () => {
   async function guess(
     set: SecretSet,
     text: string,
-    headers: { asked?: Header[]; answered?: Header[] } = {},
+    headers: { asked?: HttpHeader[]; answered?: HttpHeader[] } = {},
   ) {
     const answer = open(set, headers);
     answer.body.write(text);
@@ -283,7 +283,7 @@ describe("guessing", () => {
 
   it("closes a WebSocket too", async () => {
     const set = makeSet();
-    const answered: Header[] = [["Sec-WebSocket-Accept", "x"]];
+    const answered: HttpHeader[] = [["Sec-WebSocket-Accept", "x"]];
     const all = [];
     for (let count = 0; count < 3; count++) {
       all.push((await guess(set, `\x81\x0a${VALUE.slice(0, 10)}`, { answered })).errors.length);

@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import type { SecureContext } from "node:tls";
 
 /** A header and its value, in the order and the spelling in which they came. */
-export type Header = readonly [name: string, value: string];
+export type HttpHeader = readonly [name: string, value: string];
 
 /** A request for a host, before secrets are put in. */
 export interface OutgoingRequest {
@@ -13,7 +13,7 @@ export interface OutgoingRequest {
   readonly method: string;
   /** With its query. */
   readonly path: string;
-  readonly headers: readonly Header[];
+  readonly headers: readonly HttpHeader[];
 }
 
 /** The request as it leaves, or why it must not. */
@@ -21,7 +21,7 @@ export type PreparedRequest =
   | {
       readonly ok: true;
       readonly path: string;
-      readonly headers: readonly Header[];
+      readonly headers: readonly HttpHeader[];
       /** Names of the secrets that were put in. It grows while the body passes. */
       readonly used: readonly string[];
       /** The body goes through it; one that changes lengths needs headers without content-length. */
@@ -34,7 +34,7 @@ export type PreparedRequest =
 /** How an answer comes in without the values that it may repeat. */
 export interface EdgeResponse {
   /** Before the body is asked for; also for trailers. */
-  headers(headers: readonly Header[]): readonly Header[];
+  headers(headers: readonly HttpHeader[]): readonly HttpHeader[];
   /** A reason phrase. */
   text(text: string): string;
   /**

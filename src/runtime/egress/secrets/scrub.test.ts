@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CertificateAuthority } from "../certificates/authority.js";
-import { type Header, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
+import { type HttpHeader, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
 import { Secret } from "./secret.js";
 import { SecretSet } from "./secret-set.js";
 import { echoesOf } from "./value-encodings.js";
@@ -29,7 +29,7 @@ function accepted(set: SecretSet, parts: Partial<OutgoingRequest> = {}) {
 const latin1 = (text: string) => Buffer.from(text).toString("latin1");
 
 describe("an answer", () => {
-  const scrub = async (chunks: (string | Buffer)[], headers: Header[] = []) => {
+  const scrub = async (chunks: (string | Buffer)[], headers: HttpHeader[] = []) => {
     const { set, placeholder } = makeSet();
     const { response } = accepted(set, { headers: [["A", placeholder]] });
     const kept = response!.headers(headers);
@@ -80,7 +80,7 @@ describe("an answer", () => {
 
   it("has no value in its headers and its reason, and no length that does not fit", () => {
     const { set, placeholder } = makeSet();
-    const headers: Header[] = [
+    const headers: HttpHeader[] = [
       ["Location", `https://evil.example/?${encodeURIComponent(VALUE)}`],
       ["Set-Cookie", `a=${latin1(VALUE)}`],
       ["Content-Length", "5"],

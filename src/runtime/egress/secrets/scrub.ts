@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { AnswerStream, type Sought } from "./answer-stream.js";
-import { type EdgeResponse, type Header, SecretLeak } from "./edge-secrets.js";
+import { type EdgeResponse, type HttpHeader, SecretLeak } from "./edge-secrets.js";
 import type { Guesses } from "./guess-counter.js";
 import type { Placed } from "./secret.js";
 import { replaceText } from "./stream-replace.js";
@@ -36,7 +36,7 @@ export function scrubber(
   return {
     headers(headers) {
       const scrubbed = headers.map(
-        ([name, value]): Header => [replaceText(name, all), replaceText(value, all)],
+        ([name, value]): HttpHeader => [replaceText(name, all), replaceText(value, all)],
       );
       // An answer to HEAD has no body, and tells the length of one.
       if (method === "HEAD") return scrubbed;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CertificateAuthority } from "../certificates/authority.js";
 import { createRootCertificate } from "../certificates/certificate.js";
-import { type Header, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
+import { type HttpHeader, type OutgoingRequest, SecretLeak } from "./edge-secrets.js";
 import { Secret, type SecretOptions } from "./secret.js";
 import { SecretSet } from "./secret-set.js";
 import { echoesOf } from "./value-encodings.js";
@@ -51,7 +51,7 @@ async function sent(set: SecretSet, type: string, ...chunks: string[]): Promise<
   return (await buffer(body!)).toString();
 }
 
-const IDENTITY: Header = ["accept-encoding", "identity"];
+const IDENTITY: HttpHeader = ["accept-encoding", "identity"];
 const latin1 = (text: string) => Buffer.from(text).toString("latin1");
 
 describe("a secret", () => {
@@ -140,7 +140,7 @@ describe("a request", () => {
   it("gets the value wherever the placeholder stands in a header", () => {
     const { set, placeholder } = makeSet({});
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
-    const headers: Header[] = [
+    const headers: HttpHeader[] = [
       ["Authorization", `Bearer ${placeholder}`],
       ["X-Both", `a=${placeholder}; b=${placeholder}`],
       ["authorization", basic(`me:${placeholder}`)],
@@ -189,7 +189,7 @@ describe("a request", () => {
 
   it("tells who was put into a body, and leaves the body's length open", async () => {
     const { set, placeholder } = makeSet({ in: ["body"] });
-    const headers: Header[] = [["Content-Length", String(placeholder.length)]];
+    const headers: HttpHeader[] = [["Content-Length", String(placeholder.length)]];
     const answer = accepted(set, { method: "POST", headers });
     expect(answer.headers).toEqual([IDENTITY]);
     expect(answer.used).toEqual([]);
@@ -204,7 +204,7 @@ describe("a request", () => {
   });
 
   it("asks for an answer that can be looked into", () => {
-    const headers: Header[] = [
+    const headers: HttpHeader[] = [
       ["Accept-Encoding", "gzip, br"],
       ["Sec-WebSocket-Extensions", "permessage-deflate"],
       ["Accept", "*/*"],

@@ -12,7 +12,7 @@ const RELEASE_MS = 20;
 const HIGH_WATER_MARK = 256 * 1024;
 
 /** The end of what came, where a match may have begun. */
-export interface Beginning {
+export interface HeldBackStart {
   /** Counted from the first byte of all. */
   readonly at: number;
   readonly of: readonly Replacement[];
@@ -81,7 +81,7 @@ export class Replacer {
   }
 
   /** Gives out what is held up to the beginning of a match that has as many bytes as `least` says. */
-  releaseBut(least: (of: Replacement) => number): { out: Buffer[]; kept: Beginning | undefined } {
+  releaseBut(least: (of: Replacement) => number): { out: Buffer[]; kept: HeldBackStart | undefined } {
     const held = this.#held;
     const passed = this.#passed;
     let until = held.length;

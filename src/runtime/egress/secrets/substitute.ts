@@ -1,6 +1,6 @@
 import type { Transform } from "node:stream";
 import type { SecretPlace } from "../rules/settings.js";
-import { type Header, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
+import { type HttpHeader, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
 import { PLACEHOLDER_START, type Placed, type Secret } from "./secret.js";
 import { type Replacement, StreamReplace } from "./stream-replace.js";
 import { FORMS, formFor } from "./value-encodings.js";
@@ -38,7 +38,7 @@ export function prepare(request: OutgoingRequest, placed: readonly Placed[]): Pr
       substitute(text, request, placed, place, form, used);
     put(request.method, undefined, FORMS.plain);
     const path = put(request.path, "query", FORMS.percent);
-    const headers = request.headers.map(([name, value]): Header => {
+    const headers = request.headers.map(([name, value]): HttpHeader => {
       put(name, undefined, FORMS.plain);
       const place = FIXED_HEADERS.has(name.toLowerCase()) ? undefined : "header";
       const basic = BASIC.exec(value);
@@ -58,7 +58,7 @@ export function prepare(request: OutgoingRequest, placed: readonly Placed[]): Pr
   }
 }
 
-/** Header values are written as one byte per character. */
+/** HttpHeader values are written as one byte per character. */
 function asHeader(value: string): string {
   return Buffer.from(value, "utf8").toString("latin1");
 }
@@ -114,10 +114,10 @@ function refusal(
 /** The stream for the body, and the headers that fit what it makes. */
 function withBody(
   request: OutgoingRequest,
-  headers: readonly Header[],
+  headers: readonly HttpHeader[],
   placed: readonly Placed[],
   used: string[],
-): { headers: readonly Header[]; body: Transform } {
+): { headers: readonly HttpHeader[]; body: Transform } {
   const isMine = placed.some(({ secret }) => secret.isFor(request.host));
   const replaced = placed.filter(({ secret }) => mayStand(secret, request, "body"));
   const encoding = headerOf(headers, "content-encoding");
@@ -145,7 +145,7 @@ function withBody(
 }
 
 /** An answer that can be looked into, and a body whose length nobody knows yet. */
-function adjusted(headers: readonly Header[], isReplaced: boolean): Header[] {
+function adjusted(headers: readonly HttpHeader[], isReplaced: boolean): HttpHeader[] {
   const dropped = new Set(["accept-encoding", "sec-websocket-extensions"]);
   const length = headerOf(headers, "content-length");
   if (isReplaced && length?.trim() !== "0") dropped.add("content-length");
@@ -153,6 +153,6 @@ function adjusted(headers: readonly Header[], isReplaced: boolean): Header[] {
   return [...kept, ["accept-encoding", "identity"]];
 }
 
-function headerOf(headers: readonly Header[], wanted: string): string | undefined {
+function headerOf(headers: readonly HttpHeader[], wanted: string): string | undefined {
   return headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
 }

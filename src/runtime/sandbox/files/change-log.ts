@@ -16,7 +16,7 @@ export interface ChangesSeen {
 }
 
 /** The state of the files when an execution began. */
-export interface Beginning {
+export interface ChangePeriod {
   /** Undefined: nobody could look. */
   readonly snapshot: Promise<Snapshot | undefined> | Snapshot | undefined;
   /** Files of programs that came or went at the same time: ours, not theirs. */
@@ -36,7 +36,7 @@ export class ChangeLog {
   #latest: Snapshot | undefined;
   /** Counts what makes a state invalid that is being looked at meanwhile. */
   #changes = 0;
-  readonly #open = new Set<Beginning>();
+  readonly #open = new Set<ChangePeriod>();
   /** Programs that stand in the workspace now. */
   readonly #programs = new Set<string>();
 
@@ -45,9 +45,9 @@ export class ChangeLog {
   }
 
   /** The execution starts when the snapshot of its beginning is there. One that does not look only overlaps others. */
-  begin(looks = true): Beginning {
+  begin(looks = true): ChangePeriod {
     if (this.#open.size > 0) this.invalidate();
-    const beginning: Beginning = {
+    const beginning: ChangePeriod = {
       snapshot: looks ? (this.#latest ?? this.#look([])) : undefined,
       programs: new Set(this.#programs),
       overlapped: this.#open.size > 0,
@@ -70,7 +70,7 @@ export class ChangeLog {
   }
 
   /** Paths relative to the workspace, without programs' own files. Executions that overlap share what changed. */
-  async end(beginning: Beginning): Promise<ChangesSeen> {
+  async end(beginning: ChangePeriod): Promise<ChangesSeen> {
     const before = await beginning.snapshot;
     const count = this.#changes;
     const after = before && (await this.#look([...beginning.programs, ...this.#programs]));
@@ -89,7 +89,7 @@ export class ChangeLog {
   }
 
   /** For an execution that failed: what it left behind is looked at anew. */
-  abandon(beginning: Beginning): void {
+  abandon(beginning: ChangePeriod): void {
     if (!beginning.open) return;
     beginning.open = false;
     this.#open.delete(beginning);
@@ -121,7 +121,7 @@ export class ChangeLog {
   }
 
   /** An execution counts whether or not its changes can be told. */
-  #look(excluded: readonly string[]): Beginning["snapshot"] {
+  #look(excluded: readonly string[]): ChangePeriod["snapshot"] {
     try {
       const snapshot = this.#workspace.snapshot(excluded);
       return snapshot instanceof Promise ? snapshot.catch(() => undefined) : snapshot;

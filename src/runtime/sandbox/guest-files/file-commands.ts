@@ -2,7 +2,7 @@ import { systemCode } from "../../../kit/errors.js";
 import type { RelativePath } from "../../workspace/index.js";
 import { fileError } from "../../workspace/index.js";
 import { notAListing, scriptFailure, toolsMissing, tooSlow } from "./failures.js";
-import { type Found, Listing, type ListingLimits } from "./listing.js";
+import { type FoundEntry, Listing, type ListingLimits } from "./listing.js";
 import { type Inside, type InsideCommand, type InsideEnd, runInside } from "./run-inside.js";
 import { CLAIM, type FindKind, list, look, MAKE, MOVE, PROBE_FIND, REMOVE } from "./scripts.js";
 
@@ -23,7 +23,7 @@ export class FileCommands {
   }
 
   /** What stands at the path, itself and not what it points to. */
-  async look(path: RelativePath): Promise<Found> {
+  async look(path: RelativePath): Promise<FoundEntry> {
     const listing = new Listing({ maxEntries: 1, maxDepth: 1 });
     const leaf = path.components.at(-1) ?? ".";
     const end = await this.#run(look(await this.findKind()), {
@@ -44,7 +44,7 @@ export class FileCommands {
     limits: ListingLimits,
     timeoutMs = COMMAND_MS,
   ): Promise<{
-    readonly found: readonly Found[];
+    readonly found: readonly FoundEntry[];
     readonly truncated: boolean;
     /** Nothing was left out but what lies deeper. */
     readonly isOnlyTooDeep: boolean;
@@ -60,7 +60,7 @@ export class FileCommands {
     if (end.reason === "exited" && end.exitCode !== null && end.exitCode > 1) throw scriptFailure(end, path);
     const { found } = listing;
     if (end.reason === "timeout" && found.length === 0) throw tooSlow(path.text);
-    const isCut = ({ type, path: inner }: Found) =>
+    const isCut = ({ type, path: inner }: FoundEntry) =>
       type === "directory" && limits.maxDepth > 1 && inner.split("/").length === limits.maxDepth;
     const isIncomplete = listing.truncated || end.exitCode !== 0;
     const isTooDeep = found.some(isCut);

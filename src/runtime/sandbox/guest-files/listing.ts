@@ -21,7 +21,7 @@ const KIND_BITS: ReadonlyMap<number, keyof typeof KINDS> = new Map([
 ]);
 
 /** What find told of one file. Statistics of the hostile side. */
-export interface Found {
+export interface FoundEntry {
   /** Relative to where the search began; "" is the start itself. */
   readonly path: ByteName;
   readonly type: Entry["type"];
@@ -41,7 +41,7 @@ export interface ListingLimits {
 
 /** Takes the output of `list` apart as it comes. Memory is bounded, and no path leaves where the search began. */
 export class Listing {
-  readonly found: Found[] = [];
+  readonly found: FoundEntry[] = [];
   /** True when there was more than the limits allow. */
   truncated = false;
   readonly #limits: ListingLimits;
@@ -76,7 +76,7 @@ export class Listing {
 }
 
 /** One record, without its NUL. */
-export function parseRecord(record: Buffer): Found {
+export function parseRecord(record: Buffer): FoundEntry {
   const text = record.length > MAX_RECORD_BYTES ? "" : record.toString("latin1");
   const line = text.indexOf("\n");
   const fields = line < 0 ? null : HEADER.exec(text.slice(0, line));
@@ -113,7 +113,7 @@ function nanoseconds(seconds: string, fraction = ""): bigint {
 }
 
 /** What our own callers get to see of it. */
-export function entryOfFound(found: Found, path = textOf(found.path)): Entry {
+export function entryOfFound(found: FoundEntry, path = textOf(found.path)): Entry {
   const { type, mode, size, mtimeNs } = found;
   return { path, type, size: Number(size), mode, modifiedMs: Number(mtimeNs / 1000n) / 1000 };
 }

@@ -16,7 +16,7 @@ import {
 import { batches } from "../guest-files/bootstrap-target.js";
 import { notAListing, scriptFailure, tooSlow } from "../guest-files/failures.js";
 import { COMMAND_MS, type FileCommands } from "../guest-files/file-commands.js";
-import { type Found, Listing } from "../guest-files/listing.js";
+import { type FoundEntry, Listing } from "../guest-files/listing.js";
 import { type Inside, type InsideEnd, runInside } from "../guest-files/run-inside.js";
 import {
   CHMOD_ALL,
@@ -196,7 +196,7 @@ export class GuestTree implements WholeTree {
   }
 }
 
-function nodeOf(found: Found): Node {
+function nodeOf(found: FoundEntry): Node {
   const { mtimeNs, ctimeNs, ino } = found;
   return {
     path: textOf(found.path),

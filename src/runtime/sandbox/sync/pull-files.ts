@@ -3,7 +3,7 @@ import { forEachParallel } from "../../../kit/parallel.js";
 import type { HostTree, IncomingFile } from "../../workspace/index.js";
 import type { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
-import type { Tally } from "./sync-counter.js";
+import type { SyncCounter } from "./sync-counter.js";
 import { isUntouched, type Node, type Plan } from "./tree.js";
 
 /** As many are checked with one command, and wait for that beside their targets. */
@@ -12,7 +12,7 @@ const ATTEMPTS = 3;
 
 interface PullContext {
   readonly budget: Budget;
-  readonly tally: Tally;
+  readonly tally: SyncCounter;
   /** Nobody will come again: a file that does not stop changing is taken as it is. */
   readonly last: boolean;
 }

@@ -2,7 +2,7 @@ import { forEachParallel } from "../../../kit/parallel.js";
 import type { HostTree } from "../../workspace/index.js";
 import { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
-import type { Tally } from "./sync-counter.js";
+import type { SyncCounter } from "./sync-counter.js";
 import type { Node } from "./tree.js";
 
 /** Sends files of this host into the sandbox, as they are read. */
@@ -10,7 +10,7 @@ export async function pushFiles(
   host: HostTree,
   guest: GuestTree,
   files: readonly Node[],
-  tally: Tally,
+  tally: SyncCounter,
   timeoutMs: number,
 ): Promise<void> {
   const unlimited = { maxBytes: Number.POSITIVE_INFINITY, maxEntries: Number.POSITIVE_INFINITY };

@@ -17,7 +17,7 @@ export interface SyncReport {
 }
 
 /** Counts, and remembers what went wrong without keeping all of it. */
-export class Tally {
+export class SyncCounter {
   copied = 0;
   removed = 0;
   bytes = 0;

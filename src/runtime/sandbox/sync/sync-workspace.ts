@@ -6,7 +6,7 @@ import { Budget, type SyncLimits } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
 import { pullFiles } from "./pull-files.js";
 import { pushFiles } from "./push-files.js";
-import { type SyncReport, Tally } from "./sync-counter.js";
+import { SyncCounter, type SyncReport } from "./sync-counter.js";
 import { type Base, looksSame, type Node, type Plan, planSync } from "./tree.js";
 
 export type { SyncLimits } from "./budget.js";
@@ -62,7 +62,7 @@ export class WorkspaceSync {
     const [host, guest] = [await this.#host.look(this.#limits.maxEntries), await this.#lookInside()];
     const base = keep ? (this.#base ?? new Map()) : this.#base;
     const plan = planSync(host, guest, { from: "host", base, isExcluded: this.#isExcluded() });
-    const tally = new Tally([...host.skipped, ...guest.skipped], host.truncated || guest.truncated);
+    const tally = new SyncCounter([...host.skipped, ...guest.skipped], host.truncated || guest.truncated);
     const { files, links, directories } = byType(plan);
     const gone = plan.remove.map(({ path }) => path);
     await this.#guest.remove(plan.remove);
@@ -101,7 +101,7 @@ export class WorkspaceSync {
       base: this.#base ?? new Map(),
       isExcluded: (path) => isExcluded(path) || this.#isHosts(path),
     });
-    const tally = new Tally([...guest.skipped, ...host.skipped], guest.truncated);
+    const tally = new SyncCounter([...guest.skipped, ...host.skipped], guest.truncated);
     const { files, links, directories } = byType(plan);
     const above = parentsOf([...plan.remove, ...plan.copy.map(({ from }) => from)]);
     const closed = [...host.nodes.values()].filter(
@@ -179,7 +179,13 @@ export class WorkspaceSync {
   }
 
   /** Remembers what is the same now, after the sandbox was written to. */
-  #settle(wanted: readonly Node[], host: Tree, after: Tree, gone: readonly string[], tally: Tally): void {
+  #settle(
+    wanted: readonly Node[],
+    host: Tree,
+    after: Tree,
+    gone: readonly string[],
+    tally: SyncCounter,
+  ): void {
     const base: Base = this.#base ?? new Map();
     this.#base = base;
     for (const path of gone) if (!after.nodes.has(path)) base.delete(path);
@@ -195,7 +201,12 @@ export class WorkspaceSync {
   }
 
   /** The same after this host was written to. */
-  #settleOnHost(wanted: readonly Node[], plan: Plan, guest: ReadonlyMap<string, Node>, tally: Tally): void {
+  #settleOnHost(
+    wanted: readonly Node[],
+    plan: Plan,
+    guest: ReadonlyMap<string, Node>,
+    tally: SyncCounter,
+  ): void {
     const base: Base = this.#base ?? new Map();
     this.#base = base;
     for (const { path } of plan.remove) if (!tally.hasFailed(path)) base.delete(path);

@@ -6,7 +6,7 @@ import { MAX_PATH_BYTES, parseRelativePath, type RelativePath } from "../relativ
 import { TREE_MAX_DEPTH } from "../whole-tree.js";
 import { archiveInvalid } from "./archive-bytes.js";
 import { type SnapshotEntry, type SnapshotLimits, tooMany, tooMuch } from "./snapshot.js";
-import type { Header } from "./tar-stream.js";
+import type { TarHeader } from "./tar-stream.js";
 
 const TYPES: Readonly<Record<string, string>> = {
   link: "a hard link",
@@ -35,7 +35,7 @@ export class ArchiveEntries {
   }
 
   /** Throws for what may not be in an archive. Undefined: it is the workspace itself. */
-  check(header: Header): CheckedEntry | undefined {
+  check(header: TarHeader): CheckedEntry | undefined {
     const { maxFiles, maxBytes } = this.#limits;
     // One more, for the workspace itself.
     if (++this.#headers > maxFiles + 1) throw tooMany(maxFiles);
@@ -98,7 +98,7 @@ export class ArchiveEntries {
   }
 }
 
-function typeOf({ type, pax, size }: Header, name: string): SnapshotEntry["type"] {
+function typeOf({ type, pax, size }: TarHeader, name: string): SnapshotEntry["type"] {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith("GNU.sparse"))) {
     throw archiveInvalid(`${quoted(name)} is a sparse file of an archive`);
   }
@@ -124,7 +124,7 @@ function nameOf(name: string, pax: string | undefined): string {
   }
 }
 
-function targetOf({ linkname, pax }: Header, { text, components }: RelativePath): string {
+function targetOf({ linkname, pax }: TarHeader, { text, components }: RelativePath): string {
   const target = nameOf(linkname ?? "", pax?.["linkpath"]);
   if (target.includes("\0") || /\p{Cs}/u.test(target) || Buffer.byteLength(target) >= MAX_PATH_BYTES) {
     throw archiveInvalid(`${quoted(text)} is a link whose target means nothing`);

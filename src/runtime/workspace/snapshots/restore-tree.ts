@@ -21,7 +21,7 @@ export interface RestoreReport {
   readonly skipped: readonly { readonly path: string; readonly reason: string }[];
 }
 
-export interface RestoreOptions {
+export interface RestoreTreeOptions {
   readonly limits: SnapshotLimits;
   /** Paths that are neither written nor removed. */
   readonly isProtected: (path: string) => boolean;
@@ -42,7 +42,7 @@ const TIME_SLACK_NS = 1_000_000n;
 export async function restoreTree(
   tree: WholeTree,
   entries: AsyncIterable<SnapshotEntry>,
-  options: RestoreOptions,
+  options: RestoreTreeOptions,
 ): Promise<RestoreReport> {
   const wanted = new Map<string, SnapshotEntry>();
   for await (const entry of entries) wanted.set(entry.path, entry);
@@ -52,14 +52,14 @@ export async function restoreTree(
 class Restoring {
   readonly #tree: WholeTree;
   readonly #wanted: Map<string, SnapshotEntry>;
-  readonly #options: RestoreOptions;
+  readonly #options: RestoreTreeOptions;
   readonly #isProtected: (path: string) => boolean;
   readonly #clock: WorkClock;
   readonly #skipped = new Map<string, string>();
   readonly #written = new Set<string>();
   #bytes = 0;
 
-  constructor(tree: WholeTree, wanted: Map<string, SnapshotEntry>, options: RestoreOptions) {
+  constructor(tree: WholeTree, wanted: Map<string, SnapshotEntry>, options: RestoreTreeOptions) {
     this.#tree = tree;
     this.#wanted = wanted;
     this.#options = options;

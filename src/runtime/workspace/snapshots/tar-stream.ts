@@ -1,5 +1,5 @@
 /** The parts of tar-stream that are used here: its own types bring another library's streams along. */
-export interface Header {
+export interface TarHeader {
   readonly name: string;
   readonly size: number;
   readonly mode: number;
@@ -10,7 +10,7 @@ export interface Header {
   readonly pax: Readonly<Record<string, string>> | null;
 }
 
-export type HeaderArgument = Partial<Omit<Header, "type" | "linkname">> & {
+export type HeaderArgument = Partial<Omit<TarHeader, "type" | "linkname">> & {
   readonly name: string;
   readonly type: string;
   readonly linkname?: string;
@@ -34,7 +34,7 @@ export interface Pack extends StreamLike, AsyncIterable<unknown> {
 
 export interface Extract
   extends Sink,
-    AsyncIterable<AsyncIterable<Uint8Array> & { readonly header: Header }> {}
+    AsyncIterable<AsyncIterable<Uint8Array> & { readonly header: TarHeader }> {}
 
 interface TarStream {
   pack(): Pack;

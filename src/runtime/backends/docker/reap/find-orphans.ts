@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { ask } from "../daemon/call-daemon.js";
-import { type Found, isAbandoned, isContainerName, LABEL } from "./labels.js";
+import { isAbandoned, isContainerName, LABEL, type LabelledResource } from "./labels.js";
 
 const CALL_TIMEOUT_MS = 5000;
 
@@ -9,7 +9,9 @@ export async function findAbandoned<Listed extends Docker.ContainerInfo>(
   docker: Docker,
   listed: readonly Listed[],
 ): Promise<Listed[]> {
-  const gone = listed.filter((each) => each.Names.some(isContainerName) && isAbandoned(each as Found));
+  const gone = listed.filter(
+    (each) => each.Names.some(isContainerName) && isAbandoned(each as LabelledResource),
+  );
   const inherited = await Promise.all(gone.map((each) => hasLabelsOfImage(docker, each)));
   return gone.filter((_, index) => !inherited[index]);
 }

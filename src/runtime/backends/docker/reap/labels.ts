@@ -61,7 +61,7 @@ export function sessionLabel(sessionKey: string): string {
   return digest(sessionKey);
 }
 
-export interface Found {
+export interface LabelledResource {
   readonly Labels?: Readonly<Record<string, string>>;
   readonly State?: string;
   /** In seconds. */
@@ -69,7 +69,10 @@ export interface Found {
 }
 
 /** True when whoever made this container, in our own place, is gone. */
-export function isAbandoned({ Labels = {}, State = "", Created = 0 }: Found, now = Date.now()): boolean {
+export function isAbandoned(
+  { Labels = {}, State = "", Created = 0 }: LabelledResource,
+  now = Date.now(),
+): boolean {
   const [boot, namespace] = (Labels[LABEL.boot] ?? "").split(":");
   const [ownBoot, ownNamespace] = bootLabel().split(":");
   const maker = Labels[LABEL.maker] ?? "";
