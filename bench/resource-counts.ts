@@ -25,7 +25,7 @@ export interface ResourceCounts extends Readonly<Record<Thing, number>> {
   readonly launchersDescriptors: number;
 }
 
-/** Launchers without a sandbox leave after two seconds, connections to a daemon that nobody uses after five. */
+/** Launchers without a sandbox leave after two seconds, unused connections to a daemon after five. */
 const SETTLE_MS = 3000;
 const SETTLED_WITHIN_MS = 20_000;
 

@@ -11,9 +11,9 @@ const CYCLES = 500;
 const SESSIONS = 10;
 /** More than there are processors, and as many as the pool may have sandboxes. */
 const AT_ONCE = 2 * READY;
-/** A session that was used so often is deleted: its next use makes it anew. */
+/** A session that was used so often is deleted: its next use creates it again. */
 const USES = 5;
-/** After so many uses by sessions, one by nobody's: only such sandboxes are used again. */
+/** After so many uses by sessions, one without a session: only such sandboxes are used again. */
 const BETWEEN = 5;
 const WARM_UP = 30;
 const MAX_GROWTH_PERCENT = 10;
@@ -24,7 +24,7 @@ const MORE_DESCRIPTORS = 2;
 
 const FOUND = "left-by-";
 
-/** Says what it finds, and leaves something for whoever looks there next. */
+/** Says what it finds, and leaves something for the next user to find. */
 const program = (name: string) => `
 import os
 for root in (".", "/tmp", "/dev/shm"):
@@ -114,7 +114,7 @@ class Soak {
     });
     const things = THINGS.filter((thing) => thing !== "containers" || this.#containers !== undefined);
     return [
-      check("files of somebody else that were seen, or own ones that were not", this.#strangers, 0),
+      check("files of other sessions that were seen, or own ones that were not", this.#strangers, 0),
       { what: `${this.#backend}: sessions at once`, value: this.#together, unit: "", atLeast: 2 },
       check("sandboxes at once", this.#sandboxes, 2 * READY),
       check("failures of the pool, and waits in vain", failures + timeouts, 0),
@@ -190,7 +190,7 @@ class Soak {
   }
 }
 
-/** How much of a thing so many sandboxes have: as those had that nobody had used yet, and what their launchers are. */
+/** How much of a thing so many sandboxes have: as unused sandboxes had, plus their launchers. */
 function explained(
   thing: Thing,
   before: ResourceCounts,

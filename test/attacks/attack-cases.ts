@@ -15,7 +15,7 @@ import type { Order, Verdict } from "./run.js";
 
 export const TEST_TIMEOUT_MS = 600_000;
 
-/** What is attacked: a backend, with its configuration, run by somebody. */
+/** What is attacked: a backend with its configuration. */
 export interface Target {
   readonly backend: string;
   /** The `sandbox` block of the configuration; left out: the defaults. */
@@ -34,7 +34,7 @@ interface Run {
   stop(): Promise<void>;
 }
 
-/** The attacks of one test file: each run is a process of its own, as whoever runs the sandboxes. */
+/** The attacks of one test file: each run is a process of the user that runs the sandboxes. */
 export class AttackRuns {
   readonly packageCopy = new PackageCopy();
   readonly #runs = new Map<string, Run>();

@@ -19,7 +19,7 @@ export const BY_DISTANCE: readonly Group[] = ["files", "resources", "host file A
 /** What depends on who builds the walls; how much is used, and what the host reads, does not. */
 export const BY_BUILDER: readonly Group[] = ["files", "processes", "network", "information"];
 
-/** Attacks backends whose walls a container engine builds; whoever may talk to the engine is root already. */
+/** Attacks backends whose walls a container engine builds; a user of the engine is root already. */
 export function describeContainers(
   start: () => Promise<TestDaemon>,
   targets: readonly ContainerTarget[],

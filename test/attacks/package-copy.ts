@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
-/** Nobody's: no entry in /etc/passwd, and outside the range that root gives to sandboxes. */
+/** A uid without an entry in /etc/passwd, outside the range that root gives to sandboxes. */
 const ORDINARY_UID = 1_899_999_117;
 
 export interface User {
@@ -26,7 +26,7 @@ export interface User {
   readonly uid?: number;
 }
 
-/** Who the attacks are run as: root shows both, since it may become anybody. */
+/** The users that run the attacks. Root can run them as both. */
 export const USERS: readonly User[] =
   process.getuid?.() === 0
     ? [{ name: "root" }, { name: "an ordinary user", uid: ORDINARY_UID }]

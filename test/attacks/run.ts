@@ -151,7 +151,7 @@ async function runOne(
       ? { verdict: "host lacks", detail: missing }
       : { verdict: "blocked", detail };
   } catch (error) {
-    // Where the kernel ends all of a sandbox for memory, nobody may be left to say why; what it took is gone with it.
+    // Where the kernel ends all of a sandbox for memory, no process may be left to say why; its memory is freed with it.
     if (attack.needs === "memoryLimit" && (error as SandboxError).code === "SANDBOX_LOST")
       return { verdict: "blocked", detail: "the sandbox ended with it" };
     return {

@@ -1,4 +1,4 @@
-/** Runs the attacks in a process of its own, as whoever started it: the order is the first argument. */
+/** Runs the attacks in a process of its own, as the user that started it. The request is the first argument. */
 import { type Order, runAttacks } from "./run.js";
 
 const order = JSON.parse(process.argv[2] ?? "{}") as Order;

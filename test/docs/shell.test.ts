@@ -38,7 +38,7 @@ useReader();
 
 /** Runs one line as a reader would, and compares what is shown. */
 function check({ line, output }: CommandLine): void {
-  // In a session of its own: whoever runs the tests may have a terminal, and would be asked on it.
+  // In a session of its own: otherwise the command would ask on the terminal of the test run.
   const { status, stdout } = spawnSync("setsid", ["--wait", "bash", "-c", `exec 2>&1\n${line}`], {
     cwd: directory,
     env: environment,

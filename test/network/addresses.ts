@@ -1,13 +1,13 @@
-/** Who lives where in the world of these tests. Its addresses are public ones: no rule has to name them. */
+/** The addresses of the test network's hosts. They are public ones, so no rule has to name them. */
 export const PUBLIC = "5.5.5.5";
 export const PUBLIC_V6 = "2a00:5555::5";
-/** A public host that nobody is allowed to reach. */
+/** A public host that no rule allows. */
 export const EVIL = "5.5.5.6";
 export const METADATA = "169.254.169.254";
 export const PRIVATE = "10.5.5.5";
 export const RESOLVER = "127.0.0.53";
 
-/** Lead to the world's servers, which listen on every address, those of loopback too. */
+/** Routed to the test network's servers, which listen on every address, loopback included. */
 export const ADDRESSES = [PUBLIC, EVIL, METADATA, PRIVATE];
 
 /** An answer of the name server: addresses, or one list for each time it is asked. */

@@ -361,7 +361,7 @@ export const REQUEST_ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** Programs that leave the proxy aside. Each prints what it reached; in the world itself, outside, they reach it. */
+/** Programs that leave the proxy aside. Each prints what it reached; without a sandbox they reach it. */
 export interface DirectAttack {
   readonly title: string;
   readonly code: string;

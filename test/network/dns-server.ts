@@ -26,7 +26,7 @@ export class DnsServer {
     this.#socket.close();
   }
 
-  /** Names that answer in turn begin anew. */
+  /** Names with answers in turn start with the first one again. */
   forget(): void {
     this.#turns.clear();
     this.questions = [];
@@ -66,7 +66,7 @@ export class DnsServer {
   }
 }
 
-/** Points at the question's name; nobody may keep it. */
+/** Points at the question's name; its lifetime is zero. */
 function record(type: number, data: Buffer): Buffer {
   const head = Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]);
   return Buffer.concat([head, data]);

@@ -33,7 +33,7 @@ export interface ExecOutcome {
   readonly ms: number;
 }
 
-/** What the world saw since it was last asked. */
+/** What the servers of the test network saw since they were last asked. */
 export interface NetworkTraffic {
   readonly visits: readonly Visit[];
   readonly questions: readonly string[];
@@ -51,7 +51,7 @@ interface ManagerEntry {
 /** Abstract, so a matter of the network namespace; the attacks look for it. */
 export const ABSTRACT_SOCKET = "skerry-network-test-abstract";
 
-/** Everything that happens in the world: its servers, and the managers whose sandboxes try to reach them. */
+/** Everything inside the test network: its servers, and the managers whose sandboxes try to reach them. */
 export class NetworkNamespace {
   readonly #directory: string;
   readonly #hosts = new EgressHosts();
@@ -81,7 +81,7 @@ export class NetworkNamespace {
     const config = await parseConfig({
       sandbox: {
         network: { upstreamCa: this.#hosts.caPath, ...network },
-        // What is mounted in the world is not seen outside of it, where the daemon is.
+        // The daemon runs outside, and does not see what is mounted in this namespace.
         backends: { docker: { shareFiles: "never" } },
       },
     });
@@ -122,7 +122,7 @@ export class NetworkNamespace {
     return { exitCode, stdout, stderr, denied: network?.denied ?? [], ms: performance.now() - started };
   }
 
-  /** The same program in the world and in no sandbox, to see that it would find what it looks for. */
+  /** The same program in the test network without a sandbox, to show that it would find what it looks for. */
   async pythonOutside(code: string): Promise<string> {
     const child = spawn("/usr/bin/python3", ["-c", code], { stdio: ["ignore", "pipe", "inherit"] });
     const [printed] = await Promise.all([text(child.stdout), once(child, "close")]);
@@ -175,7 +175,7 @@ export class NetworkNamespace {
 
   #of(name: string): ManagerEntry {
     const found = this.#managers.get(name);
-    if (found === undefined) throw new Error(`nobody lives at ${name}`);
+    if (found === undefined) throw new Error(`no manager is open as ${name}`);
     return found;
   }
 }

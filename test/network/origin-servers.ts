@@ -6,7 +6,7 @@ import { createSecureContext } from "node:tls";
 import type { CertificateOptions } from "../setup/egress-hosts.js";
 import type { Packages } from "./packages.js";
 
-/** A connection that somebody made to the world, whatever became of it. */
+/** A connection to a server of the test network, whether it was used or not. */
 export interface Visit {
   /** "5.5.5.5:443" */
   readonly to: string;
@@ -29,7 +29,7 @@ interface Certifier {
 /** Neither HTTP nor TLS, on a port that no rule names. */
 export const BARE_PORT = 2222;
 
-/** Every server of the world, on every address of it. */
+/** Every server of the test network, on each of its addresses. */
 export class Origins {
   /** What a request to /private has to bring along. */
   secret: string | undefined;

@@ -85,7 +85,7 @@ const { describe, it, missing } = requires(
 );
 
 beforeAll(async () => {
-  // Whoever runs Skerry may have switched verification off for something else.
+  // The environment of the process may switch verification off for something else.
   if (missing.length === 0) await network.start({ NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" });
 }, 180_000);
 afterAll(() => network.end());

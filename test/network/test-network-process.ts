@@ -1,4 +1,4 @@
-/** The process of the world: does what its parent asks for, and ends with it. Its directory is the first argument. */
+/** The process inside the test network: does what its parent asks for, and ends with it. Its directory is the first argument. */
 import { NetworkNamespace } from "./network-namespace.js";
 import type { Answer, Question } from "./test-network.js";
 

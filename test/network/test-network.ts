@@ -53,7 +53,7 @@ exec "$@"`;
 /** A network of its own for one test file, where every host is ours. Nothing of it is left when its process ends. */
 export class TestNetwork {
   readonly inside: Methods;
-  /** PEM: whoever signed the certificates of its hosts. */
+  /** PEM of the authority that signed the certificates of its hosts. */
   ca = "";
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #directory: string | undefined;
@@ -71,7 +71,7 @@ export class TestNetwork {
 
   /** Everything that it keeps. */
   get directory(): string {
-    if (this.#directory === undefined) throw new Error("the world has not begun");
+    if (this.#directory === undefined) throw new Error("the test network has not started");
     return this.#directory;
   }
 
@@ -110,7 +110,7 @@ export class TestNetwork {
     });
     child.once("exit", () => {
       for (const { reject } of this.#waiting.values())
-        reject(new Error(`the world ended: ${this.#complaints}`));
+        reject(new Error(`the test network ended: ${this.#complaints}`));
       this.#waiting.clear();
     });
     const ready = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));

@@ -28,8 +28,8 @@ const DAEMONS = {
 } as const;
 
 /**
- * Waits at a socket for the first test that wants a daemon, and starts one of the kind for the whole run. Whoever runs
- * the tests may have one of their own, with the image in it.
+ * Waits at a socket for the first test that wants a daemon, and starts one of the kind for the whole run. A
+ * daemon with the image in it may be named instead.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandonedDaemons();

@@ -22,7 +22,7 @@ export interface DockerBackendFixture {
 
 /**
  * Every test of the block has a state directory of its own in front of the test run's daemon; what it created is gone
- * at its end. `name` and `uid` are for nobody else on the host.
+ * at its end. No other test uses the same `name` and `uid`.
  */
 export function useDockerBackend(name: string, uid: number): DockerBackendFixture {
   let docker: TestDaemon;

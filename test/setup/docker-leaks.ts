@@ -11,7 +11,7 @@ export async function findDockerLeaks(host: string): Promise<string[]> {
   };
   const containers = await list("ps", "--all", "--format", "{{.Names}} ({{.Image}}, {{.Status}})");
   const volumes = await list("volume", "ls", "--format", "{{.Name}}");
-  // Whoever comes next uses it: it goes with the last of its makers.
+  // The next sandbox uses it: it is removed with the last process that made it.
   const guests = await list("volume", "ls", "--filter", "label=dev.skerry.guest", "--format", "{{.Name}}");
   return [
     ...containers.map((each) => `container: ${each}`),

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 
-/** What becomes of a request: the daemon gets it, it is answered with 500, or nobody ever answers. */
+/** What becomes of a request: the daemon gets it, it is answered with 500, or it is never answered. */
 export type Fate = "pass" | "refuse" | "stall";
 
 /** Stands in front of a Docker daemon and fails as the test says. */

@@ -163,7 +163,7 @@ export class EgressHosts {
 
 export interface CertificateOptions {
   readonly expired?: boolean;
-  /** Signed by nobody that the test knows. */
+  /** Signed by an authority that the test does not know. */
   readonly foreign?: boolean;
 }
 

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says
 type Body = any;
 
-/** What a request came to; undefined: nobody answered. */
+/** What a request came to; undefined: no answer came. */
 export type Reply = { readonly status: number; readonly body: Body } | undefined;
 
 /** Numbers that are the same for the same seed. */
@@ -29,11 +29,11 @@ export class Ledger {
   readonly expiring = new Map<string, number>();
   /** Ids of sessions whose end was answered. */
   readonly deleted = new Set<string>();
-  /** Requests whose program has started, and has not ended as far as anybody was told. */
+  /** Requests whose program has started, and whose end was not reported. */
   readonly running = new Set<string>();
   /** The same, when their server was killed. */
   readonly interrupted = new Set<string>();
-  /** Questions that nobody has answered. */
+  /** Questions without an answer. */
   readonly asked = new Set<string>();
 
   /** The server is dead: what ran does not run any more. */
@@ -80,7 +80,7 @@ export class Load {
     return response === undefined || body === undefined ? undefined : { status: response.status, body };
   }
 
-  /** Resolves when all of them have stopped. `asks`: commands need somebody's answer. */
+  /** Resolves when all of them have stopped. `asks`: commands need an approval. */
   async run(asks: boolean): Promise<void> {
     const callers = [
       this.#upload("a"),
@@ -192,7 +192,7 @@ export class Load {
       const headers = { authorization: `Bearer ${this.#key}`, ...options.headers };
       return await fetch(`${this.#url}${path}`, { ...options, method, headers });
     } catch {
-      // Nobody is there any more.
+      // The server has ended.
       this.#isOver = true;
       return undefined;
     }

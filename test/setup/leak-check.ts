@@ -7,7 +7,7 @@ export default function setup(): () => Promise<void> {
   return async () => {
     const strange = readForeignFiles().filter((path) => !foreign.has(path));
     if (strange.length > 0)
-      console.warn(`\nNew since, perhaps somebody else's:\n  ${strange.join("\n  ")}\n`);
+      console.warn(`\nNew files, perhaps of other processes:\n  ${strange.join("\n  ")}\n`);
     await reportLeaks(() => findLeaks(before, readHostState(), process.pid));
   };
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 const GRACE_MS = 5000;
 
 /**
- * Fails the run when something of it is left. `SKERRY_LEAK_CHECK=warn` only prints: for when somebody else uses Skerry
+ * Fails the run when something of it is left. `SKERRY_LEAK_CHECK=warn` only prints: for when other processes use Skerry
  * on the same machine at the same time.
  */
 export async function reportLeaks(find: () => string[] | Promise<string[]>): Promise<void> {
@@ -100,7 +100,7 @@ export function readHostState(): HostState {
   };
 }
 
-/** Temporary files under names that are not ours: somebody else's, or of a program that a test ran without walls. */
+/** Temporary files under names that are not ours: of other processes, or of a program that a test ran without walls. */
 export function readForeignFiles(): string[] {
   return TEMPORARY.flatMap((directory) =>
     names(directory)

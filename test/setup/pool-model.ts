@@ -37,9 +37,9 @@ class ModelItem implements PoolItem {
   uses = 0;
   isReusable = true;
   lastSession: string | undefined;
-  /** Somebody had it since it was made or reset. */
+  /** A caller had it since it was made or reset. */
   isDirty = false;
-  /** It has been made, or found healthy, in this very step, and nobody has had it since. */
+  /** It has been made, or found healthy, in this very step, and no caller has had it since. */
   isVouchedFor = true;
   holder: Wish | undefined;
   readonly isHealthy = () =>
@@ -250,7 +250,7 @@ export class PoolModel {
     this.leases.push({ wish, item, lease, isReleased: false });
   }
 
-  /** Whoever came earlier and still waits is being served: something is made, checked or destroyed for each. */
+  /** Callers that came earlier and still wait are being served: something is made, checked or destroyed for each. */
   #expectFair(wish: Wish): void {
     const earlier = this.wishes.slice(0, this.wishes.indexOf(wish)).filter((each) => this.isWaiting(each));
     const { acquiring, leaving, instances } = this.pool.status();
@@ -360,7 +360,7 @@ export class PoolModel {
     if (this.stopped === undefined) demand(busy === used.length, "what is held is busy");
   }
 
-  /** Nobody waits while there is room or something idle. */
+  /** No caller waits while there is room or an idle item. */
   #expectEffort({ idle, acquiring, leaving, maxInstances }: PoolStatus): void {
     const waiting = this.wishes.filter((wish) => this.isWaiting(wish));
     if (waiting.length <= acquiring + leaving) return;
@@ -377,7 +377,7 @@ export class PoolModel {
     }
   }
 
-  /** From here on everything works, and whoever has something gives it back. */
+  /** From here on everything works, and every holder gives its item back. */
   async heal(): Promise<void> {
     for (let round = 0; round < 100; round += 1) {
       for (const operation of [...this.operations]) {

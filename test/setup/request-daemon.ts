@@ -8,7 +8,7 @@ declare module "vitest" {
   }
 }
 
-/** Asks the test run's main process for a daemon: the first one who does has it started, for the whole run. */
+/** Asks the test run's main process for a daemon: the first request starts it, for the whole run. */
 export function requestDaemon<Daemon extends object>(kind: string): Promise<Daemon> {
   return new Promise((resolve, reject) => {
     let answer = "";

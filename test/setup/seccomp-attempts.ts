@@ -7,7 +7,7 @@ import {
 
 export const EPERM = 1;
 export const ENOSYS = 38;
-// Errors the kernel never gives: whoever sees one knows that the filter refused, not a missing privilege.
+// Errors the kernel never gives: they show that the filter refused, not a missing privilege.
 export const MARK = 3999;
 export const MARK_MISSING = 3998;
 /** The profile, with those errors instead of its own. */

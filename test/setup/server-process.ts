@@ -59,7 +59,7 @@ export function spawnServer(
     const { url, key } = JSON.parse(line) as { url: string; key?: string };
     return { ...process, url, key, memoryMb: () => residentMb(pid) };
   });
-  // Whoever kills it does not wait for it to listen.
+  // A test that kills it does not wait for it to listen.
   listening.catch(() => undefined);
   return { ...process, listening };
 }

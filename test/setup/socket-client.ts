@@ -62,7 +62,7 @@ export class SocketClient {
     this.#take = take;
   }
 
-  /** Everything that nobody took. */
+  /** Everything that was not taken yet. */
   get bytes(): Buffer {
     return Buffer.concat(this.#pieces);
   }

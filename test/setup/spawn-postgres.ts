@@ -58,7 +58,7 @@ async function startDaemon(directory: string, data: string, user: User | undefin
   const who = user === undefined ? [] : [`--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
   const daemon = spawn(
     "setpriv",
-    // Whoever started it may be killed.
+    // The process that started it may be killed.
     [...who, "--pdeathsig=INT", program("postgres"), "-D", data, ...settings.flatMap((each) => ["-c", each])],
     { stdio: ["ignore", log, log], cwd: directory },
   );
