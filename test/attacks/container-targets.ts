@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll } from "vitest";
-import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
+import { stateLabels } from "../../src/runtime/backends/docker/reap/labels.js";
 import type { TestDaemon } from "../setup/docker.js";
 import type { Group } from "./attack.js";
 import { AttackRuns, describeTarget, TEST_TIMEOUT_MS } from "./attack-cases.js";
@@ -51,7 +51,7 @@ export function describeContainers(
 }
 
 function countContainers(host: string, stateDir: string): number {
-  const filters = Object.entries(ownPlace(stateDir)).flatMap(([name, value]) => [
+  const filters = Object.entries(stateLabels(stateDir)).flatMap(([name, value]) => [
     "--filter",
     `label=${name}=${value}`,
   ]);

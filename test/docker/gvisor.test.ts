@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager } from "../../src/core/manager/index.js";
-import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
+import { stateLabels } from "../../src/runtime/backends/docker/reap/labels.js";
 import { startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 
@@ -38,7 +38,7 @@ describe.each(["always", "never"] as const)("gVisor, with shareFiles %s", (share
       code: "SANDBOX_START_FAILED",
       message: expect.stringContaining("this runtime is not gVisor"),
     });
-    const labels = Object.entries(ownPlace(stateDir)).flatMap(([name, value]) => [
+    const labels = Object.entries(stateLabels(stateDir)).flatMap(([name, value]) => [
       "--filter",
       `label=${name}=${value}`,
     ]);

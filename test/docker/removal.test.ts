@@ -9,7 +9,7 @@ import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
-import { ownPlace } from "../../src/runtime/backends/docker/reap/labels.js";
+import { stateLabels } from "../../src/runtime/backends/docker/reap/labels.js";
 import { PoolManager } from "../../src/runtime/pool/index.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { DockerProxy } from "../setup/docker-proxy.js";
@@ -60,7 +60,7 @@ describe("what a container leaves when it cannot be removed", () => {
   }
 
   const containers = async () => {
-    const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
+    const label = Object.entries(stateLabels(stateDir)).map(([name, value]) => `${name}=${value}`);
     return (await client.listContainers({ all: true, filters: { label } })).map(({ Id }) => Id);
   };
   const mounts = () =>

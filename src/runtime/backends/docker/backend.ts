@@ -19,7 +19,7 @@ import { checkShare } from "./container/check-share.js";
 import { Container } from "./container/container.js";
 import type { ContainerPlan, GuestMount } from "./container/container-plan.js";
 import { GuestVolumes } from "./container/guest-volume.js";
-import { SandboxPlace } from "./container/sandbox-mounts.js";
+import { SandboxMounts } from "./container/sandbox-mounts.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon/daemon-facts.js";
 import { findImage, type SandboxImage } from "./images/sandbox-image.js";
@@ -36,7 +36,7 @@ import {
   sharesFiles,
   weaknesses,
 } from "./probe.js";
-import { Leftovers } from "./reap/pending-removals.js";
+import { PendingRemovals } from "./reap/pending-removals.js";
 import { reapContainers } from "./reap/reap.js";
 import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
 
@@ -77,7 +77,7 @@ class DockerBackend implements SandboxBackend {
   #volumes: GuestVolumes | undefined;
   /** The daemon was seen to have the same files under our paths. */
   #isShareChecked = false;
-  readonly #leftovers = new Leftovers();
+  readonly #pendingRemovals = new PendingRemovals();
 
   constructor({ stateDir }: BackendContext, options: DockerOptions) {
     this.name = options.name;
@@ -120,7 +120,7 @@ class DockerBackend implements SandboxBackend {
 
   async create(spec: CreateSpec): Promise<Instance> {
     // A daemon that was away may be back.
-    void this.#leftovers.removeAll();
+    void this.#pendingRemovals.removeAll();
     const docker = await this.#docker();
     const facts = await this.#daemon();
     const image = await findImage(docker, this.#options.image, facts);
@@ -129,11 +129,11 @@ class DockerBackend implements SandboxBackend {
     }
     const user = this.#userOf(spec);
     const runtime = this.#guestRuntime();
-    const place = new SandboxPlace(this.#stateDir, spec.id, runtime.guest);
+    const mounts = new SandboxMounts(this.#stateDir, spec.id, runtime.guest);
     let container: Container | undefined;
     try {
-      const isMounted = await this.#mountWorkspace(place, spec);
-      const workspace = isMounted ? place.workspace : workspacePath(spec);
+      const isMounted = await this.#mountWorkspace(mounts, spec);
+      const workspace = isMounted ? mounts.workspace : workspacePath(spec);
       container = await Container.start(
         docker,
         {
@@ -141,15 +141,15 @@ class DockerBackend implements SandboxBackend {
           user,
           guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
           workspace,
-          files: place.writeFiles(user),
+          files: mounts.writeFiles(user),
         },
-        this.#leftovers,
+        this.#pendingRemovals,
       );
       this.#isShareChecked ||= await checkShare(container.connection, workspace);
-      return this.#instance({ docker, spec, container, place, image, workspace, isMounted });
+      return this.#instance({ docker, spec, container, mounts, image, workspace, isMounted });
     } catch (error) {
-      if (container !== undefined) await this.#leftovers.remove(container).catch(() => undefined);
-      await this.#leftovers.remove(place).catch(() => undefined);
+      if (container !== undefined) await this.#pendingRemovals.remove(container).catch(() => undefined);
+      await this.#pendingRemovals.remove(mounts).catch(() => undefined);
       throw error;
     }
   }
@@ -173,7 +173,7 @@ class DockerBackend implements SandboxBackend {
 
   async reap(): Promise<number> {
     const docker = await this.#docker().catch(() => undefined);
-    const own = await this.#leftovers.removeAll();
+    const own = await this.#pendingRemovals.removeAll();
     return own + (await reapContainers(docker, this.#stateDir, () => this.#guestRuntime().guest));
   }
 
@@ -194,7 +194,7 @@ class DockerBackend implements SandboxBackend {
           workspace: undefined,
           files: {},
         },
-        this.#leftovers,
+        this.#pendingRemovals,
       );
     const guest = await this.#volumes.find(image.architecture, image.id);
     const container = await start(guest).catch(async (error: unknown) => {
@@ -207,7 +207,7 @@ class DockerBackend implements SandboxBackend {
       docker,
       spec,
       container,
-      place: undefined,
+      mounts: undefined,
       image,
       workspace: undefined,
       isMounted: true,
@@ -215,12 +215,12 @@ class DockerBackend implements SandboxBackend {
   }
 
   async #reuse(used: DockerInstance, spec: CreateSpec): Promise<Instance> {
-    const { container, place } = used.parts;
+    const { container, mounts } = used.parts;
     const docker = await this.#docker();
     const facts = await this.#daemon();
     const image = await findImage(docker, this.#options.image, facts);
     const { plan } = container;
-    const user = place === undefined ? this.#userOverWire(spec, facts) : this.#userOf(spec);
+    const user = mounts === undefined ? this.#userOverWire(spec, facts) : this.#userOf(spec);
     const isSame =
       plan.image === image.id &&
       plan.user.uid === user.uid &&
@@ -229,22 +229,22 @@ class DockerBackend implements SandboxBackend {
         JSON.stringify(Object.entries(spec.limits).sort());
     if (!isSame) throw new SandboxError("INTERNAL", "The container was made for something else");
     await Promise.all([used.removeCompanions(), container.reset()]);
-    if (place !== undefined) {
-      await place.unmount();
-      if (!(await this.#mountWorkspace(place, spec)))
+    if (mounts !== undefined) {
+      await mounts.unmount();
+      if (!(await this.#mountWorkspace(mounts, spec)))
         throw new SandboxError("INTERNAL", "The workspace is no mount that could be replaced");
     }
-    const again = await container.startAgain({ ...plan, spec });
-    used.giveAway();
-    const workspace = place?.workspace;
-    return this.#instance({ docker, spec, container: again, place, image, workspace, isMounted: true });
+    const again = await container.restart({ ...plan, spec });
+    used.release();
+    const workspace = mounts?.workspace;
+    return this.#instance({ docker, spec, container: again, mounts, image, workspace, isMounted: true });
   }
 
   /** False: the directory as it is. */
-  async #mountWorkspace(place: SandboxPlace, spec: CreateSpec): Promise<boolean> {
+  async #mountWorkspace(mounts: SandboxMounts, spec: CreateSpec): Promise<boolean> {
     const mount = await prepareWorkspace(spec, this.#imageTools());
     if (mount === undefined) return false;
-    await place.mount(mount, this.#userOf(spec));
+    await mounts.mount(mount, this.#userOf(spec));
     // The mount keeps the image; under no name, it cannot be left behind.
     if (mount.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
     return true;
@@ -276,7 +276,7 @@ class DockerBackend implements SandboxBackend {
     readonly docker: Docker;
     readonly spec: CreateSpec;
     readonly container: Container;
-    readonly place: SandboxPlace | undefined;
+    readonly mounts: SandboxMounts | undefined;
     readonly image: SandboxImage;
     readonly workspace: string | undefined;
     readonly isMounted: boolean;
@@ -285,7 +285,7 @@ class DockerBackend implements SandboxBackend {
     return new DockerInstance({
       spec: made.spec,
       container: made.container,
-      place: made.place,
+      mounts: made.mounts,
       hostWorkspace: made.workspace,
       directoryUntouched: made.isMounted,
       path: made.image.path,
@@ -296,7 +296,7 @@ class DockerBackend implements SandboxBackend {
           : undefined;
         return own === this.#options.image ? undefined : own;
       },
-      leftovers: this.#leftovers,
+      pendingRemovals: this.#pendingRemovals,
       startCompanion: (image) => this.#startCompanion(made.docker, plan, image),
     });
   }
@@ -319,7 +319,7 @@ class DockerBackend implements SandboxBackend {
         part: name,
         ...this.#podmanPlan(plan.facts),
       },
-      this.#leftovers,
+      this.#pendingRemovals,
     );
   }
 

@@ -4,14 +4,14 @@ import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
 import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import type { Container } from "./container/container.js";
 import { RoutedRunner } from "./container/routed-runner.js";
-import type { SandboxPlace } from "./container/sandbox-mounts.js";
-import type { Leftovers } from "./reap/pending-removals.js";
+import type { SandboxMounts } from "./container/sandbox-mounts.js";
+import type { PendingRemovals } from "./reap/pending-removals.js";
 
 export interface DockerInstanceParts {
   readonly spec: CreateSpec;
   readonly container: Container;
   /** Undefined: nothing of it is on this host. */
-  readonly place: SandboxPlace | undefined;
+  readonly mounts: SandboxMounts | undefined;
   readonly hostWorkspace: string | undefined;
   /** Nothing inside could write to the session's directory. */
   readonly directoryUntouched: boolean;
@@ -23,7 +23,7 @@ export interface DockerInstanceParts {
   companionImage(language: string): string | undefined;
   startCompanion(image: string): Promise<Container>;
   /** What cannot be removed is tried again from there. */
-  readonly leftovers: Leftovers;
+  readonly pendingRemovals: PendingRemovals;
 }
 
 /** A sandbox in a container, and in one more for each language that has an image of its own. */
@@ -111,7 +111,7 @@ export class DockerInstance implements Instance {
   }
 
   /** Its container is another sandbox's from now on. */
-  giveAway(): void {
+  release(): void {
     this.#hasEnded = true;
     this.#ending ??= Promise.resolve();
   }
@@ -119,17 +119,17 @@ export class DockerInstance implements Instance {
   async #destroy(): Promise<void> {
     this.#hasEnded = true;
     this.#runner.close();
-    const { leftovers, place } = this.parts;
-    const containers = (await this.#containers()).map((each) => leftovers.remove(each));
+    const { pendingRemovals, mounts } = this.parts;
+    const containers = (await this.#containers()).map((each) => pendingRemovals.remove(each));
     const outcomes = await Promise.allSettled(containers);
-    if (place !== undefined) outcomes.push(...(await Promise.allSettled([leftovers.remove(place)])));
+    if (mounts !== undefined) outcomes.push(...(await Promise.allSettled([pendingRemovals.remove(mounts)])));
     const failures = outcomes.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
     if (failures.length > 0) throw left(failures);
   }
 
   async removeCompanions(): Promise<void> {
     const [, ...companions] = await this.#containers();
-    await Promise.all(companions.map((each) => this.parts.leftovers.remove(each)));
+    await Promise.all(companions.map((each) => this.parts.pendingRemovals.remove(each)));
   }
 
   async #containers(): Promise<Container[]> {

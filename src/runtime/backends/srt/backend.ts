@@ -19,8 +19,8 @@ import { loadSeccompFilter } from "../linux/seccomp/filter.js";
 import type { ImageTools } from "../linux/workspace/workspace-image.js";
 import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
-import { admit } from "./enter-cgroups.js";
-import type { HostOrders } from "./host-request.js";
+import { enterCgroups } from "./enter-cgroups.js";
+import type { HostRequest } from "./host-request.js";
 import { SrtInstance } from "./instance.js";
 import { createSettings } from "./library-settings.js";
 import { createOnMac } from "./macos.js";
@@ -28,7 +28,7 @@ import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 import { SRT_DEFAULTS } from "./settings.js";
 import { installSrtRuntime, type SrtRuntime } from "./srt-package.js";
-import { loadOwnSettings, type OwnSettings } from "./user-settings.js";
+import { loadUserSettings, type UserSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
 
 const START_TIMEOUT_MS = 20_000;
@@ -73,8 +73,8 @@ class SrtBackend implements SandboxBackend {
     const guest = this.#guestRuntime();
     if (this.#runtime === undefined || !existsSync(this.#runtime.program))
       this.#runtime = installSrtRuntime(this.#stateDir, srt, node);
-    const places = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
-    if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, places);
+    const paths = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
+    if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, paths);
     return this.#createOnLinux(spec, this.#runtime, guest, facts.host.bubblewrap!);
   }
 
@@ -85,7 +85,7 @@ class SrtBackend implements SandboxBackend {
     bubblewrap: string,
   ): Promise<Instance> {
     const { cgroups } = this.#host().host;
-    const own = await loadOwnSettings(this.#settingsPath);
+    const own = await loadUserSettings(this.#settingsPath);
     const mount = await prepareWorkspace(spec, this.#imageTools(guest));
     const undo: (() => unknown)[] = [];
     let isStarting = true;
@@ -95,7 +95,7 @@ class SrtBackend implements SandboxBackend {
         settingsPath: this.#settingsPath,
         id: spec.id,
         owner: spec.directory.owner,
-        createOrders: (path) => createOrders(spec, { own, runtime, guest, bubblewrap, path }),
+        createRequest: (path) => createRequest(spec, { own, runtime, guest, bubblewrap, path }),
       });
       undo.push(() => directory.remove());
       const violations = own.observe ? await ViolationLog.open(directory.path) : undefined;
@@ -118,7 +118,7 @@ class SrtBackend implements SandboxBackend {
       });
       undo.push(() => end(launched));
       const failed = startFailure(launched, () => isStarting);
-      await admit(launched, { entryFiles: cgroup?.entryFiles ?? [], failed, signal: spec.signal });
+      await enterCgroups(launched, { entryFiles: cgroup?.entryFiles ?? [], failed, signal: spec.signal });
       const runner = await greetGuest(launched, { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed });
       isStarting = false;
       const pid = await launched.pid;
@@ -168,8 +168,8 @@ class SrtBackend implements SandboxBackend {
   }
 }
 
-interface OrdersInput {
-  readonly own: OwnSettings;
+interface RequestInput {
+  readonly own: UserSettings;
   readonly runtime: SrtRuntime;
   readonly guest: GuestRuntime;
   readonly bubblewrap: string;
@@ -178,7 +178,10 @@ interface OrdersInput {
 }
 
 /** What the host process is to do for one sandbox. */
-function createOrders(spec: CreateSpec, { own, runtime, guest, bubblewrap, path }: OrdersInput): HostOrders {
+function createRequest(
+  spec: CreateSpec,
+  { own, runtime, guest, bubblewrap, path }: RequestInput,
+): HostRequest {
   const { filesystem, limits } = spec;
   const { openFiles, fileSizeMb } = limits;
   return {

@@ -17,7 +17,10 @@ export interface Admission {
  * Lets a sandbox in: its first process says its pid on the wire and waits (see host.ts), we put it into its cgroups,
  * and what follows on the wire is the guest's. Nothing hostile runs before that.
  */
-export async function admit({ fromGuest, toGuest }: GuestStreams, admission: Admission): Promise<number> {
+export async function enterCgroups(
+  { fromGuest, toGuest }: GuestStreams,
+  admission: Admission,
+): Promise<number> {
   const line = await firstLine(fromGuest, admission);
   if (!/^[1-9]\d{0,9}$/.test(line))
     throw new SandboxError("SANDBOX_START_FAILED", "The sandbox named no process");

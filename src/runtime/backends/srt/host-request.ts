@@ -1,7 +1,7 @@
 import type { SandboxRuntimeConfig } from "@anthropic-ai/sandbox-runtime";
 
 /** What host.ts finds in its directory. */
-export interface HostOrders {
+export interface HostRequest {
   readonly settings: SandboxRuntimeConfig;
   /** What runs inside, as a shell's words. */
   readonly command: string;

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import type { HostOrders } from "./host-request.js";
+import type { HostRequest } from "./host-request.js";
 
 /**
  * Says its pid on the wire and waits for a line: by then it is in its cgroups. Only then do limits hold that would
@@ -32,7 +32,7 @@ process.chdir(directory);
 // Nothing but the guest may speak on the wire.
 globalThis.console = new console.Console(process.stderr);
 
-const orders = JSON.parse(readFileSync(join(directory, "orders.json"), "utf8")) as HostOrders;
+const orders = JSON.parse(readFileSync(join(directory, "orders.json"), "utf8")) as HostRequest;
 const { SandboxManager, SandboxRuntimeConfigSchema } = await import("@anthropic-ai/sandbox-runtime");
 const observes = orders.writable !== undefined;
 await SandboxManager.initialize(SandboxRuntimeConfigSchema.parse(orders.settings), undefined, observes);

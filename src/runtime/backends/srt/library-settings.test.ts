@@ -7,9 +7,9 @@ import { DEFAULT_CONFIG } from "../../../core/config/index.js";
 import type { CreateSpec } from "../backend.js";
 import { createSettings, type SettingsInput } from "./library-settings.js";
 import { macOrders } from "./macos.js";
-import { loadOwnSettings, type OwnSettings, parseOwnSettings } from "./user-settings.js";
+import { loadUserSettings, parseUserSettings, type UserSettings } from "./user-settings.js";
 
-const NOTHING: OwnSettings = { denyRead: [], ignoreViolations: {}, observe: false };
+const NOTHING: UserSettings = { denyRead: [], ignoreViolations: {}, observe: false };
 const INPUT: SettingsInput = {
   workspace: "/var/lib/skerry/ephemeral/x/workspace",
   runtimes: ["/var/lib/skerry/runtime/a", "/var/lib/skerry/runtime/srt"],
@@ -89,12 +89,12 @@ describe("a user's own settings", () => {
       filesystem: { denyRead: ["/usr/local/secret"] },
       ignoreViolations: { "*": ["/usr/lib"] },
     };
-    expect(await parseOwnSettings(content, "test")).toEqual({
+    expect(await parseUserSettings(content, "test")).toEqual({
       denyRead: ["/usr/local/secret"],
       ignoreViolations: { "*": ["/usr/lib"] },
       observe: true,
     });
-    expect(await parseOwnSettings({}, "test")).toEqual(NOTHING);
+    expect(await parseUserSettings({}, "test")).toEqual(NOTHING);
   });
 
   it.each([
@@ -106,18 +106,18 @@ describe("a user's own settings", () => {
     ["has a misspelt key", { filesytem: {} }],
     ["is a list", []],
   ])("are refused when one %s", async (_, content) => {
-    await expect(parseOwnSettings(content, "test")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    await expect(parseUserSettings(content, "test")).rejects.toMatchObject({ code: "CONFIG_INVALID" });
   });
 
   it("need not be there, unless they are named", async () => {
     const directory = mkdtempSync(join(tmpdir(), "skerry-srt-settings-"));
     try {
       const path = join(directory, "settings.json");
-      await expect(loadOwnSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+      await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
       writeFileSync(path, "{");
-      await expect(loadOwnSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+      await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
       writeFileSync(path, "{}");
-      expect(await loadOwnSettings(path)).toEqual(NOTHING);
+      expect(await loadUserSettings(path)).toEqual(NOTHING);
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }

@@ -3,7 +3,7 @@ import { normalize } from "node:path";
 import type { SandboxRuntimeConfig } from "@anthropic-ai/sandbox-runtime";
 import { isGlob } from "../../../kit/glob.js";
 import type { FilesystemRules } from "../backend.js";
-import type { OwnSettings } from "./user-settings.js";
+import type { UserSettings } from "./user-settings.js";
 
 /** What the guest's own walls are built from. Everything else of the host's root is hidden. */
 const NEEDED = ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "dev", "proc"];
@@ -20,7 +20,7 @@ export interface SettingsInput {
   /** Stands in for socat and ripgrep, and for Java's proxy. */
   readonly nothing: string;
   readonly filesystem: FilesystemRules;
-  readonly own: OwnSettings;
+  readonly own: UserSettings;
   /** The names in the host's root directory that are no links; for tests. */
   readonly root?: readonly string[];
 }

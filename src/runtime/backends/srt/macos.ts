@@ -7,11 +7,11 @@ import type { CreateSpec, Instance, Violation } from "../backend.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 import { workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
-import { admit } from "./enter-cgroups.js";
-import type { HostOrders } from "./host-request.js";
+import { enterCgroups } from "./enter-cgroups.js";
+import type { HostRequest } from "./host-request.js";
 import { RunDirectory } from "./run-directory.js";
 import type { SrtRuntime } from "./srt-package.js";
-import { loadOwnSettings, type OwnSettings } from "./user-settings.js";
+import { loadUserSettings, type UserSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
 
 const START_TIMEOUT_MS = 20_000;
@@ -33,14 +33,14 @@ export async function createOnMac(
   spec: CreateSpec,
   runtime: SrtRuntime,
   guest: GuestRuntime,
-  places: { readonly stateDir: string; readonly settingsPath: string },
+  paths: { readonly stateDir: string; readonly settingsPath: string },
 ): Promise<Instance> {
-  const own = await loadOwnSettings(places.settingsPath);
+  const own = await loadUserSettings(paths.settingsPath);
   const directory = await RunDirectory.create({
-    ...places,
+    ...paths,
     id: spec.id,
     owner: undefined,
-    createOrders: () => macOrders(spec, runtime, guest, own),
+    createRequest: () => macOrders(spec, runtime, guest, own),
   });
   let child: ChildProcess | undefined;
   let violations: ViolationLog | undefined;
@@ -59,7 +59,7 @@ export async function createOnMac(
     });
     const failed = startFailure(child);
     const streams = { toGuest: child.stdin!, fromGuest: child.stdout! };
-    await admit(streams, { entryFiles: [], failed, signal: spec.signal });
+    await enterCgroups(streams, { entryFiles: [], failed, signal: spec.signal });
     const runner = await greetGuest(streams, { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed });
     return new MacInstance(spec, runner, guest, violations, destroy);
   } catch (error) {
@@ -73,8 +73,8 @@ export function macOrders(
   spec: CreateSpec,
   runtime: SrtRuntime,
   guest: GuestRuntime,
-  own: OwnSettings,
-): HostOrders {
+  own: UserSettings,
+): HostRequest {
   const { openFiles, fileSizeMb } = spec.limits;
   const { filesystem } = spec;
   const workspace = workspacePath(spec);

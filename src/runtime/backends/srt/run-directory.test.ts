@@ -15,12 +15,12 @@ import {
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
-import type { HostOrders } from "./host-request.js";
+import type { HostRequest } from "./host-request.js";
 import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 
 const { describe, it } = requires("linux");
 const root = requires("linux", "root");
-const ORDERS = { settings: {}, command: "true" } as unknown as HostOrders;
+const ORDERS = { settings: {}, command: "true" } as unknown as HostRequest;
 /** No process has it. */
 const DEAD = "999999-1-sbx";
 
@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 const create = (state = stateDir, owner?: { uid: number; gid: number }) =>
-  RunDirectory.create({ stateDir: state, settingsPath, id: "sbx", owner, createOrders: () => ORDERS });
+  RunDirectory.create({ stateDir: state, settingsPath, id: "sbx", owner, createRequest: () => ORDERS });
 const entries = (state = stateDir) => readdirSync(join(state, "srt"));
 const longStateDir = () => join(directory, "x".repeat(80));
 
@@ -98,9 +98,9 @@ describe("a run directory", () => {
   });
 
   it("leaves nothing when it cannot be made", async () => {
-    const createOrders = () => ({ ...ORDERS, openFiles: 1n as unknown as number });
+    const createRequest = () => ({ ...ORDERS, openFiles: 1n as unknown as number });
     for (const state of [stateDir, longStateDir()]) {
-      const init = { stateDir: state, settingsPath, id: "sbx", owner: undefined, createOrders };
+      const init = { stateDir: state, settingsPath, id: "sbx", owner: undefined, createRequest };
       const before = readdirSync("/tmp").filter((name) => /^skerry-srt-[0-9a-f]{16}$/.test(name));
       await expect(RunDirectory.create(init)).rejects.toThrow("BigInt");
       expect(entries(state)).toEqual([]);

@@ -15,7 +15,7 @@ import { expandHome } from "../../../kit/expand-home.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { checkStateDirectory } from "../../../kit/state-directory.js";
 import { type Owner, removeTree } from "../../workspace/index.js";
-import type { HostOrders } from "./host-request.js";
+import type { HostRequest } from "./host-request.js";
 
 /** Below the state directory. */
 const FOLDER = "srt";
@@ -33,10 +33,10 @@ export interface RunDirectoryInit {
   readonly id: string;
   /** Whom the host process runs as; left out: as we do. */
   readonly owner: Owner | undefined;
-  readonly createOrders: (path: string) => HostOrders;
+  readonly createRequest: (path: string) => HostRequest;
 }
 
-/** Where one sandbox's host process finds its orders and keeps its sockets; gone with the sandbox. */
+/** Where one sandbox's host process finds its request and keeps its sockets; gone with the sandbox. */
 export class RunDirectory {
   readonly path: string;
   readonly #entry: string;
@@ -55,7 +55,7 @@ export class RunDirectory {
     settingsPath,
     id,
     owner,
-    createOrders,
+    createRequest,
   }: RunDirectoryInit): Promise<RunDirectory> {
     const label = processLabel(id);
     const folder = join(stateDir, FOLDER);
@@ -69,7 +69,7 @@ export class RunDirectory {
     // What is the sandbox's user's own is never right below /tmp, where that user could put something else there.
     const path = outer === undefined ? entry : join(outer, "run");
     const directory = new RunDirectory(path, entry, join(settingsDirectory(settingsPath), `${label}.json`));
-    const orders = createOrders(path);
+    const orders = createRequest(path);
     try {
       if (outer !== undefined) {
         // The link is the record by which it is found again, so it is there first.
@@ -93,8 +93,8 @@ export class RunDirectory {
     if (this.#showsSettings) rmSync(this.#settings, { force: true });
   }
 
-  /** For people to read. The host process has its orders; where there is no home to write to, nothing is lost. */
-  #showSettings({ settings }: HostOrders): void {
+  /** For people to read. The host process has its request; where there is no home to write to, nothing is lost. */
+  #showSettings({ settings }: HostRequest): void {
     const folder = dirname(this.#settings);
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -7,7 +7,7 @@ import { SRT_DEFAULTS } from "./settings.js";
 const MAX_SETTINGS_BYTES = 1024 * 1024;
 
 /** What a user may add to the settings of every session: only what makes the walls tighter or says more. */
-export interface OwnSettings {
+export interface UserSettings {
   /** Host paths that no session sees, whatever the configuration shares. */
   readonly denyRead: readonly string[];
   /** By part of a command, or "*": violations with these words are not told. */
@@ -16,10 +16,10 @@ export interface OwnSettings {
   readonly observe: boolean;
 }
 
-const NONE: OwnSettings = { denyRead: [], ignoreViolations: {}, observe: false };
+const NONE: UserSettings = { denyRead: [], ignoreViolations: {}, observe: false };
 
 /** Reads them in sandbox-runtime's own format; a key that is not ours to pass on is an error, never ignored. */
-export async function loadOwnSettings(settingsPath: string): Promise<OwnSettings> {
+export async function loadUserSettings(settingsPath: string): Promise<UserSettings> {
   const path = expandHome(settingsPath);
   let text: string;
   try {
@@ -36,10 +36,10 @@ export async function loadOwnSettings(settingsPath: string): Promise<OwnSettings
   } catch (error) {
     throw invalid(settingsPath, "is not JSON", error);
   }
-  return parseOwnSettings(content, settingsPath);
+  return parseUserSettings(content, settingsPath);
 }
 
-export async function parseOwnSettings(content: unknown, source: string): Promise<OwnSettings> {
+export async function parseUserSettings(content: unknown, source: string): Promise<UserSettings> {
   const { z } = await import("zod");
   const path = z.string().regex(/^\/[^\0*?[\]]*$/, "expected an absolute path without patterns");
   const schema = z.strictObject({

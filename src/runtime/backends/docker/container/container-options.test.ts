@@ -3,7 +3,7 @@ import type { CreateSpec } from "../../backend.js";
 import { describeDaemon } from "../daemon/daemon-facts.js";
 import { containerOptions, mountedPaths } from "./container-options.js";
 import type { ContainerPlan } from "./container-plan.js";
-import { findStrangeChange } from "./writable-layer.js";
+import { findUnexpectedChange } from "./writable-layer.js";
 
 const spec: CreateSpec = {
   id: "sbx-1",
@@ -171,13 +171,13 @@ it("takes only the runtime's own directories for no change of a container", () =
   const mounted = mountedPaths(plan);
   const added = (Path: string, Kind = 1) => ({ Path, Kind });
   expect(
-    findStrangeChange(
+    findUnexpectedChange(
       [added("/opt", 0), added("/opt/skerry"), added("/workspace"), added("/etc", 0)],
       mounted,
     ),
   ).toBe(undefined);
   for (const path of ["/workspace/file", "/usr/bin/python3", "/optional", "/etc/cron.d"]) {
-    expect(findStrangeChange([added(path)], mounted)).toBe(path);
+    expect(findUnexpectedChange([added(path)], mounted)).toBe(path);
   }
-  expect(findStrangeChange([added("/workspace", 2)], mounted)).toBe("/workspace");
+  expect(findUnexpectedChange([added("/workspace", 2)], mounted)).toBe("/workspace");
 });

@@ -3,16 +3,16 @@ import { SandboxError } from "../../../../kit/errors.js";
 import type { GuestConnection } from "../../../wire/index.js";
 import type { ResourceUsage } from "../../backend.js";
 import { greetGuest } from "../../start-guest.js";
-import { ask } from "../daemon/call-daemon.js";
+import { callDaemon } from "../daemon/call-daemon.js";
 import { explainDockerFailure } from "../daemon/connect.js";
-import type { Leftovers } from "../reap/pending-removals.js";
+import type { PendingRemovals } from "../reap/pending-removals.js";
 import { type AttachedStreams, attach, openStreams } from "./attach.js";
 import { ContainerCgroup, limitSocketMemory, removeGroupsOf } from "./container-cgroup.js";
 import { containerOptions, mountedPaths } from "./container-options.js";
 import type { ContainerPlan } from "./container-plan.js";
 import { type FollowedKills, MemoryEvents } from "./memory-events.js";
 import { statsUsage } from "./stats-usage.js";
-import { findStrangeChange, readOwnLayer } from "./writable-layer.js";
+import { findUnexpectedChange, readWritableLayer } from "./writable-layer.js";
 
 /** gVisor and a busy daemon take seconds, a cold disk more. */
 const START_TIMEOUT_MS = 30_000;
@@ -46,14 +46,18 @@ export class Container {
   }
 
   /** Makes it and starts it. When it throws nothing is left, or the leftovers have it. */
-  static async start(docker: Docker, plan: ContainerPlan, leftovers: Leftovers): Promise<Container> {
+  static async start(
+    docker: Docker,
+    plan: ContainerPlan,
+    pendingRemovals: PendingRemovals,
+  ): Promise<Container> {
     plan.spec.signal?.throwIfAborted();
-    const container = await makeContainer(docker, containerOptions(plan), leftovers);
+    const container = await makeContainer(docker, containerOptions(plan), pendingRemovals);
     try {
       const events = MemoryEvents.of(docker, plan.stateDir);
       return new Container(plan, container, events, await startRun(container, plan, events));
     } catch (error) {
-      await leftovers.remove({ remove: () => removeContainer(container) }).catch(() => undefined);
+      await pendingRemovals.remove({ remove: () => removeContainer(container) }).catch(() => undefined);
       if (plan.facts.isLocal) removeGroupsOf(container.id);
       throw error;
     }
@@ -68,18 +72,18 @@ export class Container {
     const cgroup = await this.#run.cgroup;
     this.#run.connection.close();
     await killContainer(this.#container);
-    const about = await ask(CALL_TIMEOUT_MS, this.#container.inspect());
+    const about = await callDaemon(CALL_TIMEOUT_MS, this.#container.inspect());
     const { State } = about;
     if (State.Running || State.Pid !== 0 || cgroup?.isEmpty === false) throw unclean("processes are left");
-    const changes = await ask(CALL_TIMEOUT_MS, readOwnLayer(this.#container, about));
-    const strange = findStrangeChange(changes, mountedPaths(this.plan));
+    const changes = await callDaemon(CALL_TIMEOUT_MS, readWritableLayer(this.#container, about));
+    const strange = findUnexpectedChange(changes, mountedPaths(this.plan));
     if (strange !== undefined) throw unclean(`${strange} was changed`);
   }
 
   /** Starts it again after a reset, under another name. */
-  async startAgain(plan: ContainerPlan): Promise<Container> {
+  async restart(plan: ContainerPlan): Promise<Container> {
     const { name } = containerOptions(plan);
-    await ask(CALL_TIMEOUT_MS, this.#container.rename({ name }));
+    await callDaemon(CALL_TIMEOUT_MS, this.#container.rename({ name }));
     const run = await startRun(this.#container, plan, this.#events);
     return new Container(plan, this.#container, this.#events, run);
   }
@@ -102,7 +106,7 @@ export class Container {
       if (!wasKilled || followed.count > known) return Math.max(known, followed.count);
     }
     try {
-      const { State } = await ask(STATS_TIMEOUT_MS, this.#container.inspect());
+      const { State } = await callDaemon(STATS_TIMEOUT_MS, this.#container.inspect());
       return Math.max(known, State.OOMKilled ? 1 : 0);
     } catch {
       return run.memoryKills;
@@ -132,19 +136,19 @@ export class Container {
   async #usageByDaemon(): Promise<Pick<ResourceUsage, "cpuTimeMs" | "memoryBytes" | "pids"> | undefined> {
     if (this.#isRemoved) return undefined;
     const stats = this.#container.stats({ stream: false, "one-shot": true });
-    return statsUsage(await ask(STATS_TIMEOUT_MS, stats));
+    return statsUsage(await callDaemon(STATS_TIMEOUT_MS, stats));
   }
 
   /** Ends and removes it. Where the daemon cannot, the processes are ended here, if they are here, and it throws. */
   async remove(): Promise<void> {
     // Whoever asks why it ended asks after it has.
-    await ask(LAST_WORDS_TIMEOUT_MS, this.memoryKills()).catch(() => undefined);
+    await callDaemon(LAST_WORDS_TIMEOUT_MS, this.memoryKills()).catch(() => undefined);
     this.#isRemoved = true;
     const ended = this.#container.wait();
     this.#run.connection.close();
     // It ends with its input. To have it killed meanwhile is slower, and where gVisor has many processes to end at once,
     // containerd's shim is held up for ten seconds.
-    await ask(LEAVE_TIMEOUT_MS, ended).catch(() => undefined);
+    await callDaemon(LEAVE_TIMEOUT_MS, ended).catch(() => undefined);
     try {
       await removeContainer(this.#container);
     } catch (error) {
@@ -172,19 +176,19 @@ interface Run {
 async function makeContainer(
   docker: Docker,
   options: Docker.ContainerCreateOptions,
-  leftovers: Leftovers,
+  pendingRemovals: PendingRemovals,
 ): Promise<Docker.Container> {
   const making = docker.createContainer(options);
   try {
-    return await ask(CALL_TIMEOUT_MS, making);
+    return await callDaemon(CALL_TIMEOUT_MS, making);
   } catch (error) {
     // It did not say no: it may have made it, or be about to.
     const { name } = options;
     if (statusOf((error as SandboxError).cause) === undefined && name !== undefined) {
       const remains = { remove: () => removeContainer(docker.getContainer(name)) };
-      leftovers.add(remains);
+      pendingRemovals.add(remains);
       making.then(
-        () => leftovers.remove(remains).catch(() => undefined),
+        () => pendingRemovals.remove(remains).catch(() => undefined),
         () => undefined,
       );
     }
@@ -198,7 +202,7 @@ async function startRun(
   events: MemoryEvents,
 ): Promise<Run> {
   const { signal } = plan.spec;
-  const connection = await ask(CALL_TIMEOUT_MS, attach(container));
+  const connection = await callDaemon(CALL_TIMEOUT_MS, attach(container));
   const streams = openStreams(connection);
   try {
     signal?.throwIfAborted();
@@ -210,12 +214,12 @@ async function startRun(
     });
     greeting.catch(() => undefined);
     if (plan.gvisor !== undefined) streams.toGuest.write(withLength(plan.gvisor.filter));
-    await ask(START_TIMEOUT_MS, container.start());
+    await callDaemon(START_TIMEOUT_MS, container.start());
     const runner = await greeting;
     starting.is = false;
     let pid = 0;
     const cgroup = plan.facts.isLocal
-      ? ask(KILL_TIMEOUT_MS, container.inspect()).then(
+      ? callDaemon(KILL_TIMEOUT_MS, container.inspect()).then(
           ({ State }) => {
             pid = State.Pid;
             return ContainerCgroup.find(container.id, State.Pid);
@@ -257,8 +261,8 @@ async function killsAtEnd(container: Docker.Container, run: Run): Promise<number
   // A busy daemon may take its time: what the kernel says is enough.
   if ((counted ?? 0) > (before ?? 0)) return counted;
   try {
-    await ask(STATS_TIMEOUT_MS, container.wait());
-    const { State } = await ask(STATS_TIMEOUT_MS, container.inspect());
+    await callDaemon(STATS_TIMEOUT_MS, container.wait());
+    const { State } = await callDaemon(STATS_TIMEOUT_MS, container.inspect());
     const told = (await run.followed)?.count ?? 0;
     return Math.max(counted ?? 0, told, State.OOMKilled ? 1 : 0);
   } catch {
@@ -274,7 +278,7 @@ async function whyEnded(
 ): Promise<SandboxError> {
   await streams.ended;
   if (!starting.is) return new Promise(() => undefined);
-  const state = await ask(STATS_TIMEOUT_MS, container.inspect()).then(
+  const state = await callDaemon(STATS_TIMEOUT_MS, container.inspect()).then(
     ({ State }) => State,
     (error: unknown) => explainDockerFailure(error),
   );
@@ -296,8 +300,8 @@ async function killContainer(container: Docker.Container): Promise<void> {
   const ended = container.wait();
   ended.catch(() => undefined);
   // It may have ended by itself, since its input has.
-  await ask(KILL_TIMEOUT_MS, container.kill().catch(ignore(CONFLICT)));
-  await ask(KILL_TIMEOUT_MS, ended);
+  await callDaemon(KILL_TIMEOUT_MS, container.kill().catch(ignore(CONFLICT)));
+  await callDaemon(KILL_TIMEOUT_MS, ended);
 }
 
 /** Idempotent: one that is gone is fine, and one that somebody else is removing is waited for. */
@@ -305,9 +309,9 @@ export async function removeContainer(container: Docker.Container): Promise<void
   const until = Date.now() + REMOVE_TIMEOUT_MS;
   let mustAsk = true;
   while (Date.now() < until) {
-    if (mustAsk) mustAsk = await ask(until - Date.now(), removeOrAskAgain(container));
+    if (mustAsk) mustAsk = await callDaemon(until - Date.now(), removeOrAskAgain(container));
     const inspected = container.inspect().then(() => true, ignore(NOT_FOUND));
-    if ((await ask(until - Date.now(), inspected)) !== true) return;
+    if ((await callDaemon(until - Date.now(), inspected)) !== true) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon does not get to remove a container");

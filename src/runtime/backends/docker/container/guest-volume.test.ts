@@ -8,7 +8,7 @@ import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../te
 import { requires } from "../../../../../test/setup/requires.js";
 import { findPrebuilt } from "../../guest-runtime.js";
 import { connectDocker } from "../daemon/connect.js";
-import { LABEL, makerLabels, ownHost } from "../reap/labels.js";
+import { hostLabels, LABEL, makerLabels } from "../reap/labels.js";
 import { GuestVolumes, reapGuestVolumes } from "./guest-volume.js";
 
 const { describe, it } = requires("docker");
@@ -50,14 +50,14 @@ describe("volumes with the guest", () => {
 
   it("go when they are of another build, or half made by somebody who is gone, and nothing uses them", async () => {
     const maker = `999999999-1-${randomBytes(6).toString("hex")}`;
-    const old = { ...ownHost(), [LABEL.guest]: "an-old-build-test" };
+    const old = { ...hostLabels(), [LABEL.guest]: "an-old-build-test" };
     const volumes = {
       old: await make(old),
       used: await make(old),
       foreign: await make({ ...old, [LABEL.host]: "another" }),
-      current: await make({ ...ownHost(), [LABEL.guest]: build }),
-      halfMade: await make({ ...ownHost(), [LABEL.guest]: build, [LABEL.maker]: maker }),
-      notOurs: await make({ ...ownHost() }),
+      current: await make({ ...hostLabels(), [LABEL.guest]: build }),
+      halfMade: await make({ ...hostLabels(), [LABEL.guest]: build, [LABEL.maker]: maker }),
+      notOurs: await make({ ...hostLabels() }),
     };
     const container = await client.createContainer({
       Image: docker.image,

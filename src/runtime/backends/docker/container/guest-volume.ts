@@ -4,8 +4,8 @@ import { basename, join } from "node:path";
 import type Docker from "dockerode";
 import { findPrebuilt, listRunners } from "../../guest-runtime.js";
 import { GUEST_RUNTIME } from "../../linux/guest-layout.js";
-import { ask } from "../daemon/call-daemon.js";
-import { isAbandoned, LABEL, makerLabels, ownHost } from "../reap/labels.js";
+import { callDaemon } from "../daemon/call-daemon.js";
+import { hostLabels, isOrphan, LABEL, makerLabels } from "../reap/labels.js";
 import type { GuestMount } from "./container-plan.js";
 import { type TarEntry, writeTar } from "./tar.js";
 
@@ -54,15 +54,15 @@ export class GuestVolumes {
   /** One without labels the daemon has made, when we named one that was gone. */
   async #removeUseless(name: string): Promise<void> {
     const volume = this.#docker.getVolume(name);
-    const found: FoundVolume = await ask(CALL_TIMEOUT_MS, volume.inspect());
+    const found: FoundVolume = await callDaemon(CALL_TIMEOUT_MS, volume.inspect());
     if (found.Labels?.[LABEL.guest] === undefined || (isOwn(found) && isMakerGone(found)))
-      await ask(CALL_TIMEOUT_MS, volume.remove());
+      await callDaemon(CALL_TIMEOUT_MS, volume.remove());
   }
 
   async #findOrFill(architecture: string, image: string): Promise<string> {
     const prebuilt = findPrebuilt(architecture);
     const build = `${prebuilt.version}-${architecture}`;
-    const { Volumes } = await ask(
+    const { Volumes } = await callDaemon(
       CALL_TIMEOUT_MS,
       this.#docker.listVolumes({ filters: JSON.stringify({ label: [`${LABEL.guest}=${build}`] }) }),
     );
@@ -80,12 +80,12 @@ export class GuestVolumes {
     const id = randomBytes(6).toString("hex");
     const name = `${prefix}-${id}`;
     const labels = makerLabels(this.#stateDir, id);
-    await ask(
+    await callDaemon(
       CALL_TIMEOUT_MS,
       this.#docker.createVolume({ Name: name, Labels: { ...labels, [LABEL.guest]: build } }),
     );
     // Never started: it is only a way to the volume's files.
-    const container = await ask(
+    const container = await callDaemon(
       CALL_TIMEOUT_MS,
       this.#docker.createContainer({
         Image: image,
@@ -107,9 +107,9 @@ export class GuestVolumes {
     );
     try {
       const archive = writeTar(entriesOf(prebuilt));
-      await ask(CALL_TIMEOUT_MS, container.putArchive(archive, { path: GUEST_RUNTIME }));
+      await callDaemon(CALL_TIMEOUT_MS, container.putArchive(archive, { path: GUEST_RUNTIME }));
     } finally {
-      await ask(CALL_TIMEOUT_MS, container.remove({ force: true, v: true })).catch(() => undefined);
+      await callDaemon(CALL_TIMEOUT_MS, container.remove({ force: true, v: true })).catch(() => undefined);
     }
     return name;
   }
@@ -124,8 +124,11 @@ export async function reapGuestVolumes(
   makers: readonly string[],
   now = Date.now(),
 ): Promise<void> {
-  const label = [LABEL.guest, ...Object.entries(ownHost()).map(([name, value]) => `${name}=${value}`)];
-  const { Volumes } = await ask(REAP_TIMEOUT_MS, docker.listVolumes({ filters: JSON.stringify({ label }) }));
+  const label = [LABEL.guest, ...Object.entries(hostLabels()).map(([name, value]) => `${name}=${value}`)];
+  const { Volumes } = await callDaemon(
+    REAP_TIMEOUT_MS,
+    docker.listVolumes({ filters: JSON.stringify({ label }) }),
+  );
   const { version } = findPrebuilt();
   const useless = ((Volumes ?? []) as FoundVolume[]).filter(({ Labels, CreatedAt = "" }) => {
     const isOtherBuild = !Labels?.[LABEL.guest]?.startsWith(`${version}-`);
@@ -134,7 +137,9 @@ export async function reapGuestVolumes(
       (isOtherBuild && now - Date.parse(CreatedAt) > OLD_BUILD_AGE_MS)
     );
   });
-  await Promise.allSettled(useless.map(({ Name }) => ask(REAP_TIMEOUT_MS, docker.getVolume(Name).remove())));
+  await Promise.allSettled(
+    useless.map(({ Name }) => callDaemon(REAP_TIMEOUT_MS, docker.getVolume(Name).remove())),
+  );
 }
 
 interface FoundVolume {
@@ -148,11 +153,11 @@ function nameOf({ Name }: FoundVolume): string {
 }
 
 function isOwn({ Labels }: FoundVolume): boolean {
-  return Labels?.[LABEL.host] === ownHost()[LABEL.host];
+  return Labels?.[LABEL.host] === hostLabels()[LABEL.host];
 }
 
 function isMakerGone({ Labels, CreatedAt = "" }: FoundVolume): boolean {
-  return isAbandoned({ Labels: Labels ?? {}, Created: Date.parse(CreatedAt) / 1000 });
+  return isOrphan({ Labels: Labels ?? {}, Created: Date.parse(CreatedAt) / 1000 });
 }
 
 function entriesOf({ guest, libraries, runners }: ReturnType<typeof findPrebuilt>): TarEntry[] {

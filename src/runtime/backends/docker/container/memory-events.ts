@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
-import { ask } from "../daemon/call-daemon.js";
+import { callDaemon } from "../daemon/call-daemon.js";
 import { daemonLines } from "../daemon/daemon-events.js";
-import { ownPlace } from "../reap/labels.js";
+import { stateLabels } from "../reap/labels.js";
 
 const OPEN_TIMEOUT_MS = 3000;
 /** A daemon that was away is asked again after so long. */
@@ -27,7 +27,7 @@ export class MemoryEvents {
 
   private constructor(docker: Docker, stateDir: string) {
     this.#docker = docker;
-    this.#label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
+    this.#label = Object.entries(stateLabels(stateDir)).map(([name, value]) => `${name}=${value}`);
   }
 
   static of(docker: Docker, stateDir: string): MemoryEvents {
@@ -70,7 +70,7 @@ export class MemoryEvents {
       const signal = AbortSignal.any([stopped, attempt.signal]);
       try {
         const filters = { type: ["container"], event: ["oom"], label: this.#label };
-        const stream = await ask(
+        const stream = await callDaemon(
           OPEN_TIMEOUT_MS,
           this.#docker.getEvents({ filters, abortSignal: signal } as Docker.GetEventsOptions),
         );

@@ -5,30 +5,30 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
 import { processLabel } from "../../../../kit/process-label.js";
 import { findPrebuilt } from "../../guest-runtime.js";
-import { orphanedPlaces, reapPlaces } from "./sandbox-mounts.js";
+import { orphanedMounts, reapMounts } from "./sandbox-mounts.js";
 
 const { describe, it } = requires("root", "linux");
 
-describe("places that killed processes left", () => {
+describe("mounts that killed processes left", () => {
   let stateDir: string;
   const guest = () => findPrebuilt().guest;
 
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-places-"));
+    stateDir = mkdtempSync(join(tmpdir(), "skerry-mounts-"));
   });
   afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
   function leave(name: string): string {
-    const place = join(stateDir, "mounts", name);
-    mkdirSync(join(place, "workspace"), { recursive: true, mode: 0o700 });
-    return place;
+    const directory = join(stateDir, "mounts", name);
+    mkdirSync(join(directory, "workspace"), { recursive: true, mode: 0o700 });
+    return directory;
   }
 
   it("are removed past one that cannot be, which is reported; those of the living stay", async () => {
     const [first, last, own] = [leave("999999999-1-a"), leave("999999999-1-z"), leave(processLabel("own"))];
     const files = join(first, "workspace", "somebody's");
     writeFileSync(files, "x");
-    await expect(reapPlaces(stateDir, guest)).rejects.toMatchObject({
+    await expect(reapMounts(stateDir, guest)).rejects.toMatchObject({
       code: "INTERNAL",
       message: expect.stringContaining("1 workspaces of ended processes cannot be removed"),
     });
@@ -37,11 +37,11 @@ describe("places that killed processes left", () => {
 
   it("are never looked for in what somebody else has put there", () => {
     leave("999999999-1-a");
-    expect(orphanedPlaces(stateDir).length).toBe(1);
-    const link = mkdtempSync(join(tmpdir(), "skerry-places-"));
+    expect(orphanedMounts(stateDir).length).toBe(1);
+    const link = mkdtempSync(join(tmpdir(), "skerry-mounts-"));
     symlinkSync(join(stateDir, "mounts"), join(link, "mounts"));
     try {
-      expect(() => orphanedPlaces(link)).toThrow(/only this user can change/);
+      expect(() => orphanedMounts(link)).toThrow(/only this user can change/);
     } finally {
       rmSync(link, { recursive: true });
     }

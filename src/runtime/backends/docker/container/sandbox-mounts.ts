@@ -16,7 +16,7 @@ interface User {
 }
 
 /** What one sandbox has on this host for its containers: the mount of its workspace, and its own files of /etc. */
-export class SandboxPlace {
+export class SandboxMounts {
   readonly directory: string;
   /** Where the workspace is mounted. */
   readonly workspace: string;
@@ -24,7 +24,7 @@ export class SandboxPlace {
   #isMounted = false;
 
   constructor(stateDir: string, id: string, guest: string) {
-    this.directory = join(placesOf(stateDir), processLabel(id));
+    this.directory = join(mountsDirectory(stateDir), processLabel(id));
     this.workspace = join(this.directory, "workspace");
     this.#guest = guest;
     mkdirSync(this.workspace, { recursive: true, mode: 0o700 });
@@ -68,27 +68,27 @@ export class SandboxPlace {
 
   async remove(): Promise<void> {
     await this.unmount();
-    await removePlace(this.directory);
+    await removeMounts(this.directory);
   }
 }
 
 /** The places of processes that are gone. */
-export function orphanedPlaces(stateDir: string): string[] {
+export function orphanedMounts(stateDir: string): string[] {
   // Never in a directory that somebody else could have put there.
-  if (![stateDir, placesOf(stateDir)].every(checkStateDirectory)) return [];
-  return readdirSync(placesOf(stateDir))
+  if (![stateDir, mountsDirectory(stateDir)].every(checkStateDirectory)) return [];
+  return readdirSync(mountsDirectory(stateDir))
     .filter(isOrphaned)
-    .map((name) => join(placesOf(stateDir), name));
+    .map((name) => join(mountsDirectory(stateDir), name));
 }
 
 /** Removes them, and goes on past those that cannot be, which it reports together; resolves to how many. */
-export async function reapPlaces(stateDir: string, guest: () => string): Promise<number> {
-  const left = orphanedPlaces(stateDir);
+export async function reapMounts(stateDir: string, guest: () => string): Promise<number> {
+  const left = orphanedMounts(stateDir);
   const failures: unknown[] = [];
   for (const directory of left) {
     try {
       await run(guest(), ["--unmount", join(directory, "workspace")], { env: {} });
-      await removePlace(directory);
+      await removeMounts(directory);
     } catch (error) {
       failures.push(error);
     }
@@ -96,13 +96,13 @@ export async function reapPlaces(stateDir: string, guest: () => string): Promise
   if (failures.length === 0) return left.length;
   const message = `${failures.length} workspaces of ended processes cannot be removed: ${said(failures[0])}`;
   throw new SandboxError("INTERNAL", message, {
-    hint: `What they left is in ${placesOf(stateDir)}.`,
+    hint: `What they left is in ${mountsDirectory(stateDir)}.`,
     cause: new AggregateError(failures),
   });
 }
 
 /** Never through a mount: what is still mounted there is somebody's files. */
-async function removePlace(directory: string): Promise<void> {
+async function removeMounts(directory: string): Promise<void> {
   rmSync(join(directory, "etc"), { recursive: true, force: true });
   for (const path of [join(directory, "workspace"), directory]) {
     await rmdir(path).catch((error: NodeJS.ErrnoException) => {
@@ -111,7 +111,7 @@ async function removePlace(directory: string): Promise<void> {
   }
 }
 
-function placesOf(stateDir: string): string {
+function mountsDirectory(stateDir: string): string {
   return join(stateDir, "mounts");
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterEach, beforeEach, expect } from "vitest";
 import { requires } from "../../../../../test/setup/requires.js";
-import { findStrangeChange, readOwnLayer } from "./writable-layer.js";
+import { findUnexpectedChange, readWritableLayer } from "./writable-layer.js";
 
 const { it } = requires("linux", "root");
 let upper: string;
@@ -20,7 +20,7 @@ function look() {
   const container = {
     changes: () => Promise.reject(new Error("the daemon was asked")),
   };
-  return readOwnLayer(
+  return readWritableLayer(
     container as unknown as Docker.Container,
     about as unknown as Docker.ContainerInspectInfo,
   );
@@ -29,19 +29,19 @@ function look() {
 it("finds a file that is not the runtime's in a container's own layer", async () => {
   for (const path of ["dev/shm", "etc"]) mkdirSync(join(upper, path), { recursive: true });
   writeFileSync(join(upper, "etc/hosts"), "");
-  expect(findStrangeChange(await look(), ["/workspace"])).toBeUndefined();
+  expect(findUnexpectedChange(await look(), ["/workspace"])).toBeUndefined();
   writeFileSync(join(upper, "etc/left"), "");
-  expect(findStrangeChange(await look(), ["/workspace"])).toBe("/etc/left");
+  expect(findUnexpectedChange(await look(), ["/workspace"])).toBe("/etc/left");
 });
 
 it("finds that a file of the image is gone", async () => {
   mkdirSync(join(upper, "etc"));
   execFileSync("mknod", [join(upper, "etc/hosts"), "c", "0", "0"]);
-  expect(findStrangeChange(await look(), ["/workspace"])).toBe("/etc/hosts");
+  expect(findUnexpectedChange(await look(), ["/workspace"])).toBe("/etc/hosts");
 });
 
 it("takes a layer with more in it than the runtime makes for a strange one", async () => {
   mkdirSync(join(upper, "workspace"));
   for (let count = 0; count < 1001; count++) mkdirSync(join(upper, "workspace", String(count)));
-  expect(findStrangeChange(await look(), ["/workspace"])).toMatch(/^\/workspace\/\d+$/);
+  expect(findUnexpectedChange(await look(), ["/workspace"])).toMatch(/^\/workspace\/\d+$/);
 });

@@ -19,7 +19,7 @@ const MOST_ENTRIES = 1000;
  * Looks at the layer itself where this host has it: the daemon compares every file of the image, which takes a second
  * or two.
  */
-export async function readOwnLayer(
+export async function readWritableLayer(
   container: Docker.Container,
   { GraphDriver }: Docker.ContainerInspectInfo,
 ): Promise<readonly Change[]> {
@@ -58,7 +58,7 @@ function readLayer(upper: string, path: string, found: Change[]): Change[] {
  * The first change that is not the runtime's: it makes the directories and files that mounts need, and nothing else
  * can write to the container's own layer.
  */
-export function findStrangeChange(
+export function findUnexpectedChange(
   changes: readonly Change[],
   mounted: readonly string[],
 ): string | undefined {

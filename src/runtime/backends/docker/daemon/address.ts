@@ -19,7 +19,7 @@ export function isSystemDaemon({ host }: DockerAddress): boolean {
 }
 
 /** " at tcp://host:2375 (DOCKER_HOST)", for a message; nothing where it is not known. */
-export function placeOf(address: DockerAddress | undefined): string {
+export function describeAddress(address: DockerAddress | undefined): string {
   if (address === undefined) return "";
   const { host, from } = address;
   return ` at ${escapeUnsafe(host).slice(0, 200)}${from === undefined ? "" : ` (${from})`}`;

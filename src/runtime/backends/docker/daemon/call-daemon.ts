@@ -1,9 +1,9 @@
 import { SandboxError } from "../../../../kit/errors.js";
-import { type DockerAddress, placeOf } from "./address.js";
+import { type DockerAddress, describeAddress } from "./address.js";
 import { explainDockerFailure, notThereHint } from "./explain-failure.js";
 
 /** A daemon's answer, or an error that says what to do. One that hangs must not hang its callers. */
-export async function ask<T>(ms: number, answer: Promise<T>, address?: DockerAddress): Promise<T> {
+export async function callDaemon<T>(ms: number, answer: Promise<T>, address?: DockerAddress): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -11,7 +11,7 @@ export async function ask<T>(ms: number, answer: Promise<T>, address?: DockerAdd
         reject(
           new SandboxError(
             "BACKEND_UNAVAILABLE",
-            `the Docker daemon${placeOf(address)} did not answer within ${ms} ms`,
+            `the Docker daemon${describeAddress(address)} did not answer within ${ms} ms`,
             {
               hint:
                 address === undefined || address.local ? "Is it overloaded or stuck?" : notThereHint(address),

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type Docker from "dockerode";
 import { addressOf } from "./address.js";
-import { ask } from "./call-daemon.js";
+import { callDaemon } from "./call-daemon.js";
 import { noDaemon } from "./explain-failure.js";
 
 /** What a daemon says about itself, as far as it decides what we can promise. */
@@ -38,13 +38,13 @@ const FACTS_DEADLINE_MS = 10_000;
 /** Asks the daemon, which has two seconds to say anything: one that hangs is as good as none. */
 export async function readDaemonFacts(docker: Docker, isLocal: boolean): Promise<DaemonFacts> {
   const address = addressOf(docker);
-  await ask(DEADLINE_MS, docker.ping(), address);
-  const info = await ask(FACTS_DEADLINE_MS, docker.info() as Promise<InfoAnswer>, address);
+  await callDaemon(DEADLINE_MS, docker.ping(), address);
+  const info = await callDaemon(FACTS_DEADLINE_MS, docker.info() as Promise<InfoAnswer>, address);
   if (typeof info?.BuildahVersion === "string") {
-    const controllers = await ask(FACTS_DEADLINE_MS, readControllers(docker), address).catch(() => []);
+    const controllers = await callDaemon(FACTS_DEADLINE_MS, readControllers(docker), address).catch(() => []);
     return describeDaemon(podmanVersion(info), info, isLocal, controllers);
   }
-  const version = await ask(FACTS_DEADLINE_MS, docker.version() as Promise<VersionAnswer>, address);
+  const version = await callDaemon(FACTS_DEADLINE_MS, docker.version() as Promise<VersionAnswer>, address);
   // A server of something else may say yes to everything.
   if (typeof version?.Version !== "string") throw noDaemon(address);
   return describeDaemon(version, info, isLocal);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
-import { placeOf } from "./address.js";
+import { describeAddress } from "./address.js";
 import { connectDocker, findDocker } from "./connect.js";
 import { readDaemonFacts } from "./daemon-facts.js";
 import { explainDockerFailure, notThereHint } from "./explain-failure.js";
@@ -54,7 +54,7 @@ describe("explainDockerFailure", () => {
     ],
   ])("says which address it tried, who gave it, and only what helps there: %j", async (env, place, hint) => {
     const address = findDocker({ env });
-    expect([placeOf(address), notThereHint(address)]).toEqual([place, expect.stringMatching(hint)]);
+    expect([describeAddress(address), notThereHint(address)]).toEqual([place, expect.stringMatching(hint)]);
     expect(notThereHint(address)).not.toContain("doctor");
   });
 

@@ -1,7 +1,7 @@
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { DEFAULT_TAG } from "../images/image-build.js";
-import { addressOf, type DockerAddress, isSystemDaemon, placeOf } from "./address.js";
+import { addressOf, type DockerAddress, describeAddress, isSystemDaemon } from "./address.js";
 
 /** System errors on the way to the daemon: what they mean to a person; {at} is where. */
 const ON_THE_WAY: Readonly<Record<string, string>> = {
@@ -52,7 +52,7 @@ export function explainDockerFailure(error: unknown): SandboxError {
   const address = addressOf(error);
   const known = code !== undefined && Object.hasOwn(ON_THE_WAY, code) ? ON_THE_WAY[code] : undefined;
   if (known !== undefined) {
-    const message = known.replace("{at}", () => placeOf(address));
+    const message = known.replace("{at}", () => describeAddress(address));
     const detail = code === "ESSH" && said !== "" ? `${message}: ${said}` : message;
     return new SandboxError("BACKEND_UNAVAILABLE", detail, {
       hint: notThereHint(address, code),
@@ -63,7 +63,7 @@ export function explainDockerFailure(error: unknown): SandboxError {
   if (code !== undefined && /CERT|TLS|SSL|EPROTO/.test(code)) {
     return new SandboxError(
       "BACKEND_UNAVAILABLE",
-      `the Docker daemon${placeOf(address)} cannot be trusted: ${said}`,
+      `the Docker daemon${describeAddress(address)} cannot be trusted: ${said}`,
       {
         hint: "DOCKER_CERT_PATH must hold the daemon's ca.pem and a certificate that it accepts.",
         cause: error,
@@ -112,7 +112,7 @@ export function noDaemon(address: DockerAddress | undefined, said = "", cause?: 
   const hint = /HTTP request to an HTTPS server/i.test(said)
     ? "It wants TLS: set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the certificates."
     : `Is ${address?.from ?? "its address"} right?`;
-  const message = `what answers${placeOf(address)} is no Docker daemon`;
+  const message = `what answers${describeAddress(address)} is no Docker daemon`;
   return new SandboxError("BACKEND_UNAVAILABLE", message, { hint, cause });
 }
 

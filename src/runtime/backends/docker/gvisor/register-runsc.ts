@@ -16,7 +16,7 @@ import {
 import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
-import { type DockerAddress, isSystemDaemon, placeOf } from "../daemon/address.js";
+import { type DockerAddress, describeAddress, isSystemDaemon } from "../daemon/address.js";
 
 /** What has Docker know gVisor. As root, `doctor --fix` does it itself. */
 export const REGISTER_RUNSC = "skerry doctor --fix";
@@ -65,7 +65,7 @@ export async function offerRunsc(
   if (!isSystemDaemon(address)) {
     throw new SandboxError(
       "UNSUPPORTED",
-      `the Docker daemon${placeOf(address)} is not the system's: where its configuration is, only its owner knows`,
+      `the Docker daemon${describeAddress(address)} is not the system's: where its configuration is, only its owner knows`,
       { hint: `Add to it, and have the daemon read it again (SIGHUP): ${runscLines(path)}` },
     );
   }

@@ -6,14 +6,14 @@ import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { daemonEvents } from "../daemon/daemon-events.js";
 import { imageChanges } from "./dockerfile.js";
-import { type BuildOrder, IMAGE_DIRECTORY } from "./image-build.js";
+import { IMAGE_DIRECTORY, type ImageBuild } from "./image-build.js";
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const SAID_LINES = 12;
 
 /** Makes the root with debootstrap and streams it into the daemon. Nothing of it is on this host's disk. */
 export async function buildFromDebian(
-  order: BuildOrder,
+  order: ImageBuild,
   { isLastResort = false }: { readonly isLastResort?: boolean } = {},
 ): Promise<void> {
   const { docker, tag, sets, labels, signal, onStep } = order;

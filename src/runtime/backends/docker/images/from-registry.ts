@@ -5,7 +5,7 @@ import { SandboxError } from "../../../../kit/errors.js";
 import { daemonEvents } from "../daemon/daemon-events.js";
 import { explainDockerFailure } from "../daemon/explain-failure.js";
 import { baseImageName } from "./dockerfile.js";
-import { type BuildOrder, IMAGE_DIRECTORY } from "./image-build.js";
+import { IMAGE_DIRECTORY, type ImageBuild } from "./image-build.js";
 
 /** A registry that says nothing for so long is not there. */
 const SILENCE_MS = 60_000;
@@ -17,7 +17,7 @@ const PROXIES = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_P
 
 /** Makes sure that the daemon has the base image of the Dockerfile; pulls it if not. */
 export async function getBaseImage(
-  { docker, signal, onStep, onDetail }: Pick<BuildOrder, "docker" | "signal" | "onStep" | "onDetail">,
+  { docker, signal, onStep, onDetail }: Pick<ImageBuild, "docker" | "signal" | "onStep" | "onDetail">,
   base = baseImageName(),
 ): Promise<void> {
   const present = await docker.listImages({ filters: { reference: [base] } });
@@ -48,7 +48,7 @@ export async function getBaseImage(
 }
 
 /** Builds from the Dockerfile. */
-export async function buildFromRegistry(order: BuildOrder): Promise<void> {
+export async function buildFromRegistry(order: ImageBuild): Promise<void> {
   const { docker, tag, sets, labels, network, signal, onStep, onDetail } = order;
   const build = randomUUID();
   const proxies = PROXIES.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []));
@@ -89,7 +89,7 @@ export async function buildFromRegistry(order: BuildOrder): Promise<void> {
 }
 
 /** Removes the first stage, which nothing refers to any more, and what a cancelled build made. */
-async function removeIntermediates({ docker }: BuildOrder, build: string): Promise<void> {
+async function removeIntermediates({ docker }: ImageBuild, build: string): Promise<void> {
   const filters = { dangling: ["true"], label: [`dev.skerry.build=${build}`] };
   for (const until = Date.now() + CLEAN_UP_MS; Date.now() < until; await sleep(250)) {
     await docker.pruneImages({ filters }).catch(() => undefined);

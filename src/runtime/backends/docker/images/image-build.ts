@@ -16,7 +16,7 @@ export type ImageOrigin = (typeof IMAGE_ORIGINS)[number];
 export const DEFAULT_TAG = "skerry-sandbox:latest";
 
 /** What each way of building is given. */
-export interface BuildOrder {
+export interface ImageBuild {
   readonly docker: Docker;
   readonly tag: string;
   readonly sets: readonly PackageSet[];

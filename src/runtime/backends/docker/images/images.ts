@@ -7,8 +7,8 @@ import { explainDockerFailure } from "../daemon/explain-failure.js";
 import { buildFromDebian } from "./from-debootstrap.js";
 import { buildFromRegistry, getBaseImage } from "./from-registry.js";
 import {
-  type BuildOrder,
   DEFAULT_TAG,
+  type ImageBuild,
   type ImageOrigin,
   PACKAGE_SETS,
   type PackageSet,
@@ -80,7 +80,7 @@ export async function buildImage(docker: Docker, options: BuildImageOptions = {}
 }
 
 /** Builds from the registry's base; resolves to "debootstrap" when there is none and another way may be taken. */
-async function buildWhereBaseIs(order: BuildOrder, mayGoOn: boolean): Promise<ImageOrigin> {
+async function buildWhereBaseIs(order: ImageBuild, mayGoOn: boolean): Promise<ImageOrigin> {
   try {
     await getBaseImage(order);
   } catch (error) {

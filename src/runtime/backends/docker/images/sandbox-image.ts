@@ -2,7 +2,7 @@ import type Docker from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { statusOf } from "../container/container.js";
-import { ask } from "../daemon/call-daemon.js";
+import { callDaemon } from "../daemon/call-daemon.js";
 import { missingImage } from "../daemon/connect.js";
 import { type DaemonFacts, nodeArchitecture } from "../daemon/daemon-facts.js";
 
@@ -17,7 +17,7 @@ export interface SandboxImage {
 
 /** Looks the image up, or says how to get it. Nothing is pulled here: that is for people to decide. */
 export async function findImage(docker: Docker, name: string, facts: DaemonFacts): Promise<SandboxImage> {
-  const found = await ask(
+  const found = await callDaemon(
     10_000,
     docker
       .getImage(name)

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { isAbandoned, LABEL, makerLabels, ownPlace } from "./labels.js";
+import { isOrphan, LABEL, makerLabels, stateLabels } from "./labels.js";
 
 const own = makerLabels("/state", "sbx-1");
 const [boot, namespace] = own[LABEL.boot]!.split(":") as [string, string];
@@ -14,9 +14,9 @@ function deadMaker(): string {
 }
 
 it("tells a container whose maker is gone from one whose maker lives", () => {
-  expect(isAbandoned({ Labels: own, State: "running" })).toBe(false);
-  expect(isAbandoned({ Labels: own, State: "exited" })).toBe(false);
-  expect(isAbandoned({ Labels: { ...own, [LABEL.maker]: deadMaker() }, State: "running" })).toBe(true);
+  expect(isOrphan({ Labels: own, State: "running" })).toBe(false);
+  expect(isOrphan({ Labels: own, State: "exited" })).toBe(false);
+  expect(isOrphan({ Labels: { ...own, [LABEL.maker]: deadMaker() }, State: "running" })).toBe(true);
 });
 
 it.each([
@@ -26,26 +26,26 @@ it.each([
   const Labels = { ...own, [LABEL.boot]: where, [LABEL.maker]: deadMaker() };
   const now = Date.now();
   const long = now / 1000 - 3600;
-  expect(isAbandoned({ Labels, State: "running", Created: long }, now)).toBe(false);
-  expect(isAbandoned({ Labels, State: "paused", Created: long }, now)).toBe(false);
-  expect(isAbandoned({ Labels, State: "exited", Created: now / 1000 }, now)).toBe(false);
-  expect(isAbandoned({ Labels, State: "exited", Created: long }, now)).toBe(true);
+  expect(isOrphan({ Labels, State: "running", Created: long }, now)).toBe(false);
+  expect(isOrphan({ Labels, State: "paused", Created: long }, now)).toBe(false);
+  expect(isOrphan({ Labels, State: "exited", Created: now / 1000 }, now)).toBe(false);
+  expect(isOrphan({ Labels, State: "exited", Created: long }, now)).toBe(true);
 });
 
 it("never takes what has no labels of ours", () => {
-  expect(isAbandoned({ State: "exited" })).toBe(false);
-  expect(isAbandoned({ Labels: { [LABEL.maker]: deadMaker() }, State: "exited" })).toBe(false);
+  expect(isOrphan({ State: "exited" })).toBe(false);
+  expect(isOrphan({ Labels: { [LABEL.maker]: deadMaker() }, State: "exited" })).toBe(false);
 });
 
 it("keeps state directories apart", () => {
-  expect(ownPlace("/a")[LABEL.state]).not.toBe(ownPlace("/b")[LABEL.state]);
-  expect(ownPlace("/a/")[LABEL.state]).toBe(ownPlace("/a")[LABEL.state]);
+  expect(stateLabels("/a")[LABEL.state]).not.toBe(stateLabels("/b")[LABEL.state]);
+  expect(stateLabels("/a/")[LABEL.state]).toBe(stateLabels("/a")[LABEL.state]);
 });
 
 it("keeps apart two machines that are copies of each other, by what each has in its state directory", () => {
   const directory = mkdtempSync(join(tmpdir(), "skerry-labels-"));
   try {
-    const label = () => ownPlace(directory)[LABEL.state];
+    const label = () => stateLabels(directory)[LABEL.state];
     const first = label();
     expect(label()).toBe(first);
     expect(statSync(join(directory, "place-id")).mode & 0o777).toBe(0o600);

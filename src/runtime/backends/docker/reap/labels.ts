@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
-import { placeId } from "./state-directory-id.js";
+import { stateDirectoryId } from "./state-directory-id.js";
 
 const PREFIX = "dev.skerry.";
 /** A container that has ended and is this old, of a process that we cannot see, is nobody's any more. */
@@ -29,16 +29,16 @@ export const LABEL = {
 
 /** Says who made a thing in the daemon, so that a later process can tell whether it is still wanted. */
 export function makerLabels(stateDir: string, id: string): Record<string, string> {
-  return { ...ownPlace(stateDir), [LABEL.boot]: bootLabel(), [LABEL.maker]: processLabel(id) };
+  return { ...stateLabels(stateDir), [LABEL.boot]: bootLabel(), [LABEL.maker]: processLabel(id) };
 }
 
 /** What is made in this state directory, by any process of this machine. */
-export function ownPlace(stateDir: string): Record<string, string> {
-  return { ...ownHost(), [LABEL.state]: digest(`${placeId(stateDir)}\n${resolve(stateDir)}`) };
+export function stateLabels(stateDir: string): Record<string, string> {
+  return { ...hostLabels(), [LABEL.state]: digest(`${stateDirectoryId(stateDir)}\n${resolve(stateDir)}`) };
 }
 
 /** What is made by any process of this machine. */
-export function ownHost(): { readonly [LABEL.host]: string } {
+export function hostLabels(): { readonly [LABEL.host]: string } {
   return { [LABEL.host]: hostLabel() };
 }
 
@@ -68,8 +68,8 @@ export interface LabelledResource {
   readonly Created?: number;
 }
 
-/** True when whoever made this container, in our own place, is gone. */
-export function isAbandoned(
+/** True when the process that made this container, with our own state directory, is gone. */
+export function isOrphan(
   { Labels = {}, State = "", Created = 0 }: LabelledResource,
   now = Date.now(),
 ): boolean {

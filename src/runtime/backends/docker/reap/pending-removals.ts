@@ -4,7 +4,7 @@ interface Removable {
 }
 
 /** What could not be removed when it should have been, since the daemon was away or refused: it is not forgotten. */
-export class Leftovers {
+export class PendingRemovals {
   readonly #all = new Set<Removable>();
   #removing: Promise<number> | undefined;
 

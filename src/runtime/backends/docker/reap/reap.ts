@@ -1,10 +1,10 @@
 import type Docker from "dockerode";
 import { removeContainer } from "../container/container.js";
 import { reapGuestVolumes } from "../container/guest-volume.js";
-import { reapPlaces } from "../container/sandbox-mounts.js";
-import { ask } from "../daemon/call-daemon.js";
-import { findAbandoned } from "./find-orphans.js";
-import { LABEL, ownPlace } from "./labels.js";
+import { reapMounts } from "../container/sandbox-mounts.js";
+import { callDaemon } from "../daemon/call-daemon.js";
+import { findOrphans } from "./find-orphans.js";
+import { LABEL, stateLabels } from "./labels.js";
 
 /** Whoever closes meanwhile waits for it. */
 const CALL_TIMEOUT_MS = 5000;
@@ -19,23 +19,24 @@ export async function reapContainers(
   guest: () => string,
 ): Promise<number> {
   const inDaemon = docker === undefined ? Promise.resolve(0) : reapInDaemon(docker, stateDir);
-  const [daemons, places] = [
+  const [daemons, mounts] = [
     ...(await Promise.allSettled([inDaemon])),
-    ...(await Promise.allSettled([reapPlaces(stateDir, guest)])),
+    ...(await Promise.allSettled([reapMounts(stateDir, guest)])),
   ];
   if (daemons!.status === "rejected") throw daemons!.reason;
-  if (places!.status === "rejected") throw places!.reason;
+  if (mounts!.status === "rejected") throw mounts!.reason;
   // A sandbox has both, or only one of them: it is the same one.
-  return Math.max(places!.value, daemons!.value);
+  return Math.max(mounts!.value, daemons!.value);
 }
 
 async function reapInDaemon(docker: Docker, stateDir: string): Promise<number> {
-  const label = Object.entries(ownPlace(stateDir)).map(([name, value]) => `${name}=${value}`);
-  const listed = await ask(CALL_TIMEOUT_MS, docker.listContainers({ all: true, filters: { label } })).catch(
-    () => undefined,
-  );
+  const label = Object.entries(stateLabels(stateDir)).map(([name, value]) => `${name}=${value}`);
+  const listed = await callDaemon(
+    CALL_TIMEOUT_MS,
+    docker.listContainers({ all: true, filters: { label } }),
+  ).catch(() => undefined);
   if (listed === undefined) return 0;
-  const left = await findAbandoned(docker, listed);
+  const left = await findOrphans(docker, listed);
   const removed = await Promise.allSettled(left.map(({ Id }) => removeContainer(docker.getContainer(Id))));
   const makers = left.map(({ Labels }) => Labels[LABEL.maker] ?? "");
   await reapGuestVolumes(docker, makers).catch(() => undefined);

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { systemCode } from "../../../../kit/errors.js";
 
 /** A random name of a state directory, made once and kept in it: machines and paths are copied. "": there is none yet. */
-export function placeId(stateDir: string): string {
+export function stateDirectoryId(stateDir: string): string {
   const file = join(resolve(stateDir), "place-id");
   return read(file) ?? make(file);
 }

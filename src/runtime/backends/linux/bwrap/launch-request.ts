@@ -6,7 +6,7 @@ import type { WorkspaceMount } from "../workspace/workspace-mount.js";
 export const SECCOMP_FD = 4;
 
 /** What guest/src/launch.c understands. */
-const Order = {
+const RequestField = {
   argument: 1,
   program: 2,
   cgroup: 3,
@@ -33,7 +33,7 @@ const Resource = {
 } as const;
 
 /** How to start one sandbox. */
-export interface LaunchOrders {
+export interface LaunchRequest {
   readonly bubblewrap: string;
   readonly arguments: readonly string[];
   /** What runs inside. */
@@ -49,33 +49,36 @@ export interface LaunchOrders {
   readonly mountPoint: string;
 }
 
-/** The orders as guest/src/launch.c reads them; what follows them on the wire is the guest's. */
-export function encodeOrders(orders: LaunchOrders): Buffer {
-  const fields = encodeFields(orderFields(orders));
+/** The request as guest/src/launch.c reads them; what follows it on the wire is the guest's. */
+export function encodeLaunchRequest(request: LaunchRequest): Buffer {
+  const fields = encodeFields(requestFields(request));
   return Buffer.concat([u32(fields.length), fields]);
 }
 
-function orderFields(orders: LaunchOrders): Field[] {
+function requestFields(request: LaunchRequest): Field[] {
   const fields: Field[] = [
-    [Order.program, orders.bubblewrap],
-    [Order.command, orders.command],
-    [Order.seccomp, orders.seccomp],
+    [RequestField.program, request.bubblewrap],
+    [RequestField.command, request.command],
+    [RequestField.seccomp, request.seccomp],
     // Several arguments may come as one: the launcher only passes them on, each ended by a NUL.
-    [Order.argument, orders.arguments.join("\0")],
-    ...orders.cgroupFiles.map((file): Field => [Order.cgroup, file]),
-    ...resourceLimits(orders.limits),
+    [RequestField.argument, request.arguments.join("\0")],
+    ...request.cgroupFiles.map((file): Field => [RequestField.cgroup, file]),
+    ...resourceLimits(request.limits),
     // When the host runs out of memory, sandboxes go first; inside one, its commands.
-    [Order.oomScore, "500"],
+    [RequestField.oomScore, "500"],
   ];
-  if (orders.identity !== undefined) {
-    fields.push([Order.identity, u32(orders.identity.uid, orders.identity.gid)]);
+  if (request.identity !== undefined) {
+    fields.push([RequestField.identity, u32(request.identity.uid, request.identity.gid)]);
   }
-  if (orders.cellFilter !== undefined) fields.push([Order.cells, orders.cellFilter]);
-  if (orders.mount !== undefined) fields.push([Order.mountPoint, orders.mountPoint]);
-  if (orders.mount?.kind === "image") {
-    fields.push([Order.image, orders.mount.path], [Order.holder, `${orders.mount.path}.holder`]);
-  } else if (orders.mount?.kind === "memory") {
-    fields.push([Order.memory, `size=${orders.mount.bytes},nr_inodes=${orders.mount.inodes}`]);
+  if (request.cellFilter !== undefined) fields.push([RequestField.cells, request.cellFilter]);
+  if (request.mount !== undefined) fields.push([RequestField.mountPoint, request.mountPoint]);
+  if (request.mount?.kind === "image") {
+    fields.push(
+      [RequestField.image, request.mount.path],
+      [RequestField.holder, `${request.mount.path}.holder`],
+    );
+  } else if (request.mount?.kind === "memory") {
+    fields.push([RequestField.memory, `size=${request.mount.bytes},nr_inodes=${request.mount.inodes}`]);
   }
   return fields;
 }
@@ -93,5 +96,5 @@ function resourceLimit(resource: number, value: number): Field {
   const bytes = Buffer.alloc(12);
   bytes.writeUInt32LE(resource, 0);
   bytes.writeBigUInt64LE(BigInt(Math.round(value)), 4);
-  return [Order.limit, bytes];
+  return [RequestField.limit, bytes];
 }

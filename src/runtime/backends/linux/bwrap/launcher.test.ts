@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findPrebuilt } from "../../guest-runtime.js";
-import type { LaunchOrders } from "./launch-request.js";
+import type { LaunchRequest } from "./launch-request.js";
 import { type Launched, Launchers } from "./launcher.js";
 
 const PROGRAM = findPrebuilt().guest;
@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-function orders(command: string): LaunchOrders {
+function orders(command: string): LaunchRequest {
   return {
     bubblewrap: join(directory, "program"),
     arguments: [],

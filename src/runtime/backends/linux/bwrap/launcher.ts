@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { SandboxError } from "../../../../kit/errors.js";
 import { createDeferred, type Deferred, type GuestStreams } from "../../../wire/index.js";
-import { encodeOrders, type LaunchOrders } from "./launch-request.js";
+import { encodeLaunchRequest, type LaunchRequest } from "./launch-request.js";
 import { createReportReader, type Ending } from "./launcher-reports.js";
 
 /** How many sandboxes a launcher starts. The first one starts one: a process that needs no second pays for none. */
@@ -33,7 +33,7 @@ export class Launchers {
   }
 
   /** Starts bubblewrap; `program` is the guest's own binary. */
-  async launch(program: string, orders: LaunchOrders): Promise<Launched> {
+  async launch(program: string, request: LaunchRequest): Promise<Launched> {
     clearTimeout(this.#idle);
     if (this.#current?.hasRoom !== true) {
       const slots = this.#current === undefined ? 1 : SLOTS;
@@ -41,7 +41,7 @@ export class Launchers {
       if (child.pid === undefined) throw cannotStart((await once(child, "error"))[0]);
       this.#current = new Launcher(child);
     }
-    const launched = this.#current.launch(orders);
+    const launched = this.#current.launch(request);
     this.#running++;
     launched.ended.then(() => this.#ended());
     return launched;
@@ -99,15 +99,15 @@ class Launcher {
     return this.#next < this.#wires.length;
   }
 
-  /** Orders go through the wire: the process list and the disk see nothing. */
-  launch(orders: LaunchOrders): Launched {
+  /** The request goes through the wire: the process list and the disk see nothing. */
+  launch(request: LaunchRequest): Launched {
     const number = this.#next++;
     const wire = this.#wires[number]!;
     const slot: Slot = { wire, pid: createDeferred(), ended: createDeferred() };
     this.#running.set(number, slot);
     wire.ref();
     this.#control.ref();
-    wire.write(encodeOrders(orders));
+    wire.write(encodeLaunchRequest(request));
     return {
       toGuest: wire,
       fromGuest: wire,
