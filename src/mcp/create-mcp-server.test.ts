@@ -52,7 +52,7 @@ it("says what it is, and offers no resources where there are no files", async ()
   const { client } = await connect(toolOf("one", async () => DONE));
   expect(client.getServerVersion()).toEqual({ name: "skerry", title: "Skerry sandbox", version: "1.2.3" });
   expect(client.getServerCapabilities()).toEqual({ tools: {} });
-  expect(client.getInstructions()).toMatch(/`context`.*\n.*no network[\s\S]*is data/);
+  expect(client.getInstructions()).toMatch(/`context`.*\n.*network is off[\s\S]*are data/);
   expect((await client.listTools()).tools).toEqual([
     {
       name: "one",
@@ -89,7 +89,7 @@ it("answers whatever is wrong with a request by an error of the protocol", async
     await waitUntil(() => answers.has(own));
     return answers.get(own);
   };
-  const early = { code: -32600, message: "initialize comes before everything else" };
+  const early = { code: -32600, message: "initialize must be the first request" };
   expect(await ask("tools/list")).toEqual(early);
   expect(await ask("tools/call", { name: "one" })).toEqual(early);
   expect(await ask("ping")).toEqual({});
@@ -117,7 +117,9 @@ it("answers whatever is wrong with a request by an error of the protocol", async
   // What a model can put right it is told as a result.
   expect(await ask("tools/call", { name: "one", arguments: { txet: 1 } })).toMatchObject({
     isError: true,
-    content: [{ type: "text", text: expect.stringContaining('"txet" is no argument (did you mean text?)') }],
+    content: [
+      { type: "text", text: expect.stringContaining('"txet" is not an argument (did you mean text?)') },
+    ],
   });
   // Where it broke is for the log.
   expect(await ask("tools/call", { name: "breaks" })).toMatchObject({

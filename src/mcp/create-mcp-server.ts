@@ -160,7 +160,7 @@ export class McpConnection {
     // The SDK would tell a client that sent something else of an internal error.
     this.server.setRequestHandler(z.looseObject({ method }), async (given, extra) => {
       if (this.server.getClientCapabilities() === undefined) {
-        throw new ProtocolError(ErrorCode.InvalidRequest, "initialize comes before everything else");
+        throw new ProtocolError(ErrorCode.InvalidRequest, "initialize must be the first request");
       }
       const parsed = schema.safeParse(given);
       if (!parsed.success)

@@ -183,7 +183,7 @@ it("is not asked about what is too long to be read, or by a client that cannot a
   const { queue, asked } = await ask(() => ({ action: "accept", content: { decision: "approve once" } }));
   expect(await queue.request({ ...DETAILS, code: "pass\n".repeat(10_000) })).toMatchObject({
     approved: false,
-    reason: expect.stringMatching(/too long to be shown.*in smaller parts/),
+    reason: expect.stringMatching(/too long to be shown.*into smaller parts/),
   });
   expect(asked).toEqual([]);
   const silent = await ask(undefined);

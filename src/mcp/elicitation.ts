@@ -25,14 +25,14 @@ const FORM = {
     decision: {
       type: "string" as const,
       title: "Decision",
-      description: "For this session: the very same code again is not asked about.",
+      description: "For this session: the same code is not asked about again.",
       enum: [DECISIONS.reject, DECISIONS.once, DECISIONS.session],
       default: DECISIONS.reject,
     },
     reason: {
       type: "string" as const,
       title: "Reason",
-      description: "If you reject it: what the agent is told.",
+      description: "If you reject it: the reason for the agent.",
       maxLength: MAX_REASON_CHARACTERS,
     },
   },
@@ -109,10 +109,9 @@ const REASONS = {
 const CLOSED = "The person closed the question without an answer";
 
 const NOBODY_TO_ASK =
-  "This needs a person's approval, and this MCP client cannot ask for it (it has no elicitation). The person can use a client " +
-  "that has, allow it in the policy, or run it at a terminal with skerry run";
-const TOO_LONG =
-  "This needs a person's approval, and is too long to be shown to one. Do it in smaller parts, of which each can be read";
+  "This needs a person's approval, and this MCP client cannot ask (no elicitation). Use a client " +
+  "that can, allow it in the policy, or run it at a terminal with skerry run";
+const TOO_LONG = "This needs a person's approval, and is too long to be shown. Split it into smaller parts";
 
 /** Asks the one client of this process. */
 export class ElicitationConfirmationService implements ConfirmationService {

@@ -26,7 +26,7 @@ export class ResourceChanges implements Disposable {
   subscribe(uri: string): void {
     const path = pathOf(uri);
     if (this.#subscribed.size >= MAX_SUBSCRIPTIONS && !this.#subscribed.has(path)) {
-      throw new SandboxError("SANDBOX_BUSY", `${MAX_SUBSCRIPTIONS} files are watched already`, {
+      throw new SandboxError("SANDBOX_BUSY", `${MAX_SUBSCRIPTIONS} files are already watched`, {
         hint: "Unsubscribe from one of them.",
       });
     }

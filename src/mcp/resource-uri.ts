@@ -31,7 +31,7 @@ function decode(text: string): string {
 }
 
 function notOurs(): SandboxError {
-  return new SandboxError("INVALID_ARGUMENT", "That is no address of a file in the workspace", {
-    hint: `Addresses look like ${WORKSPACE_URI}src/main.py, with names encoded as in any URI.`,
+  return new SandboxError("INVALID_ARGUMENT", "Not the URI of a workspace file", {
+    hint: `URIs look like ${WORKSPACE_URI}src/main.py, percent-encoded.`,
   });
 }

@@ -74,7 +74,7 @@ function cursorOf(path: string): string {
 function pathOfCursor(cursor: string): string {
   const path = Buffer.from(cursor, "base64url").toString("utf8");
   if (path !== "" && cursorOf(path) === cursor) return path;
-  throw new SandboxError("INVALID_ARGUMENT", "That is no cursor of this list", {
-    hint: "Leave it out to begin anew.",
+  throw new SandboxError("INVALID_ARGUMENT", "Unknown cursor", {
+    hint: "Leave it out to start at the beginning.",
   });
 }

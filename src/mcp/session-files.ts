@@ -58,7 +58,7 @@ export function createSessionFiles(manager: SandboxManager, caller: ToolCaller):
 function tooLarge(path: string, size: number, maxBytes: number): SandboxError {
   return new SandboxError(
     "FILE_TOO_LARGE",
-    `${JSON.stringify(path)} has ${size} bytes, and ${maxBytes} is the most`,
-    { hint: "Read a part of it with file_read, or look at it from inside with run_code." },
+    `${JSON.stringify(path)} has ${size} bytes; the maximum is ${maxBytes}`,
+    { hint: "Read a part of it with file_read, or read it with run_code." },
   );
 }

@@ -97,11 +97,11 @@ export class StdioTransport implements Transport {
     try {
       value = JSON.parse(text);
     } catch {
-      return this.#refuse(ErrorCode.ParseError, "The line is no JSON: a message is one line of it");
+      return this.#refuse(ErrorCode.ParseError, "The line is not JSON: each message is one line of JSON");
     }
     const parsed = JSONRPCMessageSchema.safeParse(value);
     if (parsed.success) this.onmessage?.(parsed.data);
-    else this.#refuse(ErrorCode.InvalidRequest, "The line is no message of JSON-RPC 2.0", idOf(value));
+    else this.#refuse(ErrorCode.InvalidRequest, "The line is not a JSON-RPC 2.0 message", idOf(value));
   }
 
   #refuse(code: ErrorCode, message: string, id?: string | number): void {

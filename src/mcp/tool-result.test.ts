@@ -45,15 +45,15 @@ it("shows pictures, encoded as the protocol wants them", () => {
 });
 
 it.each([
-  ["markup", "image/png", Buffer.from("<svg onload=alert(1)>").toString("base64"), /is none/],
-  ["no base64", "image/png", "\u0000💥not base64", /is none/],
-  ["nothing", "image/jpeg", "", /is none/],
-  ["another kind", "image/jpeg", PNG.toString("base64"), /is none/],
+  ["markup", "image/png", Buffer.from("<svg onload=alert(1)>").toString("base64"), /it is not one/],
+  ["no base64", "image/png", "\u0000💥not base64", /it is not one/],
+  ["nothing", "image/jpeg", "", /it is not one/],
+  ["another kind", "image/jpeg", PNG.toString("base64"), /it is not one/],
   [
     "too large a picture",
     "image/png",
     Buffer.concat([PNG, Buffer.alloc(6_000_000)]).toString("base64"),
-    /^A picture of 6000011 bytes is left out: 5242880 is the most\.$/,
+    /^A picture of 6000011 bytes is left out: the maximum is 5242880\.$/,
   ],
 ])("leaves out %s that a program calls a picture, and says so", (_, mimeType, data, text) => {
   const result = toCallResult("run_code", reply({ images: [{ mimeType, data }] }));

@@ -62,12 +62,12 @@ const SIGNATURES: Readonly<Record<string, Buffer>> = {
 function checkImage({ mimeType, data }: ReplyImage): ReplyImage | string {
   const bytes = Buffer.from(data, "base64");
   if (bytes.length > MAX_IMAGE_BYTES) {
-    return `A picture of ${bytes.length} bytes is left out: ${MAX_IMAGE_BYTES} is the most.`;
+    return `A picture of ${bytes.length} bytes is left out: the maximum is ${MAX_IMAGE_BYTES}.`;
   }
   const signature = SIGNATURES[mimeType];
   if (signature === undefined || !bytes.subarray(0, signature.length).equals(signature)) {
-    return `Something is left out that was said to be a picture (${mimeType}) and is none.`;
+    return `Something labelled as a picture (${mimeType}) is left out: it is not one.`;
   }
-  // Encoded anew: what came may have line breaks and more in it.
+  // Encoded again: what came may have line breaks and more in it.
   return { mimeType, data: bytes.toString("base64") };
 }

@@ -175,7 +175,7 @@ describe("skerry audit verify", () => {
     const file = logFile(where);
     writeFileSync(file, readFileSync(file, "utf8").replace('"result":"denied"', '"result":"success"'));
     const name = file.slice(where.length + 1);
-    const problem = "Record 2 is not as it was written: its hash is another";
+    const problem = "Record 2 was changed: its hash does not match";
     expect(user.skerry(["audit", "verify", "--directory", where])).toEqual({
       status: 65,
       stdout: `broken: ${name}:2: ${problem}\n1 record before it is right\n`,
@@ -196,7 +196,7 @@ describe("skerry audit verify", () => {
     const { status, stdout } = user.skerry(["audit", "verify", "--directory", where]);
     expect(status).toBe(0);
     expect(stdout.split("\n").slice(2)).toEqual([
-      `note: ${file.slice(where.length + 1)}: 14 bytes of an unfinished record stand at the end`,
+      `note: ${file.slice(where.length + 1)}: 14 bytes of an unfinished record are at the end`,
       "",
     ]);
   });
@@ -209,7 +209,7 @@ describe("skerry audit verify", () => {
     const { status, stdout } = user.skerry(["audit", "verify", "--directory", where, "--expect", head]);
     expect({ status, stdout }).toEqual({
       status: 65,
-      stdout: expect.stringContaining("Record 3 is another one than the caller knows\n"),
+      stdout: expect.stringContaining("Record 3 differs from the one that the caller recorded\n"),
     });
     expect(user.skerry(["audit", "verify", "--expect", "3"])).toMatchObject({ status: 64, stdout: "" });
   });

@@ -121,7 +121,7 @@ describe("skerry eval", () => {
     const { status, stdout, stderr } = user.skerry(args);
     expect({ status, stderr }).toEqual({
       status: 0,
-      stderr: "skerry: 4 of 6 were done before; --restart begins anew\n",
+      stderr: "skerry: 4 of 6 were done before; --restart starts over\n",
     });
     expect(stdout).toContain("passed   6 of 6");
     expect(resultsOf(file).map(({ task_id }) => task_id)).toEqual(["T/0", "T/1", "T/2", "T/3", "T/4", "T/5"]);
@@ -141,7 +141,7 @@ describe("skerry eval", () => {
       cwd: user.home,
     });
     expect(status).toBe(130);
-    expect(lines.join("\n")).toMatch(/interrupted after [1-4] of 6: the same command goes on from there/);
+    expect(lines.join("\n")).toMatch(/interrupted after [1-4] of 6: the same command continues there/);
     expect(resultsOf("slow.jsonl_results.jsonl").length).toBeGreaterThanOrEqual(1);
   });
 
@@ -164,7 +164,7 @@ describe("skerry eval", () => {
     const text = told.lines.join("\n");
     expect(text).toMatch(/not run +2 more samples/);
     expect(text).toContain(
-      "interrupted after 1 of 3: nothing is kept; name a file with --output, and the same command goes on from there",
+      "interrupted after 1 of 3: nothing is kept; name a file with --output, and the same command continues there",
     );
     const { lines, status } = await atTerminal([LAUNCHER, ...args, "--json"], interrupt, where);
     expect(status).toBe(130);

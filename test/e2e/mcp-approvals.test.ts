@@ -92,7 +92,7 @@ real.describe("skerry mcp with a policy", { timeout: 180_000 }, () => {
     const { call } = await startMcp(user, [...POLICY, "--config", "hasty.yaml"], person);
     const late = await call("shell_exec", touch("late"));
     expect(late).toMatchObject({ isError: true, _meta: { "skerry/outcome": { status: "rejected" } } });
-    expect(textOf(late)).toMatch(/Nobody answered within 4 s/);
+    expect(textOf(late)).toMatch(/No answer within 4 s/);
     await waitUntil(() => takenAway === 1);
   });
 
@@ -138,7 +138,7 @@ real.describe("skerry mcp with a policy", { timeout: 180_000 }, () => {
     expect(user.skerry(["mcp", "--role", "coder"])).toMatchObject({
       status: 64,
       stdout: "",
-      stderr: expect.stringContaining("--role means nothing without a policy"),
+      stderr: expect.stringContaining("--role needs a policy"),
     });
     expect(user.skerry(["mcp", "--policy", "bad.yaml"])).toMatchObject({ status: 78, stdout: "" });
     expect(user.skerry(["mcp", "--env", "A=b"])).toMatchObject({ status: 64, stdout: "" });

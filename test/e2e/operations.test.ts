@@ -112,7 +112,7 @@ requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeo
       error: {
         code: "SERVER_UNREACHABLE",
         message: "No Skerry server answers at http://127.0.0.1:1",
-        hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
+        hint: "Check that it runs (skerry serve), and SKERRY_URL or --url.",
       },
     });
     expect(user.skerry(["status"]).stderr).toContain("hint: Set SKERRY_API_KEY");

@@ -117,7 +117,7 @@ describe("skerry run and exec with a policy", () => {
     expect(user.skerry(["exec", "--policy", "nowhere.yaml", "--", "true"])).toMatchObject({ status: 66 });
     expect(user.skerry(["exec", "--role", "coder", "--", "true"])).toMatchObject({
       status: 64,
-      stderr: expect.stringContaining("--role means nothing without a policy"),
+      stderr: expect.stringContaining("--role needs a policy"),
     });
   });
 

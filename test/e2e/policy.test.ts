@@ -119,7 +119,7 @@ describe("skerry policy explain", () => {
       status: 0,
       lines: [
         expect.stringContaining(`needs a confirmation by ${TOUCH}: `),
-        "A person is asked before it runs; no answer is a no.",
+        "A person is asked before it runs; no answer means no.",
       ],
     });
   });
@@ -131,7 +131,7 @@ describe("skerry policy explain", () => {
       status: 0,
       lines: [
         "needs a confirmation: the code's risk is critical",
-        "A person is asked before it runs; no answer is a no.",
+        "A person is asked before it runs; no answer means no.",
       ],
     });
     expect(stdout).toMatch(/\nrisk:\n {2}critical\n {2}critical line 1: .+ \[whole-tree\]\n/);
@@ -204,7 +204,7 @@ describe("skerry policy explain", () => {
 
   it.each<[string, string[], number, string]>([
     ["no call", [], 64, "there is no call to explain"],
-    ["two calls", ["--command", "ls", "--code", "1"], 64, "there are two calls: --command and a program"],
+    ["two calls", ["--command", "ls", "--code", "1"], 64, "give either --command or a program"],
     ["a program that is missing", ["nowhere.py"], 66, "nowhere.py: there is no such file"],
     ["an invalid policy", ["--policy", "bad.yaml", "--command", "ls"], 78, "bad.yaml:3:5: "],
     ["a missing policy", ["--policy", "nowhere.yaml", "--command", "ls"], 66, "there is no such policy file"],

@@ -83,8 +83,13 @@ describe("skerry risk assess", () => {
   it.each<[string, string[], number, string]>([
     ["a missing file", ["nowhere.py"], 66, "nowhere.py: there is no such file"],
     ["nothing", [], 64, "there is no program"],
-    ["two programs", ["-c", "1", "safe.py"], 64, "there are two programs: --code and a file"],
-    ["a file without a language", ["notes.txt"], 64, "which language? the name notes.txt does not say it"],
+    ["two programs", ["-c", "1", "safe.py"], 64, "give one program, not both --code and a file"],
+    [
+      "a file without a language",
+      ["notes.txt"],
+      64,
+      "the language is unknown: the name notes.txt does not say it",
+    ],
     ["an unknown language", ["-l", "cobol", "safe.py"], 64, 'Unknown language "cobol"'],
     ["a level that is none", ["--fail-on", "fatal", "safe.py"], 64, "argument 'fatal' is invalid"],
   ])("refuses %s", (_, args, status, message) => {

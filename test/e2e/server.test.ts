@@ -160,8 +160,8 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
       status: 73,
       stdout: "",
       stderr:
-        `skerry: a server that runs has session "${name}"\n` +
-        "hint: DELETE /v1/sessions/{name} of the server, or stop it first.\n",
+        `skerry: a running server has session "${name}"\n` +
+        "hint: Use DELETE /v1/sessions/{name} of the server, or stop it first.\n",
     });
     expect((await run("a", "cat f")).body).toMatchObject({ stdout: "kept\n" });
     const removed = user.skerry(["sessions", "rm", "own", "--json"]);
@@ -196,7 +196,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
     expect(await (await long).json()).toMatchObject({ reason: "cancelled" });
     const { lines, status } = await ended;
     expect(status).toBe(0);
-    expect(lines).toContain("stopping: what runs has up to 2 s; Ctrl-C again does not wait");
+    expect(lines).toContain("stopping: running calls have up to 2 s; Ctrl-C again stops at once");
     expect(lines).toContain("Make others with: skerry keys create --name NAME");
     const logged = lines.filter((line) => line.includes('"route":"/v1/sessions/:name/files"'));
     expect(logged).toEqual([expect.stringMatching(/^\[[\d:]{8}\] INFO: request \{.*"status":200.*\}$/)]);

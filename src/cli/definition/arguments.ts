@@ -141,7 +141,7 @@ export function parseExpiryMs(value: string): number {
   if (count !== undefined)
     return Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as "m" | "h" | "d"];
   throw wrong(
-    `--expires: ${JSON.stringify(value.slice(0, 40))} is no time that a key can have`,
+    `--expires: ${JSON.stringify(value.slice(0, 40))} is not a valid lifetime of a key`,
     "Write a whole number with a unit: 30m, 12h, 90d.",
   );
 }

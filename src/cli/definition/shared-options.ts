@@ -13,7 +13,7 @@ import {
 } from "./arguments.js";
 import { CONFIRM_CHOICES } from "./options.js";
 
-/** Which addSandboxOptions, what it may use and addNetworkOptions, and how a command starts in it. */
+/** Options of a sandbox, its limits and its network, and of how a command starts in it. */
 export function addSandboxOptions(command: Command): Command {
   return addNetworkOptions(
     addLimitOptions(command)
@@ -24,7 +24,7 @@ export function addSandboxOptions(command: Command): Command {
   );
 }
 
-/** Which addSandboxOptions, and what it may use. */
+/** Options of a sandbox and its limits. */
 export function addLimitOptions(command: Command): Command {
   return command
     .option("-s, --session <name>", "keep the files under this name; default: thrown away afterwards")
@@ -37,24 +37,24 @@ export function addLimitOptions(command: Command): Command {
     .option("--pids <number>", "how many processes", parsePids);
 }
 
-/** What it may reach. */
+/** Options of the network. */
 export function addNetworkOptions(command: Command): Command {
   return command
     .option<string[]>(
       "--allow-domain <name>",
-      "let it reach api.example.com, or *.example.com for all below; repeatable",
+      "allow connections to api.example.com, or *.example.com for all names below; repeatable",
       (value, previous = []) => [...previous, value],
     )
     .option<string[]>(
       "--secret <name@host>",
-      "the variable NAME is a placeholder inside, and put in on the way to HOST; repeatable",
+      "inside, NAME holds a placeholder; requests to HOST get the value; repeatable",
       (value, previous = []) => [...previous, value],
     );
 }
 
-/** What is decided, asked and remembered. */
+/** Options of policy, confirmation and audit log. */
 export function addGuardOptions(command: Command, asked = "the person at the terminal"): Command {
-  const mode = new Option("--security-mode <mode>", "look at the code first; default with a policy: strict");
+  const mode = new Option("--security-mode <mode>", "assess the code first; default with a policy: strict");
   const confirm = new Option(
     "--confirm <who>",
     `ask ${asked} about what is dangerous, or reject it; default: ask`,
@@ -64,7 +64,7 @@ export function addGuardOptions(command: Command, asked = "the person at the ter
     .option("--role <name>", "a role of the policy")
     .addOption(mode.choices(SECURITY_MODES))
     .addOption(confirm.choices(CONFIRM_CHOICES))
-    .option("--dangerously-approve-all", "say yes to everything that a person would be asked about")
+    .option("--dangerously-approve-all", "approve everything that a person would be asked about")
     .option("--agent <id>", "for the audit log: which agent")
     .option("--org <id>", "for the audit log: whose agent")
     .option("--no-audit", "leave no record in the audit log");
@@ -76,11 +76,13 @@ export function addRunOptions(command: Command): Command {
     .option("--timeout <duration>", "250ms, 30s, 5m", parseTimeoutMs)
     .option<Transfer[]>(
       "--input <file[:path]>",
-      "put a file into the workspace first; repeatable",
+      "copy a file into the workspace first; repeatable",
       (value, previous) => parseInput(value, previous),
     )
-    .option<Transfer[]>("--output <path[:file]>", "fetch a file afterwards; repeatable", (value, previous) =>
-      parseOutput(value, previous),
+    .option<Transfer[]>(
+      "--output <path[:file]>",
+      "copy a file out afterwards; repeatable",
+      (value, previous) => parseOutput(value, previous),
     )
     .option("--json", "print one JSON object instead of the output");
   return addGuardOptions(command);

@@ -25,8 +25,8 @@ export async function readProgramSource(
   if (code !== undefined) {
     const [first] = words;
     if (first !== undefined && languageForFile(first) !== undefined && existsSync(first)) {
-      throw new SandboxError("INVALID_ARGUMENT", `there are two programs: --code and ${first}`, {
-        hint: "Give one of them. Words for the program's own use come after --.",
+      throw new SandboxError("INVALID_ARGUMENT", `give one program, not both --code and ${first}`, {
+        hint: "The program's own arguments come after --.",
       });
     }
     return { code, args: words, fromStdin: false };
@@ -63,7 +63,7 @@ function guessLanguage(filename: string | undefined): Language {
   if (language !== undefined) return language;
   const what =
     filename === undefined ? "the program has no file name" : `the name ${filename} does not say it`;
-  throw new SandboxError("LANGUAGE_UNKNOWN", `which language? ${what}`, {
+  throw new SandboxError("LANGUAGE_UNKNOWN", `the language is unknown: ${what}`, {
     hint: `Add --language with one of: ${languageNames.join(", ")}.`,
   });
 }
@@ -74,7 +74,7 @@ export async function readOnlyProgram(
   options: { readonly language?: string; readonly code?: string },
 ): Promise<Program> {
   if (options.code !== undefined && words.length > 0) {
-    throw new SandboxError("INVALID_ARGUMENT", "there are two programs: --code and a file", {
+    throw new SandboxError("INVALID_ARGUMENT", "give one program, not both --code and a file", {
       hint: "Give one of them.",
     });
   }
@@ -124,7 +124,7 @@ function unreadable(name: string, cause: unknown, otherwise: string): SandboxErr
     case "EISDIR":
       return new SandboxError("FILE_TYPE", `${name} is a directory`, { hint: "Give a file.", cause });
     case "EACCES":
-      return new SandboxError("FILE_DENIED", `${name}: you may not read it`, { cause });
+      return new SandboxError("FILE_DENIED", `${name}: no permission to read it`, { cause });
     default:
       return new SandboxError(
         "FILE_FAILED",

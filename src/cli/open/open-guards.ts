@@ -123,12 +123,12 @@ export async function loadPolicyFile(file: string): Promise<Policy> {
 /** Refuses options that would be ignored. */
 function checkGuardOptions(config: Config, { role, policy, confirm, dangerouslyApproveAll }: GuardOptions) {
   if (config.sandbox.policy.role !== undefined && policyFileOf(config, policy) === undefined) {
-    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role needs a policy", {
       hint: "Set sandbox.policy.file as well, or add --policy FILE.",
     });
   }
   if (role !== undefined && policyFileOf(config, policy) === undefined) {
-    throw new SandboxError("INVALID_ARGUMENT", "--role means nothing without a policy", {
+    throw new SandboxError("INVALID_ARGUMENT", "--role needs a policy", {
       hint: "Add --policy FILE, or set sandbox.policy.file.",
     });
   }

@@ -65,6 +65,6 @@ it("says that a certificate is not trusted, not that nobody answers", async () =
 it("says that nobody answers where nobody does", async () => {
   await expect(askServer({ url: "http://127.0.0.1:1/x", key: "k" }, "GET", "/v1/x")).rejects.toMatchObject({
     message: "No Skerry server answers at http://127.0.0.1:1",
-    hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
+    hint: "Check that it runs (skerry serve), and SKERRY_URL or --url.",
   });
 });

@@ -69,7 +69,7 @@ function noServer(url: URL, cause: unknown): SandboxError {
   // About a certificate the client has said what there is to say.
   if (!retryable) return new SandboxError("SERVER_UNREACHABLE", message, { cause, ...(hint && { hint }) });
   return new SandboxError("SERVER_UNREACHABLE", `No Skerry server answers at ${url.origin}`, {
-    hint: "Is it running (skerry serve), and is SKERRY_URL or --url right?",
+    hint: "Check that it runs (skerry serve), and SKERRY_URL or --url.",
     cause,
   });
 }

@@ -110,7 +110,7 @@ export class ToolSet {
     if (typeof name === "string" && name.startsWith(BROWSER_PREFIX) && this.#browser === undefined) {
       throw invalidArguments(
         `${escapeUnsafe(name)}: there is no browser here`,
-        "Pass one to createTools: { browser }.",
+        "Pass a browser to createTools: { browser }.",
       );
     }
     throw unknownTool(name, [...this.#tools.keys()]);

@@ -32,9 +32,9 @@ function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly strin
     const named = issue.keys.slice(0, MOST_NAMED).map((key) => {
       const meant = inside === "" ? closestWord(key, names) : undefined;
       const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-      return `${quote(`${inside}${key}`)} is no argument${hint}`;
+      return `${quote(`${inside}${key}`)} is not an argument${hint}`;
     });
-    return more > 0 ? [...named, `and ${more} more that are none`] : named;
+    return more > 0 ? [...named, `and ${more} more unknown arguments`] : named;
   }
   const path = issue.path.map(String).join(".");
   if (path === "") return ["expected an object with the arguments"];

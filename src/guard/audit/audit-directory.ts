@@ -142,7 +142,7 @@ export class AuditDirectory {
       ...Object.fromEntries(known),
       timestamp: blank.timestamp,
       result: "interrupted",
-      error: "The process that ran this ended before it did",
+      error: "The process that ran this was killed",
     };
   }
 }
@@ -178,7 +178,7 @@ function makeDirectories(path: string): void {
 function checkOwner(path: string): void {
   const stat = lstatSync(path);
   if (stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0) return;
-  throw new SandboxError("AUDIT_FAILED", "The audit directory is not one that only this user can change", {
+  throw new SandboxError("AUDIT_FAILED", "The audit directory can be changed by other users", {
     hint: "Give a directory that you own, with mode 0700.",
   });
 }
@@ -195,8 +195,8 @@ export function auditFailure(error: unknown): SandboxError {
       : `The audit log cannot be written (${code ?? "unknown error"})`,
     {
       hint: full
-        ? "Make room on the disk of the audit directory, or let old files go with keepFiles."
-        : "Check that the audit directory exists on a disk that can be written to, and belongs to this user.",
+        ? "Make room on the disk of the audit directory, or remove old files with keepFiles."
+        : "Check that the audit directory exists, is writable and belongs to this user.",
       cause: error,
     },
   );

@@ -327,7 +327,7 @@ export class AuditLogger {
       for (const sink of this.#sinks) await action(sink);
     } catch (error) {
       throw new SandboxError("AUDIT_FAILED", "A sink of the audit log failed", {
-        hint: "Look at the cause. A sink that is allowed to fail catches by itself.",
+        hint: "See the cause. A sink that may fail must catch its own errors.",
         cause: error,
       });
     }
@@ -352,7 +352,7 @@ export class AuditLogger {
 
 function locked(timeoutMs: number): SandboxError {
   return new SandboxError("AUDIT_FAILED", `Other processes kept the audit log locked for ${timeoutMs} ms`, {
-    hint: "Look for a process that was stopped while it wrote, or whose disk hangs.",
+    hint: "Look for a process that was stopped while writing, or whose disk hangs.",
   });
 }
 

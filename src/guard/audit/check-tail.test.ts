@@ -58,17 +58,13 @@ describe("the end of a log", () => {
   });
 
   it.each([
-    [
-      "a record was changed",
-      () => change('"session_id":"s28"', '"session_id":"s92"'),
-      /is not as it was written/,
-    ],
+    ["a record was changed", () => change('"session_id":"s28"', '"session_id":"s92"'), /was changed/],
     ["a record was taken out", () => change(/.*"session_id":"s28".*\n/, ""), /does not follow/],
     ["the end was cut off", () => change(/.*"session_id":"s29".*\n/, ""), /Records 30 to 30 are missing/],
     [
       "something else stands there",
       () => appendFileSync(join(directory, files().at(-1)!), "{}\n"),
-      /no record stands at the end/,
+      /ends with something that is not a record/,
     ],
     ["its anchor is gone", () => rmSync(join(directory, "head")), /The anchor .* is missing/],
   ])("is not whole when %s", async (_, spoil, problem) => {

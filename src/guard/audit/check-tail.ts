@@ -48,7 +48,7 @@ export async function checkAuditTail(
         if (newer !== undefined && (newer.seq !== record.seq + 1 || newer.prev !== record.hash))
           return tell(`Record ${newer.seq} does not follow the one before it`);
         if (typeof anchor === "object" && anchor.seq === record.seq && anchor.hash !== record.hash)
-          return tell(`Record ${record.seq} is another one than the anchor knows`);
+          return tell(`Record ${record.seq} differs from the one that the anchor recorded`);
         // What a logger found missing is told for ever by a verification; here as long as it is recent.
         if (record.event_type === "audit_gap") return tell(record.error ?? "Records were removed");
         last ??= { seq: record.seq, timestamp: record.timestamp };
@@ -62,8 +62,8 @@ export async function checkAuditTail(
 
 function notAsWritten(seq: number | undefined): string {
   return seq === undefined
-    ? "Something that is no record stands at the end"
-    : `Record ${seq} is not as it was written: its hash is another`;
+    ? "The log ends with something that is not a record"
+    : `Record ${seq} was changed: its hash does not match`;
 }
 
 /** What is wrong with a log that ends with this record. */

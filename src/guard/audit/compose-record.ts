@@ -153,7 +153,7 @@ const PATHS = [
 export function checkResult(result: unknown): AuditResult {
   const known = AUDIT_RESULTS.find((each) => each === result);
   if (known !== undefined) return known;
-  throw new SandboxError("INVALID_ARGUMENT", "An attempt ended with a result that is none", {
+  throw new SandboxError("INVALID_ARGUMENT", "Unknown result of an attempt", {
     hint: `Results are ${AUDIT_RESULTS.join(", ")}.`,
   });
 }
@@ -163,7 +163,7 @@ export function checkEventType(eventType: unknown): string {
   if (typeof eventType === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(eventType)) {
     if (!eventType.startsWith("audit_") && eventType !== EXECUTION_EVENT) return eventType;
   }
-  throw new SandboxError("INVALID_ARGUMENT", "An event's type is not one that may be logged", {
+  throw new SandboxError("INVALID_ARGUMENT", "Invalid event type", {
     hint: `Use lower-case letters, digits and underscores. "audit_…" is the log's own, and "${EXECUTION_EVENT}" is for begin().`,
   });
 }

@@ -77,7 +77,7 @@ describe("a record that was being written when its writer was killed", () => {
       const unfinished = {
         file: FILE,
         seq: null,
-        note: `${torn.length} bytes of an unfinished record stand at the end`,
+        note: `${torn.length} bytes of an unfinished record are at the end`,
       };
       expect(await verifyAudit(directory)).toMatchObject({
         ok: true,

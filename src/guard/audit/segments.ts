@@ -39,7 +39,7 @@ export function openForReading(directory: string): Segment[] {
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") {
-      throw new SandboxError("FILE_NOT_FOUND", "There is no audit log at this place", {
+      throw new SandboxError("FILE_NOT_FOUND", "There is no audit log here", {
         hint: "Give the directory that the AuditLogger writes to.",
         cause: error,
       });
@@ -52,7 +52,7 @@ export function openForReading(directory: string): Segment[] {
 export function readFailure(error: unknown): SandboxError {
   const code = systemCode(error) ?? "unknown error";
   return new SandboxError("AUDIT_FAILED", `The audit log cannot be read (${code})`, {
-    hint: "Read it as the user who writes it: its files are closed to all others.",
+    hint: "Read it as the user who writes it: other users have no access.",
     cause: error,
   });
 }

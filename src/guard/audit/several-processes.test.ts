@@ -244,7 +244,7 @@ describe("an attempt whose process is killed", () => {
     expect(recoverers.map((each) => each.child.exitCode)).toEqual([0, 0, 0, 0]);
     const [a, b, c] = lines[0]!.split(",");
     const interrupted = { result: "interrupted", tool: "code_run", pid: child.pid };
-    const error = "The process that ran this ended before it did";
+    const error = "The process that ran this was killed";
     expect(await read()).toMatchObject([
       { id: a, session_id: "a", result: "success", pid: child.pid },
       { id: b, session_id: "b", ...interrupted, error, code_hash: expect.stringMatching(/^sha256:/) },
@@ -425,7 +425,7 @@ requires("root").describe("a directory that belongs to another user", () => {
     const { code, message, hint } = JSON.parse(stdout);
     expect({ code, message }).toEqual({
       code: "AUDIT_FAILED",
-      message: "The audit directory is not one that only this user can change",
+      message: "The audit directory can be changed by other users",
     });
     expect(hint).not.toContain(directory);
   });

@@ -120,7 +120,7 @@ describe("a log that was tampered with", () => {
     [
       "a byte changed",
       (lines) => lines.with(4, lines[4]!.replace('"session_id":"s4"', '"session_id":"sX"')),
-      { line: 5, seq: 5, records: 4, problem: /^Record 5 is not as it was written/ },
+      { line: 5, seq: 5, records: 4, problem: /^Record 5 was changed/ },
     ],
     [
       "a record rewritten with a hash that fits",
@@ -150,18 +150,18 @@ describe("a log that was tampered with", () => {
     [
       "a record twice",
       (lines) => lines.toSpliced(5, 0, lines[4]!),
-      { line: 6, seq: 5, records: 5, problem: /^Record 5 stands where 6 should/ },
+      { line: 6, seq: 5, records: 5, problem: /^Record 5 is in the place of 6/ },
     ],
     [
       "a forged record put in",
       (lines) =>
         lines.toSpliced(5, 0, forge(lines[4]!, { seq: 6, prev: JSON.parse(lines[4]!).hash, id: "forged" })),
-      { line: 7, seq: 6, records: 6, problem: /^Record 6 stands where 7 should/ },
+      { line: 7, seq: 6, records: 6, problem: /^Record 6 is in the place of 7/ },
     ],
     [
       "a line of something else put in",
       (lines) => lines.toSpliced(5, 0, "# nothing to see"),
-      { line: 6, seq: 6, records: 5, problem: /^Where record 6 should be there is no record$/ },
+      { line: 6, seq: 6, records: 5, problem: /^Record 6 is missing: there is something else in its place$/ },
     ],
     [
       "the last records cut off",
@@ -170,18 +170,18 @@ describe("a log that was tampered with", () => {
         line: 9,
         seq: 9,
         records: 8,
-        problem: /^Records 9 to 10 are missing at the end: the anchor knows 10 records$/,
+        problem: /^Records 9 to 10 are missing at the end: the anchor recorded 10 records$/,
       },
     ],
     [
       "the last record rewritten with a hash that fits",
       (lines) => lines.with(9, forge(lines[9]!, { session_id: "sX" })),
-      { line: 10, seq: 10, records: 9, problem: /^Record 10 is another one than the anchor knows$/ },
+      { line: 10, seq: 10, records: 9, problem: /^Record 10 differs from the one that the anchor recorded$/ },
     ],
     [
       "a line that nobody wrote at the end",
       (lines) => [...lines, "{}"],
-      { line: 11, seq: 11, records: 10, problem: /^Where record 11 should be/ },
+      { line: 11, seq: 11, records: 10, problem: /^Record 11 is missing: there is something else/ },
     ],
     [
       "everything removed but the file",
@@ -246,7 +246,7 @@ describe("a log that was tampered with", () => {
     expect(await verifyAudit(directory, { expect: before.head! })).toMatchObject({ ok: false, seq: 5 });
     expect(await verifyAudit(directory, { expect: { seq: 9, hash: "f".repeat(64) } })).toMatchObject({
       ok: false,
-      problem: expect.stringContaining("the caller knows 9 records"),
+      problem: expect.stringContaining("the caller recorded 9 records"),
     });
   });
 });

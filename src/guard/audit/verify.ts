@@ -118,7 +118,7 @@ class ChainCheck {
     if (seq > expected)
       return this.#problem(expected, `${span(expected, seq - 1)} missing here: the next one is ${seq}`);
     if (seq < expected)
-      return this.#problem(seq, `Record ${seq} stands where ${expected} should: it was moved or inserted`);
+      return this.#problem(seq, `Record ${seq} is in the place of ${expected}: it was moved or inserted`);
     if (this.#line === 1 && seq !== firstSeqOf(this.#file)) {
       return this.#problem(seq, `The file's name says that it begins with record ${firstSeqOf(this.#file)}`);
     }
@@ -129,7 +129,7 @@ class ChainCheck {
     }
     for (const [point, who] of this.#points) {
       if (point.seq === seq && point.hash !== hash) {
-        return this.#problem(seq, `Record ${seq} is another one than ${who} knows`);
+        return this.#problem(seq, `Record ${seq} differs from the one that ${who} recorded`);
       }
     }
     this.#first ??= record;
@@ -163,14 +163,14 @@ class ChainCheck {
       this.#notes.push({
         file: this.#file,
         seq: null,
-        note: `${bytes} bytes of an unfinished record stand at the end`,
+        note: `${bytes} bytes of an unfinished record are at the end`,
       });
       return undefined;
     }
     const found = line.whole ? parseRecord(line.bytes) : undefined;
     if (found === undefined)
-      return this.#problem(expected, `Where record ${expected} should be there is no record`);
-    return this.#problem(found.seq, `Record ${found.seq} is not as it was written: its hash is another`);
+      return this.#problem(expected, `Record ${expected} is missing: there is something else in its place`);
+    return this.#problem(found.seq, `Record ${found.seq} was changed: its hash does not match`);
   }
 
   #checkEnds(): Verification | undefined {
@@ -194,7 +194,7 @@ class ChainCheck {
       if (point.seq > last && !(point === this.#anchor && this.#mayEndAt(last))) {
         return this.#problem(
           last + 1,
-          `${span(last + 1, point.seq)} missing at the end: ${who} knows ${point.seq} records`,
+          `${span(last + 1, point.seq)} missing at the end: ${who} recorded ${point.seq} records`,
         );
       }
     }

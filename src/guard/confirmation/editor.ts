@@ -71,7 +71,7 @@ function runEditor(file: string, { env, terminal, signal }: EditOptions): Promis
       signal.removeEventListener("abort", stop);
       clearTimeout(forcing);
       if (code === 0) resolve(undefined);
-      else if (code === 127) resolve("There is no such editor; VISUAL or EDITOR says which one to use");
+      else if (code === 127) resolve("Editor not found: set VISUAL or EDITOR");
       else resolve(killedBy === null ? `The editor ended with status ${code}` : "The editor was stopped");
     });
   });
@@ -89,7 +89,7 @@ function readEdited(file: string, before: string): Edited {
       closeSync(descriptor);
     }
   } catch {
-    return { problem: "The edited text is gone, or not UTF-8" };
+    return { problem: "The edited file is missing or not UTF-8" };
   }
   if (text.trim() === "") return { problem: "The edited text is empty" };
   // Most editors end the last line, which the agent may not have done.

@@ -127,7 +127,7 @@ describe("an answer", () => {
     expect(await ask(new ConfirmationQueue({ service }))).toEqual({
       approved: false,
       cause: "failed",
-      reason: "The confirmation service callback gave an answer that is none",
+      reason: "The confirmation service callback gave an invalid answer",
     });
   });
 
@@ -189,7 +189,7 @@ describe("an answer", () => {
     expect(await ask(new ConfirmationQueue())).toEqual({
       approved: false,
       cause: "no-service",
-      reason: "This needs a confirmation, and there is nobody to ask",
+      reason: "This needs a confirmation, and no confirmation service is set up",
     });
   });
 });
@@ -204,7 +204,7 @@ describe("time", () => {
     expect(await outcome).toEqual({
       approved: false,
       cause: "timeout",
-      reason: "Nobody answered within 60 s",
+      reason: "No answer within 60 s",
     });
     expect(asked[0]?.signal.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
@@ -269,7 +269,7 @@ describe("time", () => {
     await vi.advanceTimersByTimeAsync(999);
     expect(queue.list()).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1);
-    expect(await outcome).toMatchObject({ cause: "timeout", reason: "Nobody answered within 1 s" });
+    expect(await outcome).toMatchObject({ cause: "timeout", reason: "No answer within 1 s" });
     // A service that is late changes nothing.
     const expired = startClock();
     expect(expired.getTime()).toBeLessThanOrEqual(Date.now());
@@ -356,7 +356,7 @@ describe("many at once", () => {
     expect(await ask(queue)).toEqual({
       approved: false,
       cause: "failed",
-      reason: "2 other requests already wait for a confirmation",
+      reason: "2 requests already wait for a confirmation",
     });
     queue.close();
   });

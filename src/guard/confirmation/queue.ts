@@ -88,10 +88,10 @@ export class ConfirmationQueue implements PendingConfirmations {
     const remembered = this.#remembered(copy);
     if (remembered !== undefined) return remembered;
     if (this.#service === undefined) {
-      return rejection("no-service", "This needs a confirmation, and there is nobody to ask");
+      return rejection("no-service", "This needs a confirmation, and no confirmation service is set up");
     }
     if (this.#entries.size - this.#shown >= this.#maxWaiting) {
-      return rejection("failed", `${this.#maxWaiting} other requests already wait for a confirmation`);
+      return rejection("failed", `${this.#maxWaiting} requests already wait for a confirmation`);
     }
     return new Promise((resolve) => {
       const cancel = () => entry.settle(rejection("cancelled", "The request was cancelled"));
@@ -231,7 +231,7 @@ export class ConfirmationQueue implements PendingConfirmations {
       });
       const parsed = parseAnswer(answer);
       if (parsed !== undefined) this.#take(entry, parsed);
-      else entry.settle(rejection("failed", `The confirmation service ${name} gave an answer that is none`));
+      else entry.settle(rejection("failed", `The confirmation service ${name} gave an invalid answer`));
     } catch (error) {
       if (error instanceof SandboxError && error.code === "CANCELLED") {
         entry.settle(rejection("cancelled", error.message));
@@ -256,7 +256,7 @@ export class ConfirmationQueue implements PendingConfirmations {
   }
 
   #expired(afterMs: number): Rejection {
-    return rejection("timeout", `Nobody answered within ${Math.max(1, Math.round(afterMs / 1000))} s`);
+    return rejection("timeout", `No answer within ${Math.max(1, Math.round(afterMs / 1000))} s`);
   }
 
   #tell(event: PendingEvent): void {

@@ -125,7 +125,7 @@ describe("requestText", () => {
     const rows = shown.filter((row) => /line \d+:1/.test(row));
     expect(rows.length).toBe(100);
     expect(rows[0]).toBe("  CRITICAL  line 9:1, r: because");
-    expect(shown).toContain("            and 21 more that are no worse");
+    expect(shown).toContain("            and 21 more of the same level or lower");
   });
 
   it("shows limits of any kind, and says where there are none", () => {

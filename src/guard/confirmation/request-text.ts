@@ -36,7 +36,7 @@ export function* requestText(request: ConfirmationRequest, layout: Layout): Gene
     request.role && `role ${request.role}`,
     request.orgId && `of ${request.orgId}`,
   ];
-  yield* field("For", who.filter(Boolean).join(", ") || "nobody who gave a name", layout);
+  yield* field("For", who.filter(Boolean).join(", ") || "an unnamed agent", layout);
   yield* field("Session", request.sessionId || "none, its files are thrown away", layout);
 }
 
@@ -103,7 +103,7 @@ function* findingRows({ findings }: ConfirmationRequest, layout: Layout): Genera
     yield* field("", excerpt, layout, (text) => paint("dim", text));
   }
   const left = findings.length - MAX_FINDINGS;
-  if (left > 0) yield* field("", `and ${left} more that are no worse`, layout);
+  if (left > 0) yield* field("", `and ${left} more of the same level or lower`, layout);
 }
 
 /** A name of ours and somebody's text beside it. */

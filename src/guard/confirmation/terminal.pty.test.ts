@@ -193,7 +193,7 @@ real.it("shows everything on a real terminal, and takes yes for once", async () 
 real.it.each([
   ["s for the session", "s\r", { decision: "approve", scope: "session" }],
   ["YES in any case", "YES\r", { decision: "approve", scope: "once" }],
-  ["Ctrl-D for no", "\x04", { decision: "reject", reason: "The question was left without an answer" }],
+  ["Ctrl-D for no", "\x04", { decision: "reject", reason: "The question was not answered" }],
 ])("takes %s", async (_, typed, expected) => {
   const { answer, cooked, seen } = await converse([{ expect: "[n] no > ", send: typed }]);
   expect(answer).toMatchObject(expected);
@@ -300,10 +300,10 @@ real.it.each([
   [
     "that writes something else than text",
     "printf '\\377' > \"$1\"",
-    "The edited text is gone, or not UTF-8.",
+    "The edited file is missing or not UTF-8.",
   ],
-  ["that makes the file a link", 'ln -sf /etc/passwd "$1"', "The edited text is gone, or not UTF-8."],
-  ["that is not there", "", "There is no such editor; VISUAL or EDITOR says which one to use."],
+  ["that makes the file a link", 'ln -sf /etc/passwd "$1"', "The edited file is missing or not UTF-8."],
+  ["that is not there", "", "Editor not found: set VISUAL or EDITOR."],
 ])("asks again after an editor %s", async (_, script, said) => {
   const { answer } = await converse(
     [{ expect: "[n] no > ", send: "e\r" }, { expect: said }, { expect: "[n] no > ", send: "y\r" }],

@@ -42,7 +42,7 @@ it("rejects when the input ends", async () => {
   input.end();
   expect(await confirm()).toMatchObject({
     decision: "reject",
-    reason: "The question was left without an answer",
+    reason: "The question was not answered",
   });
 });
 

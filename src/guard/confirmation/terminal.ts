@@ -58,8 +58,7 @@ export class TerminalConfirmationService implements ConfirmationService {
       await show(dialogue, requestText(request, this.#layout(dialogue)), signal);
       for (;;) {
         const choice = await this.#choose(dialogue, request, signal);
-        if (choice === "left")
-          return { decision: "reject", reason: "The question was left without an answer" };
+        if (choice === "left") return { decision: "reject", reason: "The question was not answered" };
         if (choice !== "edit") return { ...choice, ...signature() };
         // An editor and we cannot both read from a terminal.
         if (dialogue.isTerminal) dialogue.close();

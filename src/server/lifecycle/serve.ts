@@ -220,7 +220,7 @@ function checkRole({ sandbox }: Config, policy: Policy | undefined): void {
   const { role } = sandbox.policy;
   if (role === undefined) return;
   if (policy === undefined) {
-    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role means nothing without a policy", {
+    throw new SandboxError("CONFIG_INVALID", "sandbox.policy.role needs a policy", {
       hint: "Set sandbox.policy.file as well, or add --policy FILE.",
     });
   }

@@ -149,7 +149,7 @@ export function addFileRoutes(app: App, services: Services): void {
       const recursive = request.query.recursive === "true";
       const call: Parameters<typeof change>[2] = {
         tool: "file_delete",
-        summary: `remove ${file}${recursive ? " and everything beneath it" : ""}`,
+        summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
         paths: [writes(file)],
         work: async ({ files, maySee, changed }) => {
           const gone = recursive ? await allOf(file, files, maySee) : [file];

@@ -105,7 +105,7 @@ function checkNetwork({ recent }: CheckedServer): Check {
 }
 
 function checkAudit({ figures: { audit, at } }: CheckedServer): Check {
-  const what = "every attempt is written down";
+  const what = "every attempt is recorded";
   if (audit === undefined) {
     return line("audit", what, "there is no audit log", "Set sandbox.audit.enabled to true and restart.");
   }

@@ -44,18 +44,21 @@ export type ShownApproval = z.output<typeof approval>;
 export function approvalsIn(body: unknown): readonly unknown[] {
   const { items } = (body ?? {}) as { readonly items?: unknown };
   if (Array.isArray(items)) return items;
-  throw unreadable("Is SKERRY_URL or --url right?");
+  throw unreadable("Check SKERRY_URL or --url.");
 }
 
 /** Throws where something of it could not be shown: nobody shall approve what they have not seen. */
 export function parseApproval(item: unknown): ShownApproval {
   const parsed = approval.safeParse(item);
   if (parsed.success) return parsed.data;
-  throw unreadable("Is the server of this version? --json prints them as they come.", parsed.error);
+  throw unreadable(
+    "Check that the server has the same version. --json prints them as they are.",
+    parsed.error,
+  );
 }
 
 function unreadable(hint: string, cause?: unknown): SandboxError {
-  return new SandboxError("SERVER_UNREACHABLE", "What answers there has no approvals that can be shown", {
+  return new SandboxError("SERVER_UNREACHABLE", "The server sent approvals that cannot be shown", {
     hint,
     cause,
   });

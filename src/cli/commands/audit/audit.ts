@@ -86,7 +86,7 @@ export function verify(options: VerifyOptions): Promise<number> {
     }).finally(() => progress.clear());
     if (verification.ok && verification.files === 0) {
       throw new SandboxError("FILE_NOT_FOUND", "there is no audit log in this directory", {
-        hint: "Give the directory with the audit-….jsonl files. A log that is gone cannot be told from none: keep a head elsewhere.",
+        hint: "Give the directory with the audit-….jsonl files. A removed log looks like no log: keep a head elsewhere.",
       });
     }
     await stdout.write(

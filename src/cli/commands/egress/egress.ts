@@ -55,11 +55,9 @@ export async function change(
   const change = kind === "allow" ? { allow: domains, deny: [] } : { allow: [], deny: domains };
   const count = await manager.changeEgress(options.session, change);
   if (count === 0) {
-    throw new SandboxError(
-      "SANDBOX_NOT_RUNNING",
-      `session ${JSON.stringify(options.session)} does not run: there is nothing to change`,
-      { hint: `For what runs later use --allow-domain, or sandbox.network in the configuration.` },
-    );
+    throw new SandboxError("SANDBOX_NOT_RUNNING", `session ${JSON.stringify(options.session)} does not run`, {
+      hint: `For later runs use --allow-domain, or sandbox.network in the configuration.`,
+    });
   }
   await stderr.write(
     `skerry: ${kind === "allow" ? "allowed" : "denied"}: ${escapeUnsafe(domains.join(", "))}\n`,

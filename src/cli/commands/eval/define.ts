@@ -18,7 +18,7 @@ export function defineEval(program: Command): void {
     .argument("<problems>", "HumanEval's file of problems, plain or gzipped")
     .option("--samples <file>", "the answers to be tested; default: the problems' own solutions")
     .option("--output <file>", "where the results go; default: beside the samples")
-    .option("--restart", "begin anew; default: go on where an interrupted evaluation was")
+    .option("--restart", "start over; default: continue an interrupted evaluation")
     .option(
       "--workers <number>",
       "how many run at once; default: one per core",

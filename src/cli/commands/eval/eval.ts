@@ -53,7 +53,7 @@ export async function evaluateFile([file]: readonly string[], options: EvalOptio
   const results = path === undefined ? undefined : ResultsFile.open(path, samples, options.restart === true);
   const before = results?.done ?? [];
   if (before.length > 0) {
-    await tell(options, `${before.length} of ${samples.length} were done before; --restart begins anew`);
+    await tell(options, `${before.length} of ${samples.length} were done before; --restart starts over`);
   }
   const startedAt = performance.now();
   const found: SampleResult[] = [];
@@ -79,8 +79,8 @@ export async function evaluateFile([file]: readonly string[], options: EvalOptio
   if (interrupted !== undefined) {
     const next =
       path === undefined
-        ? "nothing is kept; name a file with --output, and the same command goes on from there"
-        : "the same command goes on from there";
+        ? "nothing is kept; name a file with --output, and the same command continues there"
+        : "the same command continues there";
     await tell(options, `interrupted after ${all.length} of ${samples.length}: ${next}`);
   }
   return interrupted ?? 0;

@@ -16,8 +16,6 @@ export function defineExec(program: Command): void {
     .argument("<command>", "the command")
     .argument("[args...]", "its arguments")
     .passThroughOptions();
-  setAction(exec, async (command) =>
-    (await import("../../execution/execute.js")).execute(command.opts(), true, { argv: command.args }),
-  );
+  setAction(exec, async (command) => (await import("./exec.js")).exec(command.args, command.opts()));
   addExamples(addRunOptions(exec), EXAMPLES);
 }

@@ -61,7 +61,7 @@ export async function list(options: KeysOptions): Promise<number> {
 export async function revoke([id]: readonly string[], options: KeysOptions): Promise<number> {
   return withStore(options, async ({ apiKeys }) => {
     if (!(await apiKeys.revoke(options.org, id!))) {
-      throw new SandboxError("NOT_FOUND", "This org has no such key that is valid", {
+      throw new SandboxError("NOT_FOUND", "This org has no valid key with this id", {
         hint: `List them with: skerry keys ls --org ${options.org}`,
       });
     }
@@ -84,7 +84,7 @@ async function withStore(options: KeysOptions, action: (store: Store) => Promise
 
 function checkName(option: string, name: string, pattern: RegExp): void {
   if (pattern.test(name)) return;
-  throw new SandboxError("INVALID_ARGUMENT", `${option} is none that can be used`, {
+  throw new SandboxError("INVALID_ARGUMENT", `${option} is not valid`, {
     hint:
       option === "--org"
         ? "Use up to 100 letters, digits, dots, dashes and underscores."

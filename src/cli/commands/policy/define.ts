@@ -47,11 +47,11 @@ export function definePolicy(program: Command): void {
   setAction(check, async (command) => (await load()).check(command.args, command.opts()));
   addExamples(check, EXAMPLES.check);
 
-  const mode = new Option("--security-mode <mode>", "which walls code asks for; default: strict");
+  const mode = new Option("--security-mode <mode>", "how much isolation code needs; default: strict");
   const explain = group
     .command("explain")
     .description(
-      "say what would come of a call: policy, risk, addLimitOptions, and which rule decides; nothing runs",
+      "say what would happen to a call: policy, risk, isolation, and which rule decides; nothing runs",
     )
     .argument("[file]", "the program; - reads it from standard input")
     .option("--policy <file>", "default: the configuration's")

@@ -104,7 +104,7 @@ async function requestOf(
 ): Promise<PolicyRequest> {
   const { command, code, role, path = [] } = options;
   if (command !== undefined && (code !== undefined || words.length > 0)) {
-    throw new SandboxError("INVALID_ARGUMENT", "there are two calls: --command and a program", {
+    throw new SandboxError("INVALID_ARGUMENT", "give either --command or a program", {
       hint: "Give one of them.",
     });
   }
@@ -132,7 +132,7 @@ function describeExplanation(explained: Explained, paint: Paint): string {
   const first = escapeUnsafe(why);
   const end = /^[a-z ]+(?=:| by )/.exec(first)?.[0].length ?? first.length;
   const lines = [paint(STYLES[verdict], first.slice(0, end)) + first.slice(end)];
-  if (verdict === "confirm") lines.push("A person is asked before it runs; no answer is a no.");
+  if (verdict === "confirm") lines.push("A person is asked before it runs; no answer means no.");
   if (obstacle !== undefined && verdict !== "deny")
     lines.push(`It could not start on this host: ${escapeUnsafe(obstacle.message)}`);
   // Without its own first line, which is there already where the policy decides.

@@ -28,7 +28,7 @@ describe("what a person is shown of a pool", () => {
     expect(describePool({ pid: 7, backend: "docker\u0007", status }, plain)).toBe(
       `process 7: docker\\x07
   2 idle, 1 acquiring, 3 busy, 1 leaving; at most 10, 2 kept ready
-  4 waiting, 1 waited in vain
+  4 waiting, 1 timed out
   7 hits, 2 misses; 9 made, 4 resets, 3 failures
   ages 3 s to 12 min
   last failure 2026-02-07 12:00:00 DISK_FULL: full\\x1b[31m\\x0a!; next attempt 2026-02-07 12:00:30

@@ -42,7 +42,7 @@ export function describePool(pool: RunningPool | SilentPool, paint: Paint): stri
   const lines = [
     title(pool.backend),
     `${states}; at most ${rest.maxInstances}, ${rest.minInstances} kept ready`,
-    `${waiting} waiting, ${rest.timeouts} waited in vain`,
+    `${waiting} waiting, ${rest.timeouts} timed out`,
     `${rest.hits} hits, ${rest.misses} misses; ${rest.created} made, ${rest.resets} resets, ${rest.failures} failures`,
     ...(instances.length > 0 ? [`ages ${describeAges(instances.map(({ ageMs }) => ageMs))}`] : []),
   ];

@@ -25,7 +25,7 @@ export async function port(
 ): Promise<number> {
   const { session } = options;
   if (session === undefined) {
-    throw new SandboxError("INVALID_ARGUMENT", "port needs the session whose port it is", {
+    throw new SandboxError("INVALID_ARGUMENT", "port needs a session", {
       hint: `Add --session NAME: skerry port --session work ${inside}`,
     });
   }

@@ -37,7 +37,7 @@ it("has what nobody caught as its last line, without what a caller wrote, and en
   expect(JSON.parse(lines[0]!)).toMatchObject({
     level: 60,
     error: [expect.stringMatching(/^Error\n {4}at /)],
-    msg: "the server ends: something was thrown that nobody caught",
+    msg: "the server ends: uncaught exception",
   });
   expect(lines[0]).not.toContain("hunter2");
 });

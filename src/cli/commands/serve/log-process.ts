@@ -11,7 +11,7 @@ export function logProcess(log: ServerLog): Disposable {
   const printers = process.listeners("warning");
   const warn = ({ name, message }: Error) => log.warn({ warning: name }, message);
   const end = (error: unknown) => {
-    log.fatal({ error }, "the server ends: something was thrown that nobody caught");
+    log.fatal({ error }, "the server ends: uncaught exception");
     process.exit(OURS);
   };
   process.removeAllListeners("warning").on("warning", warn);

@@ -69,7 +69,7 @@ export async function serve(options: ServeCommandOptions): Promise<number> {
 
 /** Tells the person at the terminal how long a stop may take, unless nothing runs and it is over before that. */
 function tellWait(deadlineMs: number): Disposable {
-  const words = `stopping: what runs has up to ${deadlineMs / 1000} s; Ctrl-C again does not wait\n`;
+  const words = `stopping: running calls have up to ${deadlineMs / 1000} s; Ctrl-C again stops at once\n`;
   const timer = setTimeout(() => void (stderr.isTerminal && stderr.write(words)), QUICK_STOP_MS);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
@@ -114,7 +114,7 @@ async function openLines(): Promise<ServeLog> {
 
 function withAddress(config: Config, { host, port }: ServeCommandOptions): Config {
   if (host !== undefined && host !== "localhost" && isIP(host) === 0) {
-    throw new SandboxError("INVALID_ARGUMENT", "--host takes an address of this machine", {
+    throw new SandboxError("INVALID_ARGUMENT", "--host must be an address of this machine", {
       hint: "For example 127.0.0.1.",
     });
   }

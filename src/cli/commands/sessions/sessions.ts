@@ -53,8 +53,8 @@ export async function remove(names: readonly string[], options: SessionsOptions)
   const isServers = serversSessions(stateDirectoryOf(config.sandbox));
   const servers = names.filter((name) => isServers(name) && manager.hasSession(name));
   if (servers.length > 0) {
-    throw new SandboxError("CONFLICT", `a server that runs has session ${quoted(servers)}`, {
-      hint: "DELETE /v1/sessions/{name} of the server, or stop it first.",
+    throw new SandboxError("CONFLICT", `a running server has session ${quoted(servers)}`, {
+      hint: "Use DELETE /v1/sessions/{name} of the server, or stop it first.",
     });
   }
   const deleted: string[] = [];

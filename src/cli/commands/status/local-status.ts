@@ -32,11 +32,11 @@ async function checkPools(config: Config): Promise<Check> {
   const failing = pools.filter((pool) => "status" in pool && pool.status.nextAttemptAt !== undefined).length;
   const found = `${count(pools.length, "pool", "pools")} of this user's processes, ${failing} that cannot make sandboxes, ${silent} that do not answer`;
   const todo = silent + failing > 0 ? "See skerry pool status." : undefined;
-  return line("pool", "sandboxes that are kept ready are well", found, todo);
+  return line("pool", "sandboxes that are kept ready work", found, todo);
 }
 
 async function checkLog(config: Config): Promise<Check> {
-  const what = "every attempt is written down";
+  const what = "every attempt is recorded";
   if (!config.sandbox.audit.enabled)
     return line("audit", what, "there is no audit log", "Set sandbox.audit.enabled to true.");
   const [{ checkAuditTail }, { openAudit }] = await Promise.all([
@@ -72,7 +72,7 @@ async function checkSessions(config: Config): Promise<Check> {
   const others =
     servers === 0 ? "" : `; ${servers} of the server that runs here, which knows whether they run`;
   const found = `${count(sessions.length, "session", "sessions")} with files here, ${running} running${others}`;
-  return line("sessions", "sessions are what somebody wants to keep", found, undefined);
+  return line("sessions", "sessions that are kept", found, undefined);
 }
 
 async function checkDisk(config: Config): Promise<Check> {

@@ -45,8 +45,8 @@ async function askForStatus(options: StatusOptions): Promise<ShownStatus> {
   const { body } = await askServer(options, "GET", "/v1/status");
   const { ok, checks } = (body ?? {}) as Partial<ShownStatus>;
   if (typeof ok === "boolean" && Array.isArray(checks)) return body as ShownStatus;
-  throw new SandboxError("SERVER_UNREACHABLE", "What answers there is no server that has a status", {
-    hint: "Is SKERRY_URL or --url right, and the server of this version?",
+  throw new SandboxError("SERVER_UNREACHABLE", "The server has no status", {
+    hint: "Check SKERRY_URL or --url, and that the server has the same version.",
   });
 }
 

@@ -76,13 +76,9 @@ function readFileText(path: string): Promise<string> {
 /** The file of tests, or the cases. */
 async function readTests({ tests, cases }: TestCommandOptions): Promise<string | readonly TestCase[]> {
   if ((tests === undefined) === (cases === undefined)) {
-    throw new SandboxError(
-      "INVALID_ARGUMENT",
-      "there have to be tests: --tests or --cases, and one of them only",
-      {
-        hint: "For example: skerry test solution.py --tests test_solution.py",
-      },
-    );
+    throw new SandboxError("INVALID_ARGUMENT", "give either --tests or --cases", {
+      hint: "For example: skerry test solution.py --tests test_solution.py",
+    });
   }
   if (tests !== undefined) return readFileText(tests);
   const text = await readFileText(cases!);

@@ -290,7 +290,11 @@ const REFUSALS: readonly Refusal[] = [
     "rejected by ann: not today",
     new CallbackConfirmationService(() => ({ decision: "reject", reason: "not today", by: "ann" })),
   ),
-  rejected("nobody to ask", "no-service", "rejected: This needs a confirmation, and there is nobody to ask"),
+  rejected(
+    "nobody to ask",
+    "no-service",
+    "rejected: This needs a confirmation, and no confirmation service is set up",
+  ),
   refused("no walls in strict mode", "BACKEND_TOO_WEAK", "backend", {
     backend: "subprocess",
     securityMode: "strict",

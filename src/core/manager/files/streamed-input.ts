@@ -166,6 +166,7 @@ function unreadable(name: string, cause: unknown): SandboxError {
   const code = systemCode(cause);
   if (code === "ENOENT")
     return new SandboxError("FILE_NOT_FOUND", `${name}: there is no such file`, { cause });
-  if (code === "EACCES") return new SandboxError("FILE_DENIED", `${name}: you may not read it`, { cause });
+  if (code === "EACCES")
+    return new SandboxError("FILE_DENIED", `${name}: no permission to read it`, { cause });
   return new SandboxError("FILE_FAILED", `${name}: cannot be read (${code ?? String(cause)})`, { cause });
 }

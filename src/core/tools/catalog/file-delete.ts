@@ -13,15 +13,15 @@ export const fileDelete = defineTool({
     "Removes a file, a link or an empty directory of the session's workspace; with `recursive`, a whole directory.",
   input: z.strictObject({
     path: z.string().min(1).describe("Relative to the workspace."),
-    recursive: z.boolean().optional().describe("A directory and everything beneath it. Default false."),
+    recursive: z.boolean().optional().describe("Also a directory with everything in it. Default false."),
   }),
   annotations: CHANGES,
   run: ({ recursive = false, ...args }, context) =>
     useFilesAt(context, { tool: "file_delete", path: args.path }, (path) => {
       if (path === ".")
-        throw invalidArguments("file_delete: the workspace itself stays", "Name what is in it.");
+        throw invalidArguments("file_delete: the workspace itself cannot be deleted", "Name what is in it.");
       return {
-        summary: `remove ${path}${recursive ? " and everything beneath it" : ""}`,
+        summary: `remove ${path}${recursive ? " and everything in it" : ""}`,
         paths: [writes(path)],
         work: async ({ files, maySee, changed }) => {
           const entry = await files.stat(path);
@@ -48,8 +48,8 @@ export async function beneath(
 ): Promise<string[]> {
   const entries = await files.list(path, { recursive: true });
   if (!entries.every((entry) => maySee(entry.path))) {
-    throw new SandboxError("FILE_DENIED", `The policy keeps back something in ${JSON.stringify(path)}`, {
-      hint: "Remove what is yours by name.",
+    throw new SandboxError("FILE_DENIED", `The policy protects a file in ${JSON.stringify(path)}`, {
+      hint: "Delete the files that you may delete by name.",
     });
   }
   return [path, ...entries.filter(({ type }) => type !== "directory").map((entry) => entry.path)];

@@ -82,8 +82,8 @@ describe("an edit", () => {
     await sandbox.files.write("latin.txt", bytes);
     expect(await edit("latin.txt", "first", "second")).toMatchObject({
       status: "error",
-      summary: '"latin.txt" is no text in UTF-8',
-      data: { error: { code: "FILE_TYPE", hint: "Change it from inside, with run_code." } },
+      summary: '"latin.txt" is not UTF-8 text',
+      data: { error: { code: "FILE_TYPE", hint: "Change it with run_code." } },
     });
     expect(await sandbox.files.read("latin.txt")).toEqual(bytes);
   });

@@ -17,12 +17,12 @@ export const fileEdit = defineTool({
   name: "file_edit",
   title: "Edit a file",
   description:
-    "Replaces a text of a file of the session's workspace. `oldText` has to be exactly what stands there, whitespace " +
-    "included, and has to be there once: give enough of the lines around it. With `replaceAll` every occurrence is replaced.",
+    "Replaces a text of a file of the session's workspace. `oldText` must match exactly, whitespace " +
+    "included, and occur once: include enough of the lines around it. With `replaceAll` every occurrence is replaced.",
   input: z.strictObject({
     path: z.string().min(1).describe("Relative to the workspace."),
     oldText: z.string().min(1).max(MAX_OLD_CHARACTERS).describe("What stands there now."),
-    newText: z.string().max(MAX_NEW_CHARACTERS).describe("What shall stand there; empty to remove it."),
+    newText: z.string().max(MAX_NEW_CHARACTERS).describe("The new text; empty to remove it."),
     replaceAll: z.boolean().optional().describe("Every occurrence, not only one. Default false."),
   }),
   annotations: { ...CHANGES, idempotentHint: false },
@@ -100,14 +100,14 @@ function ambiguous(path: string, text: string, places: readonly number[]): Sandb
 }
 
 function changed(path: string): SandboxError {
-  return new SandboxError("FILE_FAILED", `${JSON.stringify(path)} was changed by something else meanwhile`, {
-    hint: "Read it again, then edit what it is now.",
+  return new SandboxError("FILE_FAILED", `${JSON.stringify(path)} was changed in the meantime`, {
+    hint: "Read it again, then edit.",
   });
 }
 
 function binary(path: string): SandboxError {
-  return new SandboxError("FILE_TYPE", `${JSON.stringify(path)} is no text in UTF-8`, {
-    hint: "Change it from inside, with run_code.",
+  return new SandboxError("FILE_TYPE", `${JSON.stringify(path)} is not UTF-8 text`, {
+    hint: "Change it with run_code.",
   });
 }
 
@@ -115,24 +115,22 @@ function tooMany(path: string): SandboxError {
   return new SandboxError(
     "INVALID_ARGUMENT",
     `"oldText" is more than ${MAX_PLACES} times in ${JSON.stringify(path)}`,
-    { hint: "Replace it from inside, with run_code or sed." },
+    { hint: "Replace it with run_code or shell_exec." },
   );
 }
 
 function wouldBeTooLarge(path: string): SandboxError {
-  return new SandboxError(
-    "FILE_TOO_LARGE",
-    `${JSON.stringify(path)} would have more than 16 MiB, which is the most`,
-    { hint: "Change it from inside, with run_code or sed." },
-  );
+  return new SandboxError("FILE_TOO_LARGE", `${JSON.stringify(path)} would be larger than 16 MiB`, {
+    hint: "Change it with run_code or shell_exec.",
+  });
 }
 
 function tooLarge(path: string, size: number): SandboxError {
   return new SandboxError(
     "FILE_TOO_LARGE",
-    `${JSON.stringify(path)} has ${size} bytes, and 16 MiB is the most`,
+    `${JSON.stringify(path)} has ${size} bytes; the maximum is 16 MiB`,
     {
-      hint: "Change it from inside, with run_code or sed.",
+      hint: "Change it with run_code or shell_exec.",
     },
   );
 }

@@ -14,7 +14,7 @@ export const fileList = defineTool({
   description: `Lists a directory of the session's workspace: path, type, size and time of change, at most ${DEFAULT_ENTRIES} of them by default.`,
   input: z.strictObject({
     path: z.string().optional().describe("Relative to the workspace. Default: the workspace itself."),
-    recursive: z.boolean().optional().describe("Everything beneath it, too. Default false."),
+    recursive: z.boolean().optional().describe("Also everything below it. Default false."),
     limit: z.number().int().min(1).max(10_000).optional().describe(`How many. Default ${DEFAULT_ENTRIES}.`),
   }),
   annotations: READS,
@@ -35,7 +35,7 @@ export const fileList = defineTool({
           summary: `${path}: ${count}`,
           data: { path, entries, truncated: more > 0 },
           inside:
-            rows.length === 0 ? [] : [{ what: "Sizes and names of files follow", text: rows.join("\n") }],
+            rows.length === 0 ? [] : [{ what: "Sizes and names of the files follow", text: rows.join("\n") }],
           words: [count],
         });
       },

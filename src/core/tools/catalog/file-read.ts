@@ -55,16 +55,16 @@ async function readLines(
     maxBytes: MAX_TEXT_BYTES,
   });
   if (window === "binary") {
-    throw new SandboxError("FILE_TYPE", `${JSON.stringify(path)} is no text: it has ${size} bytes`, {
+    throw new SandboxError("FILE_TYPE", `${JSON.stringify(path)} is not text: it has ${size} bytes`, {
       hint:
         size > MAX_BASE64_BYTES
-          ? "Look at it from inside with run_code."
-          : 'Ask for it with encoding "base64", or look at it from inside with run_code.',
+          ? "Read it with run_code."
+          : 'Use encoding "base64", or read it with run_code.',
     });
   }
   const { text, firstLine, lastLine, isEnd } = window;
   const where = firstLine === 0 ? "nothing" : `lines ${firstLine} to ${lastLine}`;
-  const found = `${where}${isEnd ? "" : ", and it goes on"}`;
+  const found = `${where}${isEnd ? "" : ", more follows"}`;
   return createReply({
     status: "success",
     summary: `${path}: ${found}`,
@@ -80,9 +80,9 @@ async function readBytes(files: SandboxFiles, path: string): Promise<ToolReply> 
   if (size > MAX_BASE64_BYTES) {
     throw new SandboxError(
       "FILE_TOO_LARGE",
-      `${JSON.stringify(path)} has ${size} bytes, and 1 MiB is the most`,
+      `${JSON.stringify(path)} has ${size} bytes; the maximum is 1 MiB`,
       {
-        hint: "Look at it from inside with run_code, or split it there.",
+        hint: "Read it with run_code, or split it there.",
       },
     );
   }
@@ -97,7 +97,7 @@ async function readBytes(files: SandboxFiles, path: string): Promise<ToolReply> 
     words: [
       isShown
         ? `It has ${size} bytes.`
-        : `It has ${size} bytes, too many to be shown here: look at it from inside with run_code.`,
+        : `It has ${size} bytes, too many to show here: read it with run_code.`,
     ],
     most: MAX_TEXT_BYTES,
   });

@@ -24,7 +24,7 @@ export const fileSearch = defineTool({
   title: "Search files",
   description:
     "Finds files of the session's workspace by name (`name`, a glob such as `*.py` or `src/**/test_*`), lines by content " +
-    "(`content`), or lines in files of such names. Files that are no text, or larger than 4 MiB, are not looked into.",
+    "(`content`), or lines in files of such names. Files that are not text, or larger than 4 MiB, are not searched.",
   input: z.strictObject({
     name: z
       .string()
@@ -32,7 +32,7 @@ export const fileSearch = defineTool({
       .optional()
       .describe("A glob for paths; without a slash it is for names in any directory."),
     content: z.string().min(1).max(1000).optional().describe("What a line contains."),
-    regex: z.boolean().optional().describe("`content` is a regular expression of JavaScript. Default false."),
+    regex: z.boolean().optional().describe("`content` is a JavaScript regular expression. Default false."),
     ignoreCase: z.boolean().optional().describe("Default false."),
     path: z.string().optional().describe("Where to look, relative to the workspace. Default: everywhere."),
     limit: z.number().int().min(1).max(1000).optional().describe(`How many. Default ${DEFAULT_MATCHES}.`),

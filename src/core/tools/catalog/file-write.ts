@@ -9,13 +9,13 @@ export const fileWrite = defineTool({
   name: "file_write",
   title: "Write a file",
   description:
-    "Writes a file of the session's workspace, and the directories above it. What was there before is replaced, unless " +
+    "Writes a file of the session's workspace, and the directories above it. An existing file is replaced, unless " +
     "`createOnly` is true. To change a part of a file, use file_edit.",
   input: z.strictObject({
     path: z.string().min(1).describe("Relative to the workspace."),
     content: z.string().describe("The whole content."),
     encoding: z.enum(["text", "base64"]).optional().describe("What `content` is. Default text."),
-    createOnly: z.boolean().optional().describe("Fail if there is something of that name."),
+    createOnly: z.boolean().optional().describe("Fail if the file exists."),
   }),
   annotations: CHANGES,
   run: ({ content, encoding, createOnly = false, ...args }, context) =>

@@ -45,7 +45,7 @@ describe("file_read", () => {
       data: { content: lines(10), firstLine: 1, lastLine: 10, isEnd: true },
     });
     expect(await tools.call("file_read", { path: "./a.txt", offset: 4, limit: 2 })).toMatchObject({
-      summary: "a.txt: lines 4 to 5, and it goes on",
+      summary: "a.txt: lines 4 to 5, more follows",
       data: { content: "line 4\nline 5\n", firstLine: 4, lastLine: 5, isEnd: false },
     });
     expect(await tools.call("file_read", { path: "/workspace/a.txt", offset: 10 })).toMatchObject({
@@ -70,7 +70,7 @@ describe("file_read", () => {
     });
     await sandbox.files.write("wide.txt", "ä".repeat(300_000));
     const { data, summary } = await tools.call("file_read", { path: "wide.txt" });
-    expect(summary).toBe("wide.txt: lines 1 to 1, and it goes on");
+    expect(summary).toBe("wide.txt: lines 1 to 1, more follows");
     expect((data.content as string).length).toBe(50_000);
   });
 
@@ -79,7 +79,7 @@ describe("file_read", () => {
     await sandbox.files.write("latin.txt", Buffer.from([0x61, 0xe9, 0x62]));
     for (const path of ["data.bin", "latin.txt"]) {
       expect(await tools.call("file_read", { path })).toMatchObject(
-        failed("FILE_TYPE", expect.stringContaining("is no text"), expect.stringContaining("base64")),
+        failed("FILE_TYPE", expect.stringContaining("is not text"), expect.stringContaining("base64")),
       );
     }
     expect((await tools.call("file_read", { path: "data.bin", encoding: "base64" })).data).toMatchObject({
@@ -106,7 +106,7 @@ describe("file_read", () => {
   it("is not held up by a file of 5 GB that takes no room", async () => {
     await sandbox.exec(["sh", "-c", "printf 'first\\nsecond\\n' > sparse.txt && truncate -s 5G sparse.txt"]);
     expect(await tools.call("file_read", { path: "sparse.txt" })).toMatchObject(
-      failed("FILE_TYPE", expect.anything(), "Look at it from inside with run_code."),
+      failed("FILE_TYPE", expect.anything(), "Read it with run_code."),
     );
     expect(await tools.call("file_search", { content: "first" })).toMatchObject({
       status: "success",
@@ -190,12 +190,12 @@ describe("file_edit", () => {
   });
 
   it.each([
-    ["def f():\n\treturn 1", "Lines 1 to 2 differ from it in whitespace only: copy them as they stand."],
+    ["def f():\n\treturn 1", "Lines 1 to 2 differ in whitespace only: copy them exactly."],
     [
       "def g():\n    return 3",
-      "Its first line stands at line 4; what follows there is different. Read the file again.",
+      "Its first line stands at line 4; the lines after it differ. Read the file again.",
     ],
-    ["class X", "Read the file again: it may have changed, or the text may never have been there."],
+    ["class X", "Read the file again: it may have changed."],
   ])("says of %j, which is not there, what may be meant", async (oldText, hint) => {
     expect(await edit(oldText, "x")).toMatchObject(
       failed("INVALID_ARGUMENT", '"oldText" is not in "a.py"', hint),
@@ -276,7 +276,7 @@ describe("file_list and file_search", () => {
       failed("INVALID_ARGUMENT", 'file_search: "name" or "content" is missing'),
     );
     expect(await tools.call("file_search", { content: "(", regex: true })).toMatchObject(
-      failed("INVALID_ARGUMENT", expect.stringContaining("is no regular expression")),
+      failed("INVALID_ARGUMENT", expect.stringContaining("is not a regular expression")),
     );
   });
 

@@ -24,7 +24,7 @@ export const timeoutArgument = (defaultMs: number) =>
     .min(1)
     .max(MAX_TIMEOUT_MS)
     .optional()
-    .describe(`Milliseconds after which it is ended. Default ${defaultMs}.`);
+    .describe(`Time limit in milliseconds. Default ${defaultMs}.`);
 
 /** `run_code`: a program, or a piece of code in a context that keeps its state. */
 export const runCode = defineTool({
@@ -40,7 +40,7 @@ export const runCode = defineTool({
       enum: ["python", "javascript", "typescript", "bash"],
       description: "The language of the code.",
     }),
-    code: z.string().min(1).describe("The code, as the content of a file would be."),
+    code: z.string().min(1).describe("The code: the content of a file."),
     context: z
       .string()
       .regex(/^[\w.:-]{1,100}$/, "expected 1 to 100 letters, digits, dots, colons or dashes")
@@ -68,7 +68,7 @@ export const shellExec = defineTool({
   title: "Run a command",
   description:
     "Runs a command line with bash in an isolated sandbox and returns what it printed. It starts in the session's workspace. " +
-    "Nothing that it starts outlives it; variables and directories do not stay between calls, files do.",
+    "Its processes end with it. Files stay between calls; variables and the current directory do not.",
   input: z.strictObject({
     command: z.string().min(1).describe("The command line, for example `ls -la && wc -l *.py`."),
     cwd: z
@@ -218,22 +218,16 @@ function wordsOf(result: ToolResult): string[] {
   const end = endText(result);
   return [
     ...(end === "" ? [] : [end]),
-    ...(result.filesWrittenTruncated === true
-      ? ["Files may have been changed that are not named here: there are too many of them to tell."]
-      : []),
-    ...(result.resultsTruncated === true ? ["Not everything that it showed is here: it was too much."] : []),
+    ...(result.filesWrittenTruncated === true ? ["More files may have changed than are listed here."] : []),
+    ...(result.resultsTruncated === true ? ["Some of what it showed is left out: it was too much."] : []),
     ...(contextRestarted !== undefined
-      ? [
-          `The context ${name} had ended: ${contextRestarted}. It was started anew, and nothing of its state is left.`,
-        ]
+      ? [`The context ${name} had ended: ${contextRestarted}. It was restarted; its state is lost.`]
       : // Its sandbox may have been replaced since, and the state with it.
         executionCount === 1
         ? [`The context ${name} is new.`]
         : []),
     ...(contextEnded !== undefined
-      ? [
-          `The context ${name} has ended: ${contextEnded}. The next call starts it anew, and nothing of its state is left.`,
-        ]
+      ? [`The context ${name} has ended: ${contextEnded}. The next call restarts it; its state is lost.`]
       : []),
   ];
 }

@@ -29,8 +29,11 @@ const testCase = z.strictObject({
       }),
     ])
     .optional()
-    .describe("An expression with the solution's names, such as `add(1, 2)`."),
-  input: z.string().optional().describe("Instead of a call: what the solution reads as a program."),
+    .describe("An expression that calls the solution, such as `add(1, 2)`."),
+  input: z
+    .string()
+    .optional()
+    .describe("Instead of a call: the standard input of the solution, run as a program."),
   args: z.array(z.string()).max(1000).optional().describe("With an input: the program's arguments."),
   expected: value.optional().describe("The value, or what the program prints."),
   raises: z
@@ -46,7 +49,7 @@ export const runTests = defineTool({
   name: "run_tests",
   title: "Run tests",
   description:
-    "Runs a solution with its tests and says of each whether it passed, with expected and actual values. Give the solution as " +
+    "Runs a solution with its tests and reports for each whether it passed, with expected and actual values. Give the solution as " +
     "`code` or as `path` in the workspace, and the tests as `tests`, as `testsPath`, or as `cases`. Tests of Python are for " +
     "pytest or unittest, those of JavaScript and TypeScript for node:test; they import `solution`. Both run in sandboxes of " +
     "their own, not in the session's: name what else they need in `files`.",
@@ -56,17 +59,8 @@ export const runTests = defineTool({
     path: z.string().optional().describe("Or where it is, relative to the workspace."),
     tests: z.string().optional().describe("The content of a file of tests."),
     testsPath: z.string().optional().describe("Or where it is, relative to the workspace."),
-    cases: z
-      .array(testCase)
-      .min(1)
-      .max(1000)
-      .optional()
-      .describe("Or cases, which are compared outside of the sandbox."),
-    files: z
-      .array(z.string())
-      .max(100)
-      .optional()
-      .describe("Files of the workspace that both find beside them."),
+    cases: z.array(testCase).min(1).max(1000).optional().describe("Or cases, compared outside the sandbox."),
+    files: z.array(z.string()).max(100).optional().describe("Workspace files that both can read."),
     timeoutMs: z
       .number()
       .int()
@@ -155,7 +149,7 @@ function exactlyOne(what: string, given: Readonly<Record<string, unknown>>): voi
   const count = Object.values(given).filter((each) => each !== undefined).length;
   if (count === 1) return;
   throw invalidArguments(
-    `run_tests: ${what} ${count === 0 ? "must be given" : "came in more than one way"}`,
+    `run_tests: ${what} ${count === 0 ? "must be given" : "was given more than once"}`,
     `Give one of ${names.join(", ")}.`,
   );
 }
@@ -168,9 +162,9 @@ function stemOf(path: string): string {
 function tooLarge(path: string, size: number): SandboxError {
   return new SandboxError(
     "FILE_TOO_LARGE",
-    `${JSON.stringify(path)} has ${size} bytes, and 1 MiB is the most`,
+    `${JSON.stringify(path)} has ${size} bytes; the maximum is 1 MiB`,
     {
-      hint: "Tests and what they need are small: leave data out.",
+      hint: "Leave large data files out.",
     },
   );
 }

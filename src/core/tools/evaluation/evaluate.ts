@@ -181,7 +181,7 @@ async function allOrNone(work: readonly Promise<void>[]): Promise<void> {
 
 function checkWorkers(workers: number): void {
   if (Number.isInteger(workers) && workers >= 1 && workers <= 64) return;
-  throw new SandboxError("INVALID_ARGUMENT", "The number of workers is between 1 and 64", {
-    hint: "More than this machine has cores makes nothing faster.",
+  throw new SandboxError("INVALID_ARGUMENT", "The number of workers must be from 1 to 64", {
+    hint: "More workers than cores make nothing faster.",
   });
 }

@@ -52,7 +52,7 @@ describe("problems and samples", () => {
       [{ ...PROBLEM, entry_point: "f(); import os" }],
       "expected the name of a function",
     ],
-    ["a task that is there twice", [PROBLEM, PROBLEM], 'the task "T/0" is there twice'],
+    ["a task that is there twice", [PROBLEM, PROBLEM], 'the task "T/0" occurs twice'],
     ["no problem", [""], "there is no problem in the file"],
   ])("refuse %s, and say where it is", async (_, rows, message) => {
     await expect(loadProblems(file("p.jsonl", ...rows))).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe("problems and samples", () => {
     writeFileSync(join(here, "plain.gz"), "{}\n");
     await expect(loadProblems(join(here, "plain.gz"))).rejects.toMatchObject({
       code: "FILE_FAILED",
-      message: "plain.gz is no gzip file, though its name says so",
+      message: "plain.gz is not a gzip file, although its name ends in .gz",
     });
   });
 

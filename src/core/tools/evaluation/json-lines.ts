@@ -92,7 +92,9 @@ function unreadable(error: unknown, name: string): SandboxError {
       cause: error,
     });
   }
-  const what = code?.startsWith("Z_") ? "is no gzip file, though its name says so" : "cannot be read";
+  const what = code?.startsWith("Z_")
+    ? "is not a gzip file, although its name ends in .gz"
+    : "cannot be read";
   return new SandboxError("FILE_FAILED", `${name} ${what}`, { hint: "Check what it is.", cause: error });
 }
 

@@ -55,7 +55,7 @@ function describeExit({ exitCode, stderr }: ToolResult): Judgement {
   if (last === undefined) {
     return {
       verdict: "left-early",
-      result: `failed: it left with status ${exitCode} before its tests had ended`,
+      result: `failed: it exited with status ${exitCode} before its tests had ended`,
     };
   }
   return {

@@ -40,7 +40,7 @@ export interface Sample {
 export async function loadProblems(path: string): Promise<ReadonlyMap<string, Problem>> {
   const problems = new Map<string, Problem>();
   for (const problem of await readJsonLines(path, problemSchema)) {
-    if (problems.has(problem.task_id)) throw wrong(`the task ${quote(problem.task_id)} is there twice`);
+    if (problems.has(problem.task_id)) throw wrong(`the task ${quote(problem.task_id)} occurs twice`);
     problems.set(problem.task_id, problem);
   }
   if (problems.size === 0) throw wrong("there is no problem in the file");

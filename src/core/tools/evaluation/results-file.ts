@@ -139,7 +139,7 @@ function nameOf({ taskId, completionId }: Pick<Sample, "taskId" | "completionId"
 
 function ofOthers(path: string): SandboxError {
   return new SandboxError("FILE_EXISTS", `${escapeUnsafe(basename(path))} has results of other samples`, {
-    hint: "Name another file with --output, or write it anew with --restart.",
+    hint: "Name another file with --output, or overwrite it with --restart.",
   });
 }
 
@@ -149,7 +149,7 @@ const WHY: Readonly<Record<string, string>> = {
   EACCES: "it may not be written",
   EISDIR: "it is a directory",
 };
-const GOES_ON = "What was written is kept: the same command goes on from there.";
+const GOES_ON = "What was written is kept: the same command continues there.";
 
 function whenUnwritable(error: unknown, path: string, hint = GOES_ON): SandboxError {
   if (error instanceof SandboxError) return error;

@@ -61,7 +61,7 @@ export async function describeMisses(text: string, wanted: string): Promise<stri
     const similar = await findDespiteSpaces(text, wanted);
     if (similar !== undefined) {
       const [first, last] = similar;
-      return `Lines ${first} to ${last} differ from it in whitespace only: copy them as they stand.`;
+      return `Lines ${first} to ${last} differ in whitespace only: copy them exactly.`;
     }
     const start = wanted
       .split("\n")
@@ -70,10 +70,10 @@ export async function describeMisses(text: string, wanted: string): Promise<stri
     const places = start === undefined ? [] : await findAll(text, start, LISTED_LINES);
     if (places.length > 0) {
       const lines = [...new Set(linesOf(text, places))];
-      return `Its first line stands at line ${lines.join(", ")}; what follows there is different. Read the file again.`;
+      return `Its first line stands at line ${lines.join(", ")}; the lines after it differ. Read the file again.`;
     }
   }
-  return "Read the file again: it may have changed, or the text may never have been there.";
+  return "Read the file again: it may have changed.";
 }
 
 /** The first and the last line of what is the same but for whitespace. */

@@ -75,8 +75,8 @@ class ExpressionSearch implements LineSearch {
       new RegExp(source, flags);
     } catch (error) {
       throw invalidArguments(
-        `file_search: "content" is no regular expression: ${error instanceof Error ? error.message : ""}`,
-        "Leave regex out to look for the text as it is.",
+        `file_search: "content" is not a regular expression: ${error instanceof Error ? error.message : ""}`,
+        "Leave regex out to search for plain text.",
       );
     }
     this.#worker = new Worker(PROGRAM, {
@@ -125,7 +125,7 @@ class ExpressionSearch implements LineSearch {
 
 function gaveUp(cause?: unknown): SandboxError {
   return new SandboxError("INVALID_ARGUMENT", "The regular expression takes too long on these files", {
-    hint: "Write it without nested repetitions, or look for a plain text.",
+    hint: "Write it without nested repetitions, or search for plain text.",
     ...(cause !== undefined && { cause }),
   });
 }

@@ -91,7 +91,7 @@ function tooFar(line: number): SandboxError {
     "FILE_TOO_LARGE",
     `Line ${line} is more than ${SCANNED_BYTES} bytes into the file`,
     {
-      hint: "Look for it from inside, with shell_exec: sed, grep, tail.",
+      hint: "Find it with shell_exec: sed, grep, tail.",
     },
   );
 }

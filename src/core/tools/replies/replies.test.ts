@@ -48,7 +48,7 @@ describe("what a model reads", () => {
       "for i in range(40): open('y' * 190 + str(i), 'w').write('x')\nprint('z' * 20000)",
     );
     expect(long.text.length).toBeLessThanOrEqual(12_000);
-    expect(long.text).toMatch(/… \d+ characters are missing here …/);
+    expect(long.text).toMatch(/… \d+ characters left out …/);
     // On a busy host not all of them may be known in time, and the reply says so.
     expect(long.text).toMatch(/and \d+ more|may have been changed that are not named/);
   });
@@ -86,23 +86,21 @@ describe("what a model reads", () => {
       await lengths("file_search", { content: "line", limit: 1000 }),
     ]) {
       expect(text.length).toBeLessThanOrEqual(12_000);
-      expect(text).toMatch(/… \d+ characters are missing here …/);
+      expect(text).toMatch(/… \d+ characters left out …/);
     }
     const read = await lengths("file_read", { path: "t.txt" });
     expect(read.length).toBeLessThanOrEqual(102_000);
-    expect(read).toContain("and it goes on");
+    expect(read).toContain("more follows");
     expect(await lengths("file_read", { path: "x.bin", encoding: "base64" })).toBe(
-      "It has 1048576 bytes, too many to be shown here: look at it from inside with run_code.",
+      "It has 1048576 bytes, too many to show here: read it with run_code.",
     );
   });
 
   it("tells of a file that is no text only the ways that work", async () => {
     await python("open('s.bin', 'wb').write(bytes(4)); open('b.bin', 'wb').truncate(5 << 30)");
     const hint = async (path: string) => (await tools.call("file_read", { path })).text.split("\n")[1];
-    expect(await hint("s.bin")).toBe(
-      'Ask for it with encoding "base64", or look at it from inside with run_code.',
-    );
-    expect(await hint("b.bin")).toBe("Look at it from inside with run_code.");
+    expect(await hint("s.bin")).toBe('Use encoding "base64", or read it with run_code.');
+    expect(await hint("b.bin")).toBe("Read it with run_code.");
   });
 });
 
@@ -147,7 +145,7 @@ describe("a text that is cut", () => {
   it("has no more characters than it may, and no half of one", () => {
     const cut = cutMiddle("😀".repeat(1000), 501);
     expect(cut.length).toBeLessThanOrEqual(501);
-    expect(cut).toMatch(/^(?:😀)+\n… \d+ characters are missing here …\n(?:😀)+$/u);
+    expect(cut).toMatch(/^(?:😀)+\n… \d+ characters left out …\n(?:😀)+$/u);
   });
 });
 
@@ -191,13 +189,13 @@ describe("run_code", () => {
     });
     const { data, text } = await python("import os\nos.mkdir('zz')\nopen('zz/a.txt', 'w').write('x')");
     expect(data).toMatchObject({ filesWrittenTruncated: true });
-    expect(text).toContain("Files may have been changed that are not named here");
+    expect(text).toContain("More files may have changed than are listed here");
   });
 
   it("says that it shows less than the code did", async () => {
     const { data, text } = await python("for i in range(200000): display(i)", { context: "m" });
     expect(data).toMatchObject({ resultsTruncated: true });
-    expect(text).toContain("Not everything that it showed is here");
+    expect(text).toContain("Some of what it showed is left out");
   });
 
   it("says when its context ends, and goes on in a new one", async () => {
@@ -212,12 +210,12 @@ describe("run_code", () => {
       data: { contextEnded: "its code exited with 0" },
     });
     expect(left.text).toBe(
-      '(no output)\nThe context "main" has ended: its code exited with 0. The next call starts it anew, and nothing of its state is left.',
+      '(no output)\nThe context "main" has ended: its code exited with 0. The next call restarts it; its state is lost.',
     );
     const next = await call("x = 2");
     expect(next).toMatchObject({ status: "success", data: { contextRestarted: "its code exited with 0" } });
     expect(next.text).toBe(
-      '(no output)\nThe context "main" had ended: its code exited with 0. It was started anew, and nothing of its state is left.',
+      '(no output)\nThe context "main" had ended: its code exited with 0. It was restarted; its state is lost.',
     );
     const last = await call("x");
     expect(last.data).not.toHaveProperty("contextRestarted");

@@ -57,7 +57,7 @@ const MAX_ITERATIONS = 100;
 export async function codeWithReflection(options: ReflectionOptions): Promise<ReflectionResult> {
   const { generate, maxIterations = DEFAULT_ITERATIONS, manager, sandbox } = options;
   if (typeof generate !== "function" || typeof options.task !== "string") {
-    throw invalid("A task is text, and generate a function that writes code for it", "Pass both.");
+    throw invalid("The task must be text, and generate a function", "Pass both.");
   }
   if (!Number.isInteger(maxIterations) || maxIterations < 1 || maxIterations > MAX_ITERATIONS) {
     throw invalid(`maxIterations must be a whole number from 1 to ${MAX_ITERATIONS}`, "Leave it out for 3.");
@@ -131,7 +131,7 @@ async function reflect(
 /** The code of an answer: models like to put a fence around it. */
 function codeOf(answer: unknown): string {
   if (typeof answer !== "string")
-    throw invalid("generate has to resolve to text", "Return the code as a string.");
+    throw invalid("generate must resolve to text", "Return the code as a string.");
   const text = answer.trim();
   const [first = ""] = text.split("\n", 1);
   const [fence] = /^(?:`{3,}|~{3,})/.exec(first) ?? [];

@@ -26,7 +26,7 @@ export function describeFailures(report: TestReport): string {
   ].join("\n\n");
   const head = `The tests did not pass (${outcome})${counts.total === 0 ? "" : `: ${told}`}`;
   if (details === "") return head;
-  return `${head}\n${markUntrusted(cutMiddle(details, MAX_DETAILS), "What the tests and the code under test said follows")}`;
+  return `${head}\n${markUntrusted(cutMiddle(details, MAX_DETAILS), "Output of the tests and of the code under test follows")}`;
 }
 
 function describeTest({ name, status, message, expected, actual, traceback }: TestResult): string {

@@ -105,8 +105,8 @@ export function findTestingLanguage(name: string): TestingLanguage {
   const wanted = findLanguage(name).name;
   const found = LANGUAGES.find((each) => each.name === wanted);
   if (found !== undefined) return found;
-  throw new SandboxError("UNSUPPORTED", `There are no tests for ${wanted}`, {
-    hint: `They are for ${LANGUAGES.map((each) => each.name).join(", ")}.`,
+  throw new SandboxError("UNSUPPORTED", `Tests are not supported for ${wanted}`, {
+    hint: `Supported: ${LANGUAGES.map((each) => each.name).join(", ")}.`,
   });
 }
 
@@ -114,7 +114,7 @@ export function findTestingLanguage(name: string): TestingLanguage {
 export function testingLanguageOf(file: string): TestingLanguage {
   const language = languageForFile(file);
   if (language !== undefined) return findTestingLanguage(language.name);
-  throw new SandboxError("LANGUAGE_UNKNOWN", `which language? the name ${file} does not say it`, {
+  throw new SandboxError("LANGUAGE_UNKNOWN", `the language is not clear from the name ${file}`, {
     hint: `Add --language with one of: ${LANGUAGES.map((each) => each.name).join(", ")}.`,
   });
 }

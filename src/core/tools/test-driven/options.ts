@@ -66,7 +66,7 @@ export function checkTestOptions(options: TestOptions): CheckedOptions {
   }
   const { testsName = language.testsName(module) } = options;
   if (typeof testsName !== "string" || !/^\w[\w.-]{0,199}$/.test(testsName)) {
-    throw invalid("The file of tests has a plain name without directories", "For example test_solution.py.");
+    throw invalid("The name of the test file must not contain directories", "For example test_solution.py.");
   }
   if (runner !== "auto" && runner !== "unittest") {
     throw invalid(`There is no runner ${JSON.stringify(runner)}`, "Leave it out, or pass unittest.");
@@ -104,7 +104,7 @@ function checkFiles(files: TestOptions["files"], taken: readonly string[]): void
   if (same === undefined) return;
   throw invalid(
     `The file ${JSON.stringify(same)} has the name of the solution or of its tests`,
-    "Give it another one, or name the solution's module with moduleName.",
+    "Rename it, or set moduleName.",
   );
 }
 

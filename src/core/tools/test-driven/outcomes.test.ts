@@ -194,10 +194,10 @@ const PYTHON: readonly Run[] = [
     what: "tests-broken, because a test ends the process",
     tests: "import os\ndef test_a(): pass\ndef test_b(): os._exit(0)\ndef test_c(): pass\n",
     outcome: "tests-broken",
-    error: "The tests' process ended with exit code 0 before it was done",
+    error: "The tests' process ended with exit code 0 before it finished",
     ends: {
       test_a: "passed",
-      test_b: "error: The tests' process ended with exit code 0 before it was done",
+      test_b: "error: The tests' process ended with exit code 0 before it finished",
       test_c: "not-run",
     },
   },
@@ -358,10 +358,10 @@ const NODE: readonly Run[] = [
     tests:
       "const { test } = require('node:test');\ntest('a', () => {});\ntest('b', () => process.exit(0));\ntest('c', () => {});\n",
     outcome: "tests-broken",
-    error: "The tests' process ended with exit code 0 before it was done",
+    error: "The tests' process ended with exit code 0 before it finished",
     ends: {
       a: "passed",
-      b: "error: The tests' process ended with exit code 0 before it was done",
+      b: "error: The tests' process ended with exit code 0 before it finished",
       c: "not-run",
     },
   },

@@ -53,7 +53,7 @@ function listen(stream: Duplex, list: TestList, heard: { failure?: LoadFailure; 
     (frame) => {
       const message = parseTestsMessage(JSON.parse(frame.toString("utf8", 1)));
       if (message.type === "failed") heard.failure ??= message.failure;
-      else if (message.type === "violation") throw new Error("nothing that is said here");
+      else if (message.type === "violation") throw new Error("a message that does not belong here");
       else list.hear(message);
     },
     (problem) => {
@@ -75,10 +75,10 @@ function judge(
   if (stopped !== undefined) return stopped;
   if (endedBy(call) === "cancelled") return { outcome: "cancelled", error: "Cancelled" };
   if (violation !== undefined) {
-    return { outcome: "crash", error: `The code does not keep to the protocol: it said ${violation}` };
+    return { outcome: "crash", error: `The code broke the protocol: it sent ${violation}` };
   }
   if (!list.hasEnded)
-    return { outcome: "crash", error: `The code ${describeEnd(call)} before the tests were done` };
+    return { outcome: "crash", error: `The code ${describeEnd(call)} before the tests finished` };
   const verdict = judgeTests(list);
   if (verdict.outcome !== "passed" || call.result?.success === true) return verdict;
   return { outcome: "crash", error: `The code ${describeEnd(call)}` };

@@ -41,8 +41,8 @@ export class TestDrivenSandbox {
 
   async #runCases(code: string, cases: readonly TestCase[], options: CheckedOptions): Promise<TestReport> {
     if (options.together) {
-      throw new SandboxError("INVALID_ARGUMENT", "Cases never run together with their solution", {
-        hint: "Leave together out: it is for a file of tests.",
+      throw new SandboxError("INVALID_ARGUMENT", "Cases cannot run in the same process as their solution", {
+        hint: "Leave out together: it is for test files.",
       });
     }
     const { language, module, caseTimeoutMs, signal, onProgress } = options;

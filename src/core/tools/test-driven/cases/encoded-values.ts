@@ -30,7 +30,7 @@ export function encodeValue(value: unknown, depth = 0): Encoded {
   if (value instanceof Map) return ["d", [...value].map((pair) => pair.map(each))];
   if (isPlainObject(value)) return ["d", Object.entries(value).map(([key, one]) => [key, each(one)])];
   throw invalid(
-    "A value of a case is none of null, booleans, numbers, text, bytes, lists, sets, maps and plain objects",
+    "A value of a case must be null, a boolean, number, text, bytes, list, set, map or plain object",
   );
 }
 
@@ -94,6 +94,6 @@ export function bytesOf(value: unknown): Buffer | undefined {
 
 function invalid(message: string): SandboxError {
   return new SandboxError("INVALID_ARGUMENT", message, {
-    hint: "Cases are data: what JSON can say, and a little more.",
+    hint: "Cases are data: JSON values, bytes, sets and maps.",
   });
 }

@@ -126,7 +126,7 @@ class CaseTalk {
       if (outcome !== undefined) this.#outcomes.add(outcome);
       this.list.end(this.#current, result);
       this.#next();
-    } else throw new Error("an answer that nobody asked for");
+    } else throw new Error("an answer without a question");
   }
 
   #next(): void {
@@ -151,7 +151,7 @@ class CaseTalk {
     if (this.#violation !== undefined) {
       return {
         outcome: "crash",
-        error: `The solution does not keep to the protocol: it said ${this.#violation}`,
+        error: `The solution broke the protocol: it sent ${this.#violation}`,
       };
     }
     if (endedBy(end) === "cancelled") return { outcome: "cancelled", error: "Cancelled" };

@@ -41,7 +41,7 @@ describe("cases", () => {
 
   it("are named in an error by their number", () => {
     expect(() => parseCases([{ call: "f()", expected: 1 }, { call: "g()" }])).toThrow(
-      "Case 2: it has to have expected or raises, and one of them only",
+      "Case 2: it must have either expected or raises",
     );
   });
 });

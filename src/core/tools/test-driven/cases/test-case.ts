@@ -84,15 +84,14 @@ function shown(value: unknown): string {
 function problemOf(given: unknown): string | undefined {
   if (!isPlainObject(given)) return "it is no object";
   const unknown = Object.keys(given).find((key) => !KEYS.includes(key));
-  if (unknown !== undefined) return `it has ${JSON.stringify(unknown)}, which means nothing`;
+  if (unknown !== undefined) return `it has ${JSON.stringify(unknown)}, which is unknown`;
   const { name, call, input, args, raises, tolerance, timeoutMs } = given as Record<string, unknown>;
   if (name !== undefined && (typeof name !== "string" || name === "" || name.length > 500)) {
     return "its name must be text of 500 characters at most";
   }
-  if ((call === undefined) === (input === undefined))
-    return "it has to have a call or an input, and one of them only";
+  if ((call === undefined) === (input === undefined)) return "it must have either a call or an input";
   if (Object.hasOwn(given, "expected") === (raises !== undefined))
-    return "it has to have expected or raises, and one of them only";
+    return "it must have either expected or raises";
   if (call !== undefined && typeof call !== "string") {
     const problem = problemOfCall(call);
     if (problem !== undefined) return problem;
@@ -102,7 +101,7 @@ function problemOf(given: unknown): string | undefined {
     if (typeof given.expected !== "string") return "with an input, expected must be the text that is printed";
   }
   if (args !== undefined && (input === undefined || !isTexts(args)))
-    return "args are texts, and go with an input";
+    return "args must be texts, and need an input";
   if (raises !== undefined && typeof raises !== "string" && !isExpectedError(raises)) {
     return "raises must be the name of a class, or { type, message }";
   }
@@ -110,7 +109,7 @@ function problemOf(given: unknown): string | undefined {
     tolerance !== undefined &&
     !(typeof tolerance === "number" && tolerance >= 0 && Number.isFinite(tolerance))
   ) {
-    return "its tolerance must be a number, not below zero";
+    return "its tolerance must be a number of at least zero";
   }
   if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs < 2 ** 31)) {
     return "its timeoutMs must be a number above zero";
@@ -122,7 +121,7 @@ function problemOfCall(call: unknown): string | undefined {
   if (!isPlainObject(call)) return "its call must be text, or { function, args, kwargs }";
   const { function: target, args, kwargs, ...more } = call as Record<string, unknown>;
   const unknown = Object.keys(more)[0];
-  if (unknown !== undefined) return `its call has ${JSON.stringify(unknown)}, which means nothing`;
+  if (unknown !== undefined) return `its call has ${JSON.stringify(unknown)}, which is unknown`;
   if (typeof target !== "string" || !/^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$/.test(target)) {
     return "its function must be a name such as add or Stack.create";
   }

@@ -58,7 +58,7 @@ const ATTACKS: readonly SolutionAttack[] = [
     code: `${SOCKET} ${TELL_ALL} exports.answer = () => { tellAll(${PASSED}, ${END}); process.reallyExit(0); };`,
     outcome: "crash",
     ends: {
-      answer: "error: The solution does not keep to the protocol: it said something that is no message",
+      answer: "error: The solution broke the protocol: it sent something that is no message",
     },
     works: true,
   },

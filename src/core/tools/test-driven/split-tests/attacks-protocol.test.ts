@@ -48,7 +48,7 @@ const NODE_FRAMES: Readonly<Record<string, string>> = {
   "a frame of another kind": 'X["a",1,42,[]]',
   "a result of a test": 'J{"type":"result","test":0,"status":"passed","durationMs":1}',
   "an answer that is too short": 'R["a",0]',
-  "an answer that nobody asked for": 'R["a",99999,42,[]]',
+  "an answer without a question": 'R["a",99999,42,[]]',
   "an operation that is none": 'R["q",1,"constructor",[],[],["P",1]]',
   "a call of something that was never handed over": 'R["q",1,"call",[],[],["P",99],["u",0],["l",[]]]',
   "a call of a plain value": 'R["q",1,"call",[],[],"eval",["u",0],["l",[]]]',
@@ -91,7 +91,7 @@ real.describe("a solution that says something else than an answer ends the run",
     const report = await testDriven.run(python(hex), TESTS);
     expect({ outcome: report.outcome, error: report.error }).toEqual({
       outcome: "crash",
-      error: expect.stringMatching(/^The solution does not keep to the protocol: it said /),
+      error: expect.stringMatching(/^The solution broke the protocol: it sent /),
     });
     expect(report.tests.map(({ status }) => status)).toEqual(["error"]);
   });
@@ -100,7 +100,7 @@ real.describe("a solution that says something else than an answer ends the run",
     const report = await testDriven.run(node(hex), NODE_TESTS, { language: "javascript" });
     expect({ outcome: report.outcome, error: report.error }).toEqual({
       outcome: "crash",
-      error: expect.stringMatching(/^The solution does not keep to the protocol: it said /),
+      error: expect.stringMatching(/^The solution broke the protocol: it sent /),
     });
     expect(report.tests.map(({ status }) => status)).toEqual(["error"]);
   });

@@ -83,8 +83,7 @@ const ATTACKS: readonly SolutionAttack[] = [
     tests: `${TESTS}\ndef test_other(): pass\n`,
     outcome: "crash",
     ends: {
-      test_answer:
-        "error: The solution does not keep to the protocol: it said a name that is none of the table's",
+      test_answer: "error: The solution broke the protocol: it sent a name that is none of the table's",
       test_other: "not-run",
     },
   },
@@ -99,7 +98,7 @@ const ATTACKS: readonly SolutionAttack[] = [
     code: `${FRAME}\ndef answer():\n    tell_all(${PASSED}, ${END})\n    os._exit(0)`,
     outcome: "crash",
     ends: {
-      test_answer: "error: The solution does not keep to the protocol: it said something that is no message",
+      test_answer: "error: The solution broke the protocol: it sent something that is no message",
     },
     works: true,
   },

@@ -15,17 +15,17 @@ export function judgeSplit(end: SplitEnd): TestsVerdict {
   if (stopped !== undefined) return stopped;
   if (violation !== undefined) {
     return violation.by === "solution"
-      ? { outcome: "crash", error: `The solution does not keep to the protocol: it said ${violation.what}` }
+      ? { outcome: "crash", error: `The solution broke the protocol: it sent ${violation.what}` }
       : {
           outcome: "tests-broken",
-          error: `The tests do not keep to the protocol: they said ${violation.what}`,
+          error: `The tests broke the protocol: they sent ${violation.what}`,
         };
   }
   if (end.endedEarly) {
     return { outcome: "crash", error: `The solution ${describeEnd(solution)} while it was tested` };
   }
   if (!list.hasEnded) {
-    return { outcome: "tests-broken", error: `The tests' process ${describeEnd(tests)} before it was done` };
+    return { outcome: "tests-broken", error: `The tests' process ${describeEnd(tests)} before it finished` };
   }
   const verdict = judgeTests(list);
   return verdict.outcome === "passed" ? (spoiltBy(end) ?? verdict) : verdict;

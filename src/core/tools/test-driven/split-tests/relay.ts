@@ -73,14 +73,14 @@ export class Relay {
     }
     if (frame[0] === FOR_HOST) this.#options.onMessage(side, JSON.parse(frame.toString("utf8", 1)));
     else if (frame[0] === FOR_OTHER) this.#handOn(side, frame);
-    else throw new Error("neither for the host nor for the other side");
+    else throw new Error("a frame for neither side");
   }
 
   /** One who does not read holds the other back, and fills nobody's memory. */
   #handOn(from: RelaySide, frame: Buffer): void {
     const target = this.#streams.get(from === "solution" ? "tests" : "solution");
     const source = this.#streams.get(from)!;
-    if (target === undefined) throw new Error("an answer that nobody asked for");
+    if (target === undefined) throw new Error("an answer without a question");
     this.#atWork = from === "solution" ? "tests" : "solution";
     if (target.writableEnded || target.destroyed || target.write(encodeFrame(frame))) return;
     source.pause();

@@ -30,7 +30,7 @@ export interface SplitEnd {
   readonly loadFailure?: LoadFailure;
   /** A process that did not keep to the protocol, and what it said instead. */
   readonly violation?: { readonly by: RelaySide; readonly what: string };
-  /** The solution ended before the tests were done. */
+  /** The solution ended before the tests finished. */
   readonly endedEarly: boolean;
   readonly hasLoaded: boolean;
   /** Whose work had not come to its end. */
@@ -170,7 +170,7 @@ class ApartRun {
   #hearTests(message: unknown): void {
     const heard = parseTestsMessage(message);
     if (heard.type === "violation") this.#violate("solution", heard.what);
-    else if (heard.type === "failed") throw new Error("something that only a solution says");
+    else if (heard.type === "failed") throw new Error("a message that only a solution sends");
     else this.#list.hear(heard);
   }
 
