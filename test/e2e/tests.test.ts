@@ -124,7 +124,12 @@ real.describe("skerry test", { timeout: 180_000 }, () => {
       "nowhere.py: there is no such file\nhint: Check the path.\n",
     ],
     ["cases that are no JSON", ["solution.py", "--cases", "solution.py"], 64, "solution.py is not JSON"],
-    ["a file of no language", ["cases.json", "--tests", "test_solution.py"], 64, "the language is not clear from the name"],
+    [
+      "a file of no language",
+      ["cases.json", "--tests", "test_solution.py"],
+      64,
+      "the language is not clear from the name",
+    ],
     [
       "a language without tests",
       ["solution.py", "-l", "bash", "--tests", "test_solution.py"],
