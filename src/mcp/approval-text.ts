@@ -2,12 +2,12 @@ import type { ConfirmationRequest } from "../guard/confirmation/index.js";
 import { requestText } from "../guard/confirmation/index.js";
 
 const COLUMNS = 96;
-/** More than anybody reads in a dialogue. */
+/** More than a person reads in a dialogue. */
 const MAX_CHARACTERS = 30_000;
 
 /**
  * What a person is shown before they decide: the whole code and what we know about it. Undefined: it is too long for that, and
- * nobody shall approve what they have not seen.
+ * a person must not approve what they have not seen.
  */
 export function approvalText(request: ConfirmationRequest): string | undefined {
   const { tool, language, riskLevel, findings, expiresAt } = request;

@@ -2,7 +2,7 @@ import type { Tool, ToolCallOptions, ToolDescription, ToolReply } from "../core/
 import type { ConfirmationRequest, ConfirmOptions } from "../guard/confirmation/index.js";
 import type { Elicited } from "./elicitation.js";
 
-/** What a client's request brings along for whoever carries it out. */
+/** What a client's request passes on to the tool call. */
 export interface ClientCall {
   /** Aborts when the client cancels it or is gone. */
   readonly signal: AbortSignal;
@@ -12,7 +12,7 @@ export interface ClientCall {
   readonly ask: (request: ConfirmationRequest, options: ConfirmOptions) => Promise<Elicited>;
 }
 
-/** The tools as a connection uses them: a `ToolSet`, or somebody who looks after each call of one. */
+/** The tools as a connection uses them: a `ToolSet`, or a wrapper around the calls of one. */
 export interface ClientTools {
   readonly tools: readonly Tool[];
   list(): ToolDescription[];

@@ -49,7 +49,7 @@ export interface ElicitOptions extends ConfirmOptions {
   readonly relatedRequestId?: RequestId | undefined;
 }
 
-/** Asks the person at a client's end of the connection. Rejects when nobody wants the answer any more. */
+/** Asks the person at a client's end of the connection. Rejects when the answer is no longer needed. */
 export async function elicit(
   server: Server,
   request: ConfirmationRequest,
@@ -81,7 +81,7 @@ export async function elicit(
   return { answer: { decision: "reject", reason, by } };
 }
 
-/** The same where nobody else can be asked: without an answer it is a no. */
+/** The same without another service to ask: no answer means no. */
 export async function askByElicitation(
   server: Server,
   request: ConfirmationRequest,

@@ -11,7 +11,7 @@ export interface StdioTransportOptions {
 }
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A client that asks and never reads is not heard until it has read. */
+/** A client that does not read its replies is not read from until it does. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -49,7 +49,7 @@ export class StdioTransport implements Transport {
     if (this.#input.readableEnded || this.#input.destroyed) this.#onGone();
   }
 
-  /** Resolves when there is room for more, or nobody is left to read it. */
+  /** Resolves when there is room for more, or the reader is gone. */
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#isClosed) return;
     const hasRoom = this.#output.write(`${JSON.stringify(message)}\n`);
@@ -114,7 +114,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Of something that is no message, so that whoever asked hears of it. */
+/** The id of a broken message, so that its sender gets an answer. */
 function idOf(value: unknown): string | number | undefined {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, "id")) return undefined;
   const { id } = value as { readonly id: unknown };

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 /** What a command does; resolves to its exit status. */
 export type Action = (command: Command) => Promise<number>;
 
-/** What a command leaves for whoever runs the program; kept on the root command. */
+/** The result of a command; kept on the root command. */
 export interface Outcome {
   status: number;
   /** Whether errors are JSON too. */

@@ -24,7 +24,7 @@ export async function execute(options: ExecuteOptions, readsStdin: boolean, what
     return await runAndShow(options, readsStdin, what, shown);
   } catch (error) {
     if (shown.status === undefined) throw error;
-    // The result is out, and is the one object of --json: what failed after it is told beside it.
+    // The result is out, and is the one object of --json: a failure after it is reported on standard error.
     const failed = await reportError(error, false);
     return shown.status === 0 ? failed : shown.status;
   }
@@ -81,7 +81,7 @@ export async function show(
   throw new SandboxError("INTERNAL", "the execution ended without a result");
 }
 
-/** Says what the output does not, unless nobody reads any more. */
+/** Says what the output does not, unless the reader is gone. */
 export async function showEnd(result: ToolResult): Promise<void> {
   if (stdout.closed) return;
   for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);

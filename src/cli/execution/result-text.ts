@@ -62,7 +62,7 @@ export function refusalLine({ rule, why }: Pick<PolicyDecision, "rule" | "why">)
   return `denied by ${ruleText(rule)}: ${escapeUnsafe(why)}`;
 }
 
-/** Who said no, why, and why anybody was asked. */
+/** Who rejected it, why, and why a person was asked. */
 function rejectionLine({ confirmation, decision, risk, error }: ToolResult): string {
   const who = confirmation?.by === undefined ? "rejected" : `rejected by ${escapeUnsafe(confirmation.by)}`;
   const asked =

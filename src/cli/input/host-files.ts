@@ -12,7 +12,7 @@ export async function putFile(sandbox: RunningSandbox, { hostPath, path }: Trans
   await sandbox.files.writeStream(path, await openHostFile(hostPath));
 }
 
-/** Opens a file of this machine to be read; whoever asked destroys it. */
+/** Opens a file of this machine for reading; the caller destroys the stream. */
 export async function openHostFile(hostPath: string): Promise<Readable> {
   const source = createReadStream(hostPath);
   await new Promise<void>((resolve, reject) => {
@@ -76,7 +76,7 @@ class HostTarget {
     this.#path = path;
     this.#partial = partial;
     this.#handle = handle;
-    // A second Ctrl-C waits for nobody.
+    // A second Ctrl-C ends the process at once.
     process.once("exit", this.#onExit);
   }
 

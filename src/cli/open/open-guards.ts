@@ -75,7 +75,7 @@ export interface CallIdentity {
   readonly orgId?: string;
 }
 
-/** Loads only the rooms that are needed: most runs have no policy and ask nobody. */
+/** Loads only the rooms that are needed: most runs have no policy and no confirmation. */
 async function openGuards(
   config: Config,
   options: GuardOptions,

@@ -56,7 +56,7 @@ export function openSandbox(
   });
 }
 
-/** Refuses a session that nobody has made: looking at it must not make it. */
+/** Refuses a session that does not exist: reading must not create it. */
 export function requireSession(manager: SandboxManager, name: string): void {
   if (manager.hasSession(name)) return;
   throw new SandboxError("SESSION_NOT_FOUND", `there is no session ${JSON.stringify(name)}`, {

@@ -5,7 +5,7 @@ import { isSharedOrphan } from "../../kit/process-label.js";
 
 /** A server calls its sessions by ids of its store. */
 const STORE_ID = /^[0-9a-f]{24}$/;
-/** A process' label; the folder has another name in it where nobody runs. */
+/** The label of the running process; the folder holds another name when no server runs. */
 const LABEL = /^\d+-\d+-/;
 
 /** Says of a session's key whether it is one of the server that runs from this state directory. Changes nothing there. */

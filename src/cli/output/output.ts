@@ -20,7 +20,7 @@ export class Output {
     return this.#get().isTTY === true;
   }
 
-  /** True when whoever read this has gone away. */
+  /** True when the reader has gone away. */
   get closed(): boolean {
     return this.#closed;
   }

@@ -12,7 +12,7 @@ export interface Done {
 
 /**
  * Does something that may take long, with one line on the terminal that is redrawn as it goes on, and is gone when it is
- * over. Silent where nobody looks.
+ * over. Silent without a terminal.
  */
 export async function withProgress<T>(
   what: string,

@@ -8,7 +8,7 @@ export const BROWSER_PREFIX = "browser_";
 /** One thing that a browser can do: `browser_navigate`, `browser_click`, … */
 export type BrowserTool = Omit<Tool, "run">;
 
-/** Whoever carries out `browser_*`: it decides which browser, and has the manager's steps taken for it. */
+/** Runs `browser_*` calls: chooses the browser and passes each call through the manager. */
 export interface BrowserTools {
   readonly tools: readonly BrowserTool[];
   execute(name: string, args: unknown, context: ToolContext): Promise<ToolReply>;

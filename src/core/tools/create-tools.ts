@@ -122,7 +122,7 @@ export function createTools(manager: SandboxManager, options: ToolSetOptions): T
   return new ToolSet(manager, options);
 }
 
-/** Whoever made the tool: its summary is one line, and its text has an end. */
+/** Bounds the reply of any tool: a summary of one line, a text of limited length. */
 function bounded(reply: ToolReply, { maxTextCharacters = MAX_TEXT_CHARACTERS }: Tool): ToolReply {
   return {
     ...reply,

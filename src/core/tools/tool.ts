@@ -12,11 +12,11 @@ export interface ToolContext {
   readonly manager: SandboxManager;
   readonly caller: ToolCaller;
   readonly signal?: AbortSignal | undefined;
-  /** Output as it is printed, for whoever shows how a long call goes on. */
+  /** Output as it is printed, to show the progress of a long call. */
   readonly onOutput?: ((type: "stdout" | "stderr", text: string) => void) | undefined;
 }
 
-/** What whoever shows or confirms a tool may want to know; MCP's names. */
+/** Hints for a client that shows or confirms a tool, with MCP's names. */
 export interface ToolAnnotations {
   /** It changes nothing. */
   readonly readOnlyHint: boolean;
@@ -38,7 +38,7 @@ export interface Tool<Input extends z.ZodType = z.ZodType> {
   readonly annotations: ToolAnnotations;
   /** How many characters of what it found its text has at most. Left out: 10,000. */
   readonly maxTextCharacters?: number;
-  /** May throw a SandboxError: whoever calls makes a reply of it. */
+  /** May throw a SandboxError, which becomes an error reply. */
   readonly run: (args: z.infer<Input>, context: ToolContext) => Promise<ToolReply>;
 }
 

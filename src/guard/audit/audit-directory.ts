@@ -62,7 +62,7 @@ export class AuditDirectory {
     }
   }
 
-  /** Appends what `take` gives, after what dead processes owe. Undefined: somebody else is writing. */
+  /** Appends what `take` gives, after what dead processes owe. Undefined: another process is writing. */
   tryAppend(take: () => readonly AuditBody[]): Appended | undefined {
     this.open();
     if (!this.#lock.tryAcquire()) return undefined;

@@ -67,7 +67,7 @@ export class ChainWriter {
     const head = this.#known;
     if (head === undefined) return 0;
     const files = listSegments(this.#directory).filter(
-      // Whoever begins a new file leaves the end of the old one to be synced by anybody.
+      // The process that begins a new file does not sync the end of the old one.
       ({ name }) => name >= this.#syncedFile && name <= head.file,
     );
     for (const { name } of files) await syncFile(join(this.#directory, name));
@@ -81,7 +81,7 @@ export class ChainWriter {
     this.#forget();
   }
 
-  /** Makes sure that we know where the chain ends, whoever wrote last. */
+  /** Finds the end of the chain, whichever process wrote last. */
   #findHead(): readonly ChainNote[] {
     if (this.#isUnchanged()) return [];
     this.#forget();
@@ -104,7 +104,7 @@ export class ChainWriter {
     return { head, notes: [{ eventType: "audit_gap", error, details: lost }] };
   }
 
-  /** True when nobody wrote since, or somebody did and left everything in order. */
+  /** True when no process wrote since, or one did and left everything in order. */
   #isUnchanged(): boolean {
     if (this.#anchor === undefined || this.#fd === undefined || this.#head === undefined) return false;
     const { size, nlink } = fstatSync(this.#fd);

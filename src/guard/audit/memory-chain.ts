@@ -2,7 +2,7 @@ import type { Appended } from "./chain-writer.js";
 import type { AuditBody, AuditRecord } from "./record.js";
 import { GENESIS, sealRecord } from "./sealed-record.js";
 
-/** A chain that is kept nowhere: for a logger that only has sinks. It begins anew with every process. */
+/** A chain that is kept nowhere: for a logger that only has sinks. Every process starts a new one. */
 export class MemoryChain {
   #seq = 0;
   #hash = GENESIS;

@@ -36,7 +36,7 @@ export interface Begun {
 
 /**
  * What one logger has begun and not yet ended, on disk: one line for each beginning, one for each end. The name says
- * which process writes it, so that whoever comes later can tell whether that one still lives.
+ * which process writes it, so that a later process can tell whether that one still lives.
  */
 export class PendingJournal {
   readonly #path: string;

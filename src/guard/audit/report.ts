@@ -8,13 +8,13 @@ export interface Counted {
   readonly count: number;
 }
 
-/** What one who was asked has decided. */
+/** The decisions of one person or service. */
 export interface Decider {
   readonly by: string;
   readonly count: number;
   /** By outcome: `approved`, `edited`, `rejected`, `timeout`. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Left out: nobody wrote down how long it took. */
+  /** Left out: the time was not recorded. */
   readonly halfWithinMs?: number;
   readonly longestMs?: number;
 }

@@ -9,7 +9,7 @@ const VERSION = 1;
 /** So much of a growing file is read line by line before the index is written again. */
 const MAX_TAIL_BYTES = 1024 * 1024;
 
-/** Where the records of each session stand in one file. A hint: whoever follows it looks at the record itself. */
+/** Where the records of each session stand in one file. A hint: a reader checks the record itself. */
 export interface SessionIndex {
   /** It knows the file up to here. */
   readonly covered: number;

@@ -6,7 +6,7 @@ import type { AuditRecord } from "./record.js";
 import { GENESIS, parseRecord, unsealRecord } from "./sealed-record.js";
 import { firstSeqOf, openForReading, readFailure, type Segment } from "./segments.js";
 
-/** A place in the chain: whoever keeps one elsewhere can ask later whether it is still there. */
+/** A position in the chain: kept elsewhere, it shows later whether the chain still has it. */
 export interface ChainPoint {
   readonly seq: number;
   readonly hash: string;

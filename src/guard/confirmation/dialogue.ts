@@ -15,7 +15,7 @@ export interface DialogueStreams {
 export interface Dialogue {
   readonly isTerminal: boolean;
   readonly columns: number;
-  /** Resolves when there is room for more, or nobody waits any longer. */
+  /** Resolves when there is room for more, or the reader is gone. */
   write(text: string): Promise<void>;
   /** Drops what was typed before it was asked for. */
   discardTyped(): void;
@@ -63,7 +63,7 @@ export async function withTerminal<T>(
   }
 }
 
-/** Asks on streams that somebody else opened and closes. */
+/** Asks on streams that the caller opens and closes. */
 export function createDialogue({ input, output }: DialogueStreams, signal: AbortSignal): Dialogue {
   const isTerminal = input.isTTY === true && output.isTTY === true;
   const lines: string[] = [];
@@ -75,7 +75,7 @@ export function createDialogue({ input, output }: DialogueStreams, signal: Abort
     ended = true;
     wake();
   };
-  // A terminal that hangs up is an error of its streams: nobody is there any more.
+  // A terminal that hangs up is an error of its streams: the person is gone.
   input.on("error", end);
   output.on("error", end);
   const open = () => {

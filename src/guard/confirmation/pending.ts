@@ -1,6 +1,6 @@
 import type { ConfirmationAnswer, ConfirmationRequest, RejectionCause } from "./request.js";
 
-/** A request that nobody has decided yet. */
+/** A request without a decision. */
 export interface PendingConfirmation {
   readonly request: ConfirmationRequest;
   /** `waiting` for its turn, or `shown` to the service. Either can be decided. */
@@ -19,7 +19,7 @@ export type PendingEvent =
   | { readonly type: "waiting" | "shown"; readonly pending: PendingConfirmation }
   | { readonly type: "settled"; readonly id: string; readonly settled: SettledConfirmation };
 
-/** What became of a decision: the first one counts, later ones are told what it was. */
+/** What became of a decision: the first one counts; later ones get it as their answer. */
 export type DecideResult =
   | { readonly accepted: true }
   | { readonly accepted: false; readonly reason: "unknown" | "invalid" }

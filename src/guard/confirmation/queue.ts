@@ -41,7 +41,7 @@ interface Entry {
   mayRemember: boolean;
   timer: NodeJS.Timeout | undefined;
   readonly controller: AbortController;
-  /** Asks the service, in the async context of whoever made the request: its turn may come in another's. */
+  /** Asks the service in the async context of the request: its turn may come in another one. */
   readonly ask: () => void;
   /** Takes the first outcome, and no other. */
   readonly settle: (outcome: ConfirmationOutcome) => void;
@@ -50,7 +50,7 @@ interface Entry {
 const LONGEST_MS = 2 ** 31 - 1;
 const MAX_SETTLED = 1000;
 
-/** Asks the service one request after the other, and says no whenever nobody has clearly said yes. */
+/** Asks the service one request after the other, and rejects unless the answer is a clear yes. */
 export class ConfirmationQueue implements PendingConfirmations {
   readonly #service: ConfirmationService | undefined;
   readonly #timeoutMs: number;
@@ -203,7 +203,7 @@ export class ConfirmationQueue implements PendingConfirmations {
     entry.state = "shown";
     this.#shown++;
     this.#tell({ type: "shown", pending: entry });
-    // Somebody who was told may have decided it.
+    // A listener may have decided it.
     if (this.#entries.has(entry.request.id)) entry.ask();
   }
 
@@ -243,8 +243,8 @@ export class ConfirmationQueue implements PendingConfirmations {
   #take(entry: Entry, answer: ConfirmationAnswer): void {
     const { request, mayRemember } = entry;
     const isForSession = answer.decision === "approve" && answer.scope === "session";
-    // A service may answer when its time is up and nobody listens.
-    // Without a session there is nobody to remember it for.
+    // A service may answer after its time is up.
+    // Without a session there is nothing to remember it for.
     const isKept = isForSession && mayRemember && request.sessionId !== "";
     if (isKept && this.#entries.has(request.id)) this.#approvals.add(request, answer.by);
     entry.settle(outcomeOf(answer, request.code));

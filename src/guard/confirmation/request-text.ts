@@ -106,7 +106,7 @@ function* findingRows({ findings }: ConfirmationRequest, layout: Layout): Genera
   if (left > 0) yield* field("", `and ${left} more of the same level or lower`, layout);
 }
 
-/** A name of ours and somebody's text beside it. */
+/** A label of ours with untrusted text beside it. */
 function* field(
   name: string,
   text: string,

@@ -31,7 +31,7 @@ export interface ConfirmationDetails {
   readonly backend?: string | undefined;
 }
 
-/** The same as somebody is asked it. */
+/** The same as it is shown to a person. */
 export interface ConfirmationRequest extends ConfirmationDetails {
   readonly id: string;
   readonly createdAt: Date;
@@ -39,7 +39,7 @@ export interface ConfirmationRequest extends ConfirmationDetails {
   readonly expiresAt: Date;
 }
 
-/** What somebody said. Edited code is assessed again before it runs. */
+/** The answer. Edited code is assessed again before it runs. */
 export type ConfirmationAnswer =
   | { readonly decision: "approve"; readonly scope: "once" | "session"; readonly by?: string }
   | { readonly decision: "edit"; readonly code: string; readonly by?: string }
@@ -50,15 +50,15 @@ export interface ConfirmOptions {
   /** Aborts when no answer is wanted any more; a service then takes its question away. */
   readonly signal: AbortSignal;
   /**
-   * For somebody who works on the answer: the time to answer stands still until the function that it returns is
-   * called. That begins it anew, and says until when. Left out: there is no such time.
+   * While a person works on the answer (in an editor), the time to answer stands still until the function that it returns is
+   * called. That restarts it, and returns the new end. Left out: there is no such time.
    */
   readonly stopClock?: (() => () => Date) | undefined;
 }
 
 /**
  * Somebody who decides. A rejected promise and an answer of another shape both mean no; one rejected with CANCELLED
- * means that whoever was asked wants the whole call to end.
+ * means that the person wants the whole call to end.
  */
 export interface ConfirmationService {
   readonly name: string;
@@ -77,7 +77,7 @@ export type ConfirmationOutcome =
       readonly scope: "once" | "session";
       readonly by: string | undefined;
       readonly edited: boolean;
-      /** An earlier approval for the session covers it; nobody was asked. */
+      /** An earlier approval for the session covers it; no question was asked. */
       readonly remembered: boolean;
     }
   | {

@@ -25,7 +25,7 @@ export class CallbackConfirmationService implements ConfirmationService {
 }
 
 /**
- * DANGEROUS: says yes to everything, so that nobody decides. For development on a machine that has nothing to lose; in
+ * DANGEROUS: approves everything, so no person decides. For development on a machine that has nothing to lose; in
  * production leave the service out instead, and what needs a person is rejected.
  */
 export class AutoApproveConfirmationService implements ConfirmationService {
@@ -50,7 +50,7 @@ export class AutoRejectConfirmationService implements ConfirmationService {
   }
 }
 
-/** Never answers itself: somebody decides with the queue's `decide`, or its time runs out. */
+/** Never answers itself: the answer comes through the queue's `decide`, or the time runs out. */
 export class RemoteConfirmationService implements ConfirmationService {
   readonly name = "remote";
 

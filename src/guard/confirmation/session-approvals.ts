@@ -17,7 +17,7 @@ const MAX_APPROVALS = 200;
  * for the same organisation, tool, role, language, backend and policy rule: what looks alike may do something else.
  */
 export class SessionApprovals {
-  /** Session → circumstances → approvals. Forgetting the oldest means that somebody is asked again. */
+  /** Session → circumstances → approvals. Forgetting the oldest means that a person is asked again. */
   readonly #sessions = new BoundedMap<string, BoundedMap<string, readonly Approval[]>>(MAX_SESSIONS);
 
   add(details: ConfirmationDetails, by: string | undefined): void {

@@ -17,7 +17,7 @@ export interface TerminalConfirmationOptions {
   readonly streams?: DialogueStreams;
   /** NO_COLOR, TERM, VISUAL and EDITOR are looked at; this process' own if left out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** False: this process ends before a session could go on, so that nobody could remember an approval for it. */
+  /** False: this process ends before a session could go on, so an approval for it could not be remembered. */
   readonly offersSession?: boolean;
 }
 

@@ -10,7 +10,7 @@ const PLAIN = /^[\x20-\x7e]*$/;
 const MAX_MARKS = 2;
 
 /**
- * A line of somebody's text in rows of at most so many columns, in which nothing acts or hides. We break lines
+ * A line of untrusted text in rows of at most so many columns, in which nothing acts or hides. We break lines
  * ourselves: a terminal would go on in its first column, where only we write.
  */
 export function* visibleRows(line: string, columns: number, paint: Paint): Generator<string> {

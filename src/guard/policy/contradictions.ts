@@ -31,7 +31,7 @@ function runsCode(name: string): boolean {
   return (BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL).runsCode;
 }
 
-/** Only tools that run nothing may go without a sandbox, whoever says so. */
+/** Only tools that run nothing may go without a sandbox, in every layer. */
 function sandboxContradictions({ default: base, tools, roles }: Policy): Contradiction[] {
   const found: Contradiction[] = [];
   const refuse = (setting: Setting<boolean> | undefined, name: string | undefined) => {
@@ -53,7 +53,7 @@ function sandboxContradictions({ default: base, tools, roles }: Policy): Contrad
   return found;
 }
 
-/** A program opens what it likes in its workspace: a list of the only paths it may use would be a promise nobody keeps. */
+/** A program opens what it likes in its workspace: a list of the only paths it may use could not be enforced. */
 function unenforceablePaths({ tools }: Policy): Contradiction[] {
   return [...tools].flatMap(([name, { settings }]) =>
     settings.allowed_paths === undefined || !runsCode(name)

@@ -1,7 +1,7 @@
 import type { Items, RuleReference, Setting } from "./policy.js";
 import type { Tier } from "./tools.js";
 
-/** What somebody wants to do. */
+/** A call to be decided. */
 export interface PolicyRequest {
   readonly tool: string;
   readonly role?: string | undefined;

@@ -4,7 +4,7 @@ import type { Items, Policy, RuleReference, Setting, Settings } from "./policy.j
 export interface ReviewedRule {
   readonly rule: RuleReference;
   readonly value: string;
-  /** `grant`: it lets something be used. `refusal`: it denies something, or has somebody asked. */
+  /** `grant`: it lets something be used. `refusal`: it denies something, or asks a person. */
   readonly kind: "grant" | "refusal";
 }
 

@@ -28,5 +28,5 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, Tool> = new Map([
   ["network_scan", reachesFurther],
 ]);
 
-/** What a declared tool is taken for, since nobody knows better. */
+/** The assumed effects of a declared tool. */
 export const CUSTOM_TOOL: Tool = runs;

@@ -47,7 +47,7 @@ export function approvalsIn(body: unknown): readonly unknown[] {
   throw unreadable("Check SKERRY_URL or --url.");
 }
 
-/** Throws where something of it could not be shown: nobody shall approve what they have not seen. */
+/** Throws if a part cannot be shown: a person must not approve what they have not seen. */
 export function parseApproval(item: unknown): ShownApproval {
   const parsed = approval.safeParse(item);
   if (parsed.success) return parsed.data;

@@ -92,7 +92,7 @@ interface Work {
   readonly total: number;
 }
 
-/** Undefined: all of them were run; otherwise the exit status of whoever interrupted it. */
+/** Undefined: all of them were run; otherwise the exit status of the interruption. */
 async function runRest(
   options: EvalOptions,
   { problems, samples, total }: Work,
@@ -104,7 +104,7 @@ async function runRest(
   const workers = options.workers ?? availableParallelism();
   const memoryMb = options.memory ?? MEMORY_MB;
   const { output: _, samples: __, memory: ___, ...guards } = options;
-  // Nobody is refused for a limit that nobody asked for: each process keeps to its own in any case.
+  // A default limit never refuses a run: each process keeps to its own limit in any case.
   const isLimited = options.memory !== undefined || (await canLimitMemory(config));
   await using guarded = await openGuardedManager(config, {
     ...guards,

@@ -50,7 +50,7 @@ export async function mcp(options: McpOptions): Promise<number> {
   return interrupt.status ?? 0;
 }
 
-/** What others left behind does not keep anybody from working. */
+/** Sessions left behind by other processes must not stop this one. */
 async function reportAside(error: unknown): Promise<void> {
   await reportError(error, false);
 }

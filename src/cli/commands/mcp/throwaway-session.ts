@@ -4,7 +4,7 @@ import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 
 const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
 
-/** The name of a session whose files go with this process: whoever finds it later can tell whose it was. */
+/** The name of a session whose files go with this process: a later process can tell whose it was. */
 export function throwawaySessionName(): string {
   return `mcp-${processLabel(randomBytes(6).toString("hex"))}`;
 }

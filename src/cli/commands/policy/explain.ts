@@ -126,7 +126,7 @@ async function requestOf(
   };
 }
 
-/** The explanation for a person: the verdict in its colour, and what it means that somebody is asked. */
+/** The explanation for a person: the verdict in its colour, and what a confirmation means. */
 function describeExplanation(explained: Explained, paint: Paint): string {
   const { verdict, why, decision, obstacle } = explained;
   const first = escapeUnsafe(why);

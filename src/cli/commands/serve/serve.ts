@@ -74,7 +74,7 @@ function tellWait(deadlineMs: number): Disposable {
   return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
 
-/** Once: to the person, or where nobody looks on standard output. Standard error is then the log, which is kept. */
+/** Once: to the person at the terminal, or without one on standard output. Standard error is then the log, which is kept. */
 async function tellKey(secret: string): Promise<void> {
   if (!stderr.isTerminal) return stdout.write(`first API key, shown this once: ${secret}\n`);
   return stderr.write(
@@ -103,7 +103,7 @@ async function openLog({ color }: GlobalOptions): Promise<ServeLog> {
   });
 }
 
-/** Written many at a time: a request does not wait for whoever reads the log. The last are written at the exit. */
+/** Written many at a time: a request does not wait for the reader of the log. The last are written at the exit. */
 async function openLines(): Promise<ServeLog> {
   const { destination } = await import("pino");
   const lines = destination({ dest: 2, sync: false, minLength: LOG_BYTES, periodicFlush: LOG_MS });

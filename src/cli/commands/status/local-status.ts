@@ -13,7 +13,7 @@ import { serversSessions } from "../../open/running-server.js";
 const MAKE_ROOM =
   "Make room: skerry sessions rm, DELETE /v1/sessions/{name} for those of a running server, or sandbox.audit.keepFiles.";
 
-/** What can be seen from outside of any process: for whoever runs no server. */
+/** What can be seen without a server. */
 export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
   const config = await readConfig(options);
   const checks = [

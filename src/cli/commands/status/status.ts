@@ -21,7 +21,7 @@ export interface StatusOptions extends GlobalOptions {
 const ATTENTION = 1;
 const WIDTH = 12;
 
-/** What this command reads of a status; whoever sent it is a server that we were told to ask. */
+/** What this command reads of a status. The sender is a server that the user named. */
 interface ShownStatus {
   readonly ok: boolean;
   readonly version: string;

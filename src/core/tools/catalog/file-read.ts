@@ -87,7 +87,7 @@ async function readBytes(files: SandboxFiles, path: string): Promise<ToolReply> 
     );
   }
   const content = (await files.read(path)).toString("base64");
-  // Half of it in base64 is of no use to anybody.
+  // Half of a file in base64 is useless.
   const isShown = content.length <= MAX_TEXT_BYTES;
   return createReply({
     status: "success",

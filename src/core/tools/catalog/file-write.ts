@@ -41,7 +41,7 @@ export const fileWrite = defineTool({
     }),
 });
 
-/** A script that is written anew can still be run. Undefined: there is nothing of that name. */
+/** A script that is overwritten stays executable. Undefined: there is nothing of that name. */
 async function modeOf(files: GuardedFiles["files"], path: string): Promise<number | undefined> {
   if (!(await files.exists(path))) return undefined;
   const { type, mode } = await files.stat(path);

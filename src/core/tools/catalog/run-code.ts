@@ -91,7 +91,7 @@ export async function runAndReply(context: ToolContext, call: ToolCall): Promise
     ...caller,
     ...call,
     signal,
-    // What streams has no limit of its own, and nobody reads for ever.
+    // A stream has no limit of its own.
     ...(streams && { stream: true, maxOutputBytes: MAX_FOLLOWED_BYTES }),
   });
   const result = streams ? await follow(execution, context) : await execution;

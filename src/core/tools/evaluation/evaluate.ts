@@ -31,9 +31,9 @@ export interface SampleResult {
 }
 
 const DEFAULTS = { timeoutMs: 3000, memoryMb: 512 } as const;
-/** What a sample prints is nobody's business; this much of it explains a failure. */
+/** How much of a sample's output is kept: enough to explain a failure. */
 const OUTPUT_BYTES = 4 * 1024 * 1024;
-/** What samples import most, loaded ahead. Each still finds them as if nobody had. */
+/** What samples import most, loaded ahead. Each sample still sees them as not imported. */
 const PRELOAD = [
   "typing",
   "math",
@@ -144,7 +144,7 @@ async function execute(
       timeoutMs,
       maxOutputBytes: OUTPUT_BYTES,
     });
-    // Cancelled by whoever evaluates, which says nothing about the sample.
+    // Cancelled by the caller, which says nothing about the sample.
     if (ended.reason === "cancelled") signal?.throwIfAborted();
     return { judgement: judge(ended, program.passWord), ended };
   } catch (error) {

@@ -98,7 +98,7 @@ export class ResultsFile {
 
   #read(): void {
     const lines = readFileSync(this.#path, "utf8").split("\n");
-    // The last one has no end: nobody knows whether it is whole.
+    // The last line has no end: it may be incomplete.
     lines.pop();
     for (const [index, line] of lines.entries()) {
       const row = parseLine(line, rowSchema, `${escapeUnsafe(basename(this.#path))}, line ${index + 1}`);

@@ -3,7 +3,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import { invalidArguments } from "../replies/tool-reply.js";
 
 const MAX_LINE_CHARACTERS = 500;
-/** For all files together. An expression may need longer than anybody has: it is then given up, wherever it is. */
+/** For all files together. An expression that takes longer is given up. */
 const DEADLINE_MS = 3000;
 
 export interface FoundLine {

@@ -8,7 +8,7 @@ import type { TestOptions } from "./options.js";
 import type { TestReport } from "./report.js";
 import { TestDrivenSandbox } from "./test-driven-sandbox.js";
 
-/** What whoever writes the code is asked for. */
+/** A request for code to the caller's `generate` function. */
 export interface GenerateRequest {
   readonly task: string;
   /** The first is 1. */
@@ -53,7 +53,7 @@ export interface ReflectionResult {
 const DEFAULT_ITERATIONS = 3;
 const MAX_ITERATIONS = 100;
 
-/** Has code written and tested until it passes: each round's real failures go back to whoever writes it. */
+/** Has code written and tested until it passes: each round's real failures go back to `generate`. */
 export async function codeWithReflection(options: ReflectionOptions): Promise<ReflectionResult> {
   const { generate, maxIterations = DEFAULT_ITERATIONS, manager, sandbox } = options;
   if (typeof generate !== "function" || typeof options.task !== "string") {
@@ -145,7 +145,7 @@ function codeOf(answer: unknown): string {
   return inside.endsWith("\n") ? inside : `${inside}\n`;
 }
 
-/** What is waited for, or the end of waiting: nobody can make another's function return. */
+/** The value, or an abort: the caller's function cannot be made to return. */
 async function unlessAborted<T>(
   work: Promise<T> | T,
   signal: AbortSignal | undefined,

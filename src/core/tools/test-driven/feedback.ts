@@ -8,7 +8,7 @@ const MAX_DETAILS = 12_000;
 
 /**
  * What a model is told of tests that did not pass: the real failures, and what the code printed. All of that may have been
- * written by the code under test, so it stands between marks that nobody can guess, and is called data.
+ * written by the code under test, so it stands between marks that cannot be guessed, and is called data.
  */
 export function describeFailures(report: TestReport): string {
   if (report.allPassed) return "";

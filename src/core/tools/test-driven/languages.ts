@@ -9,7 +9,7 @@ export interface TestingLanguage {
   readonly extension: string;
   /** What a solution's module can be called. */
   readonly moduleName: RegExp;
-  /** What its tests are called, if nobody says. */
+  /** The default name of its tests. */
   testsName(module: string): string;
   /** The solution alone, for tests elsewhere. */
   solution(runtime: string, program: string, module: string): readonly string[];

@@ -67,7 +67,7 @@ export class TestList {
     return this.#tests.flatMap(({ result }) => result ?? []);
   }
 
-  /** Throws what the caller's own function has thrown: nobody else's fault, and nothing that came from inside. */
+  /** Throws what the caller's own function has thrown: it did not come from inside. */
   throwFault(): void {
     if (this.#fault !== undefined) throw this.#fault.error;
   }
@@ -81,7 +81,7 @@ export class TestList {
     }
   }
 
-  /** The same, unless whoever tells it says more than anybody could read. */
+  /** The same, with details left out beyond the limit. */
   #affordable(result: Omit<TestResult, "name">): Omit<TestResult, "name"> {
     const { status, durationMs, message = "", expected = "", actual = "", traceback = "" } = result;
     this.#details += message.length + expected.length + actual.length + traceback.length;

@@ -6,7 +6,7 @@ export type CaseMessage =
   | { readonly type: "failed"; readonly failure: LoadFailure }
   | { readonly type: "done"; readonly case: number; readonly done: CaseDone };
 
-/** What came of a case, before anybody has compared it with anything. */
+/** The outcome of a case before it is compared. */
 export interface CaseDone {
   readonly durationMs: number;
   /** Of a call that returned. */

@@ -58,7 +58,7 @@ export function numberOf(value: unknown): number | bigint | undefined {
 /** A whole number beyond this is long: to write it in decimal takes a host more than it is worth. */
 const LONG = 1n << 20_000n;
 
-/** A number as text; undefined: it is longer than anybody reads. */
+/** A number as text; undefined: it is too long to read. */
 export function decimalOfNumber(number: number | bigint): string | undefined {
   return typeof number === "bigint" && (number >= LONG || number <= -LONG) ? undefined : String(number);
 }

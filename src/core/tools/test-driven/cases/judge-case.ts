@@ -83,7 +83,7 @@ function judgeRaised(
   };
 }
 
-/** Of what is built in only the first counts, with what that is derived from: nobody can claim to be every class at once. */
+/** Of what is built in only the first counts, with what that is derived from: a class cannot claim to be every class at once. */
 function classesOf({ names }: RaisedError, language: TestLanguage): readonly string[] {
   const first = names.findIndex((name) => builtInAncestors(name, language) !== undefined);
   if (first === -1) return names;

@@ -1,6 +1,6 @@
 /**
- * Text without white space at the ends of its lines, and at its own: nobody's mistake, and no difference between programs. It
- * takes one look at each character, whoever wrote them.
+ * Text without white space at the ends of its lines and at its own end: programs that differ only there are equal. Linear in
+ * the length of the text, which may be hostile.
  */
 export function withoutLineEnds(text: string): string {
   return text.split("\n").map(withoutEnd).join("\n").trimEnd();

@@ -66,7 +66,7 @@ export async function runCases(order: CasesOrder): Promise<CasesEnd> {
   return { list, solution: end, isolates: walls, ...talk.judge(end) };
 }
 
-/** Refuses values that nobody could compare, before anything runs. */
+/** Refuses values that cannot be compared, before anything runs. */
 function checkValues(cases: readonly TestCase[], { name }: TestingLanguage): void {
   for (const each of cases) {
     encodeValue(each.expected);
@@ -165,7 +165,7 @@ class CaseTalk {
   }
 }
 
-/** What the solution's process is told of a case: never what has to come of it. */
+/** The part of a case that the solution's process gets: never the expected value. */
 function orderOf({ call, input, args = [] }: TestCase): object {
   if (input !== undefined) return { input, args };
   if (typeof call === "string") return { expression: call };

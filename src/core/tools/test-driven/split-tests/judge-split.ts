@@ -44,7 +44,7 @@ export function stoppedBy(who: string, end: CallEnd): TestsVerdict | undefined {
   return { outcome: by, error: `The ${who}: ${end.result?.error ?? by}` };
 }
 
-/** Both have the same time, and whose end is told first is chance: the one that the other waited for is who took it. */
+/** Both have the same time limit, and either may end first: the one that the other waited for used it up. */
 function timeoutOf({ solution, tests = {}, atWork }: SplitEnd): TestsVerdict | undefined {
   const by = [solution, tests].find((each) => endedBy(each) === "timeout");
   return by && { outcome: "timeout", error: `The ${atWork}: ${by.result?.error ?? "timeout"}` };

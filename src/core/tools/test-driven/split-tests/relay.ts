@@ -28,14 +28,14 @@ export class Relay {
   readonly #streams = new Map<RelaySide, Duplex>();
   readonly #totals = { solution: 0, tests: 0 };
   #isBroken = false;
-  /** Who has been told or asked something last. */
+  /** Which process got the last message. */
   #atWork: RelaySide | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
   }
 
-  /** Takes one process's socket. The tests are heard when there is a solution that they could ask. */
+  /** Takes one process's socket. The tests are read only when the solution is attached too. */
   attach(side: RelaySide, stream: Duplex): void {
     this.#streams.set(side, stream);
     stream.on("error", () => undefined);
@@ -76,7 +76,7 @@ export class Relay {
     else throw new Error("a frame for neither side");
   }
 
-  /** One who does not read holds the other back, and fills nobody's memory. */
+  /** A process that does not read holds the other one back instead of filling our memory. */
   #handOn(from: RelaySide, frame: Buffer): void {
     const target = this.#streams.get(from === "solution" ? "tests" : "solution");
     const source = this.#streams.get(from)!;

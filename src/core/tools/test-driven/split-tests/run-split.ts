@@ -28,7 +28,7 @@ export interface SplitEnd {
   /** Left out: the solution was not even allowed to run. */
   readonly tests?: CallEnd;
   readonly loadFailure?: LoadFailure;
-  /** A process that did not keep to the protocol, and what it said instead. */
+  /** A process that broke the protocol, and what it sent. */
   readonly violation?: { readonly by: RelaySide; readonly what: string };
   /** The solution ended before the tests finished. */
   readonly endedEarly: boolean;
@@ -48,7 +48,7 @@ const mutexes = new WeakMap<SandboxManager, Mutex>();
 
 /** Runs tests in one sandbox against a solution in another. They share nothing but what is relayed. */
 export async function runSplit(order: SplitRequest): Promise<SplitEnd> {
-  const run = new ApartRun(order);
+  const run = new SplitRun(order);
   const forward = () => run.abort();
   order.signal?.addEventListener("abort", forward, { once: true });
   if (order.signal?.aborted) forward();
@@ -59,7 +59,7 @@ export async function runSplit(order: SplitRequest): Promise<SplitEnd> {
   }
 }
 
-class ApartRun {
+class SplitRun {
   readonly #order: SplitRequest;
   readonly #ending = new AbortController();
   readonly #list: TestList;
