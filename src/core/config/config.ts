@@ -157,7 +157,7 @@ export interface ServerConfig {
   readonly url?: string;
   /** A file: those who vouch for the other servers' certificates. Left out: the usual ones. */
   readonly peerCa?: string;
-  /** A server without a sign of life for so long is dead to the others. */
+  /** A server without a heartbeat for so long is dead to the others. */
   readonly leaseMs: number;
   readonly limits: ServerLimitsConfig;
   readonly sessions: ServerSessionsConfig;

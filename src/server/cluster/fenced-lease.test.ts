@@ -5,7 +5,7 @@ import type { SandboxError } from "../../kit/errors.js";
 import type { Store } from "../store/index.js";
 import { FencedLease, leaseTimes } from "./fenced-lease.js";
 
-/** So long that no sign of life is given while a test runs. */
+/** So long that no heartbeat is sent while a test runs. */
 const LONG_MS = 3_600_000;
 const SHORT_MS = 5000;
 
@@ -44,7 +44,7 @@ onBothDatabases("a server's lease", (database) => {
     await lease.release();
   });
 
-  it("is lost with a sign of life that nobody knows", async () => {
+  it("is lost with a heartbeat that the store refuses", async () => {
     const { store, lease, losses } = await acquireLease(database, SHORT_MS);
     await store.servers.start({ id: "a", url: "", leaseMs: LONG_MS });
     await waitUntil(() => losses.length > 0);
@@ -58,7 +58,7 @@ onBothDatabases("a server's lease", (database) => {
     expect((await store.servers.get("a"))!.leaseUntil).toBeGreaterThan(Date.now() + LONG_MS / 2);
   });
 
-  it("is prolonged as of when the sign of life was sent, and judges nobody before it was held for a lease", async () => {
+  it("is prolonged as of when the heartbeat was sent, and declares no server dead before it was held for a lease", async () => {
     const { store, lease, clock } = await acquireLease(database, SHORT_MS);
     // In time: hardly two beats later.
     for (const [ms, canDeclareDead] of [
@@ -95,7 +95,7 @@ onBothDatabases("a lease whose store is away", (database) => {
   });
 });
 
-/** Starts and stops, but no sign of life gets through. */
+/** Starts and stops, but no heartbeat gets through. */
 function failing({ servers }: Store): Partial<Store["servers"]> {
   return {
     start: (server) => servers.start(server),

@@ -305,7 +305,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     const server = { store: database.url, host: "0.0.0.0", insecure: true };
     await expect(TestServer.open({ server })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
-      message: expect.stringContaining("0.0.0.0 is no address to reach it by"),
+      message: expect.stringContaining("0.0.0.0 is not an address that they can reach"),
       hint: expect.stringContaining("server.url"),
     });
     const named = await TestServer.open({ server: { ...server, url: "http://skerry-1.example:7070" } });

@@ -18,7 +18,7 @@ export function checkPeerAddress({ host, url }: ServerConfig, { kind }: Pick<Sto
   if (!WILDCARDS.includes(hostname)) return;
   throw new SandboxError(
     "CONFIG_INVALID",
-    `With PostgreSQL other servers send requests on to this one, and ${host} is no address to reach it by`,
+    `With PostgreSQL other servers forward requests to this one, and ${host} is not an address that they can reach`,
     { hint: "Set server.url, such as https://skerry-1.example.com:7070; or server.host to one address." },
   );
 }

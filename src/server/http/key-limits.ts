@@ -33,7 +33,7 @@ export class KeyLimits {
     if (use.running >= concurrency) {
       throw new RetryLater(
         "RATE_LIMITED",
-        `This key has ${use.running} requests running, and that is the most`,
+        `This key has ${use.running} requests running, which is the limit`,
         1,
         "Wait for one of them, or raise server.limits.concurrency.",
       );

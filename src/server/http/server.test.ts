@@ -80,7 +80,7 @@ requires("bubblewrap").describe("sessions", () => {
     expect(made).toHaveLength(8);
     expect(answers.find(({ status }) => status !== 201)).toMatchObject({
       status: 409,
-      body: { code: "CONFLICT", message: "There are 8 sessions already, and that is the most" },
+      body: { code: "CONFLICT", message: "There are 8 sessions already, which is the limit" },
     });
     for (const { body } of made) await call(key, "DELETE", `/v1/sessions/${body.name}`);
   });

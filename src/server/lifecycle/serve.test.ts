@@ -28,7 +28,11 @@ describe("a server does not start", () => {
 
   it.each<[string, TestServerOptions, string]>([
     ["where others would read along", { server: { host: "0.0.0.0" } }, "Without TLS the server listens on"],
-    ["where all callers would share files", { sandbox: { mode: "shared" } }, "In mode shared every caller"],
+    [
+      "where all callers would share files",
+      { sandbox: { mode: "shared" } },
+      "A server cannot run in mode shared",
+    ],
     [
       "with a certificate that is none",
       { server: { tls: { cert: no, key: no } } },

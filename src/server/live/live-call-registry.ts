@@ -140,12 +140,12 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     const many = what === "process" ? "processes" : "terminals";
     const running = this.list(id).filter(({ state }) => state !== "ended");
     if (running.length >= mostRunning) {
-      throw new SandboxError("CONFLICT", `${mostRunning} ${many} of this session run, and that is the most`, {
+      throw new SandboxError("CONFLICT", `${mostRunning} ${many} of this session run, which is the limit`, {
         hint: "End one of them, or raise server.processes.perSession.",
       });
     }
     if ((this.#starting.get(org) ?? 0) < MOST_STARTING) return;
-    const message = `${MOST_STARTING} ${many} wait to start, and that is the most`;
+    const message = `${MOST_STARTING} ${many} wait to start, which is the limit`;
     throw new RetryLater("RATE_LIMITED", message, 1, "Wait for them, or decide their pending approvals.");
   }
 

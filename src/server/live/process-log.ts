@@ -85,7 +85,7 @@ export class ProcessLog implements OutputKeeper {
   read(position: number, limit: number): LogPage {
     const { start, end } = this.#ring;
     if (position > end) {
-      throw new SandboxError("INVALID_ARGUMENT", "The cursor is none that this log gave", {
+      throw new SandboxError("INVALID_ARGUMENT", "The cursor is not from this log", {
         hint: "Take `next` of the page before as it is, or leave the cursor out.",
       });
     }

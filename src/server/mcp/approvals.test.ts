@@ -16,16 +16,16 @@ policies:
 const APPROVE: ElicitResult = { action: "accept", content: { decision: "approve once" } };
 
 let server: TestServer;
-/** An agent's key; one of somebody who may decide as well; one of a person at the desk. */
+/** An agent's key; one that may decide as well; one of another approver. */
 let agent: string;
 let decider: { id: string; secret: string };
-let desk: { id: string; secret: string };
+let approver: { id: string; secret: string };
 
 beforeAll(async () => {
   server = await TestServer.open({ policy: POLICY });
   agent = (await server.key()).secret;
   decider = await server.key("default", { approve: true });
-  desk = await server.key("default", { readOnly: true, approve: true });
+  approver = await server.key("default", { readOnly: true, approve: true });
 });
 afterAll(() => server.close());
 
@@ -55,7 +55,7 @@ const never = () => new Promise<ElicitResult>(() => {});
 async function pendingId(): Promise<string> {
   let ids: string[] = [];
   await waitUntil(async () => {
-    const { items } = (await server.call(desk.secret, "GET", "/v1/approvals")).body;
+    const { items } = (await server.call(approver.secret, "GET", "/v1/approvals")).body;
     ids = items.map(({ id }: { id: string }) => id);
     return ids.length === 1;
   }, LONG_MS);
@@ -63,7 +63,7 @@ async function pendingId(): Promise<string> {
 }
 
 const decide = (id: string, answer: object) =>
-  server.call(desk.secret, "POST", `/v1/approvals/${id}/decide`, answer);
+  server.call(approver.secret, "POST", `/v1/approvals/${id}/decide`, answer);
 const outcomeOf = async (id: string) => (await (await server.store()).approvals.get("default", id))?.outcome;
 
 requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }, () => {
@@ -80,7 +80,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     expect(asked).toEqual([]);
   });
 
-  it("is asked of the person at the client, with the code, and waits at the desk; who decided is recorded", async () => {
+  it("is asked of the person at the client, with the code, and waits for the other approvers; who decided is recorded", async () => {
     let answer = (_: ElicitResult) => {};
     const { call } = await connect(
       () =>
@@ -101,11 +101,11 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
       status: 409,
       body: { accepted: false, approval: { outcome: { decision: "approved", by } } },
     });
-    const { items } = (await server.call(desk.secret, "GET", "/v1/audit?session=asked")).body;
+    const { items } = (await server.call(approver.secret, "GET", "/v1/audit?session=asked")).body;
     expect(items[0]).toMatchObject({ confirmation: "approved", decided_by: by, result: "success" });
   });
 
-  it("is taken back from the client when the desk was first, and nothing the client says counts then", async () => {
+  it("is taken back from the client when another approver was first, and nothing the client says counts then", async () => {
     let answer = (_: ElicitResult) => {};
     const { call } = await connect(
       () =>
@@ -116,15 +116,15 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     const running = call("shell_exec", { command: "echo ran" });
     const id = await pendingId();
     await waitUntil(() => asked.length === 1, LONG_MS);
-    await decide(id, { decision: "reject", reason: "the desk says no" });
-    expect(textOf(await running)).toBe("Rejected: the desk says no");
+    await decide(id, { decision: "reject", reason: "the approver says no" });
+    expect(textOf(await running)).toBe("Rejected: the approver says no");
     await waitUntil(() => takenBack === 1, LONG_MS);
     answer(APPROVE);
     expect(printedIn(await call("file_list"))).toBe("");
-    expect(await outcomeOf(id)).toMatchObject({ decision: "rejected", by: `key:${desk.id}` });
+    expect(await outcomeOf(id)).toMatchObject({ decision: "rejected", by: `key:${approver.id}` });
   });
 
-  it("has one decision when the client and the desk decide at once, and that is what happens", async () => {
+  it("has one decision when the client and another approver decide at once, and that is what happens", async () => {
     let answer = (_: ElicitResult) => {};
     const { call } = await connect(
       () =>
@@ -138,7 +138,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
       await waitUntil(() => asked.length === round + 1, LONG_MS);
       // Whoever is written down first.
       if (round % 2 === 0) answer(APPROVE);
-      const rejecting = decide(id, { decision: "reject", reason: "desk" });
+      const rejecting = decide(id, { decision: "reject", reason: "approver" });
       answer(APPROVE);
       const [result, rejected] = await Promise.all([running, rejecting]);
       const outcome = await outcomeOf(id);
@@ -147,7 +147,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
         status: isApproved ? 409 : 200,
         body: { accepted: !isApproved, approval: { outcome: { decision: outcome?.decision } } },
       });
-      expect(textOf(result)).toMatch(isApproved ? new RegExp(`^${round}$`, "m") : /^Rejected: desk$/);
+      expect(textOf(result)).toMatch(isApproved ? new RegExp(`^${round}$`, "m") : /^Rejected: approver$/);
     }
   });
 
@@ -156,7 +156,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     ["rejects", { action: "accept", content: { decision: "reject", reason: "no" } }, "Rejected: no"],
     ["closes the question", { action: "cancel" }, undefined],
     ["answers nonsense", { action: "accept", content: { decision: "sure" } }, undefined],
-  ])("whose person %s is rejected, or left to the desk", async (_, result, text) => {
+  ])("whose person %s is rejected, or left to the other approvers", async (_, result, text) => {
     const { call } = await connect(() => result);
     const running = call("shell_exec", { command: "echo ran" });
     if (text === undefined) {
@@ -202,7 +202,10 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     // And what comes by plain HTTP is nobody's at a client.
     const plain = server.call(agent, "POST", "/v1/sessions/both/execute", { command: "echo plain" });
     await decide(await pendingId(), { decision: "approve" });
-    expect((await plain).body).toMatchObject({ stdout: "plain\n", confirmation: { by: `key:${desk.id}` } });
+    expect((await plain).body).toMatchObject({
+      stdout: "plain\n",
+      confirmation: { by: `key:${approver.id}` },
+    });
     expect(asked).toHaveLength(1);
     expect(theirs.errors).toEqual([]);
   });

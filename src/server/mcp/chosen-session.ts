@@ -36,7 +36,7 @@ function either(
   if (given === undefined) return inAddress;
   const parsed = header.pipe(schema).safeParse(given);
   if (!parsed.success) {
-    throw new SandboxError("INVALID_ARGUMENT", `The header ${name} is not one that can be read`, {
+    throw new SandboxError("INVALID_ARGUMENT", `The header ${name} is not valid`, {
       hint: "Send 1 to 200 printable characters of ASCII; a name with others goes into the address.",
     });
   }

@@ -13,7 +13,7 @@ export class KeyCalls {
   enter(key: string): () => void {
     const running = this.#running.get(key) ?? 0;
     if (running >= this.#most) {
-      throw new SandboxError("RATE_LIMITED", `This key has ${running} calls running, and that is the most`, {
+      throw new SandboxError("RATE_LIMITED", `This key has ${running} calls running, which is the limit`, {
         hint: "Wait for one of them, or raise server.limits.concurrency.",
       });
     }

@@ -172,7 +172,7 @@ export class McpClient {
 function tooManyStreams(): SandboxError {
   return new RetryLater(
     "RATE_LIMITED",
-    `This client waits on ${MAX_STREAMS} streams, and that is the most`,
+    `This client waits on ${MAX_STREAMS} streams, which is the limit`,
     1,
     "Close some of them.",
   );
@@ -185,11 +185,7 @@ function idInUse(): SandboxError {
 }
 
 function noSuchEvent(): SandboxError {
-  return new SandboxError(
-    "INVALID_ARGUMENT",
-    "There is no such event to go on after, or too much came since",
-    {
-      hint: "Ask again for what you miss.",
-    },
-  );
+  return new SandboxError("INVALID_ARGUMENT", "That event is unknown, or no longer kept", {
+    hint: "Ask again for what you miss.",
+  });
 }

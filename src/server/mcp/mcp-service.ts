@@ -225,7 +225,7 @@ function notFound(): SandboxError {
 function tooMany(most: number): SandboxError {
   return new RetryLater(
     "RATE_LIMITED",
-    `This key has ${most} MCP clients, and that is the most`,
+    `This key has ${most} MCP clients, which is the limit`,
     RETRY_AFTER_SECONDS,
     "End some of them (DELETE /mcp), or raise server.mcp.sessionsPerKey.",
   );

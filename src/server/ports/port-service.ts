@@ -70,7 +70,7 @@ export class PortService {
     signal.addEventListener("abort", close, { once: true });
     const connection = await abortable(connecting, signal);
     if (!connection.destroyed) return connection;
-    throw new SandboxError("PORT_FAILED", "The connection inside ended as it began", {
+    throw new SandboxError("PORT_FAILED", "The port closed the connection at once", {
       hint: "Does what listens on this port take connections?",
     });
   }
@@ -96,7 +96,7 @@ export class PortService {
     if (now >= MOST_CONNECTIONS) {
       throw new RetryLater(
         "RATE_LIMITED",
-        `This session has ${now} connections to its ports, and that is the most`,
+        `This session has ${now} connections to its ports, which is the limit`,
         1,
         "Wait for one of them to end.",
       );

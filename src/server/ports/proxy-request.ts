@@ -73,12 +73,8 @@ function reasonOf(error: Error): string {
 }
 
 function noAnswer(why: string, cause?: unknown): SandboxError {
-  return new SandboxError(
-    "PORT_FAILED",
-    `What listens on that port gave no answer that can be passed on: ${why}`,
-    {
-      hint: "Is it an HTTP server? The tunnel carries anything else.",
-      ...(cause !== undefined && { cause }),
-    },
-  );
+  return new SandboxError("PORT_FAILED", `The server on that port sent no valid reply: ${why}`, {
+    hint: "Is it an HTTP server? The tunnel carries anything else.",
+    ...(cause !== undefined && { cause }),
+  });
 }

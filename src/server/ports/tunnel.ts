@@ -11,7 +11,7 @@ const LAST_BYTES_MS = 5000;
 export function carryTunnel(socket: ManagedSocket, connection: Duplex): void {
   socket.onMessage((data, isBinary) => {
     if (!isBinary) {
-      throw new SandboxError("INVALID_ARGUMENT", "A tunnel takes bytes, and this is text", {
+      throw new SandboxError("INVALID_ARGUMENT", "A tunnel takes binary messages, not text", {
         hint: "Send binary messages.",
       });
     }

@@ -120,7 +120,7 @@ async function watch(services: Services, socket: ManagedSocket, request: Fastify
 function parseMessage(text: string): z.output<typeof message> {
   const parsed = message.safeParse(jsonOf(text));
   if (parsed.success) return parsed.data;
-  throw new SandboxError("INVALID_ARGUMENT", "This is no message that can be read", {
+  throw new SandboxError("INVALID_ARGUMENT", "This message is not valid", {
     hint: 'Send {"type":"decide","id":"…","answer":{"decision":"approve"}}.',
   });
 }

@@ -124,7 +124,7 @@ function toReply({ host: _, pid: __, ...rest }: AuditRecord): Record<string, unk
 
 function parseCursor(text: string): number {
   if (/^[1-9]\d{0,15}$/.test(text)) return Number(text);
-  throw new SandboxError("INVALID_ARGUMENT", "The cursor is none that a page of this list gave", {
+  throw new SandboxError("INVALID_ARGUMENT", "The cursor is not from a page of this list", {
     hint: "Take `next` of the page before as it is, or leave the cursor out.",
   });
 }

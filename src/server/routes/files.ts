@@ -263,7 +263,7 @@ function toPage(
 function parseCursor(text: string): string {
   const decoded = Buffer.from(text, "base64url");
   if (decoded.toString("base64url") === text) return decoded.toString("utf8");
-  throw new SandboxError("INVALID_ARGUMENT", "The cursor is none that a page of this list gave", {
+  throw new SandboxError("INVALID_ARGUMENT", "The cursor is not from a page of this list", {
     hint: "Take `next` of the page before as it is, or leave the cursor out.",
   });
 }

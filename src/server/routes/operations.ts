@@ -13,7 +13,7 @@ export function addOperationRoutes(app: App, services: Services): void {
     async (_, reply) => {
       const { metrics, serverMetrics, info } = services;
       if (metrics === undefined || serverMetrics === undefined) {
-        throw new SandboxError("NOT_FOUND", "This server counts nothing", {
+        throw new SandboxError("NOT_FOUND", "This server has no metrics", {
           hint: "Give createServer metrics.",
         });
       }

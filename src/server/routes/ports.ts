@@ -113,5 +113,5 @@ export function addPortRoutes(app: App, services: Services): void {
 function pathInside({ raw }: FastifyRequest): string {
   const path = /^\/v1\/sessions\/[^/?]+\/ports\/[^/?]+(\/.*)$/s.exec(raw.url ?? "")?.[1];
   if (path !== undefined) return path;
-  throw new SandboxError("INVALID_ARGUMENT", "The address is not one that can be passed on");
+  throw new SandboxError("INVALID_ARGUMENT", "The address cannot be passed on");
 }

@@ -276,7 +276,7 @@ for n in range(20000):
     expect(running.map(({ status }) => status)).toEqual([201, 201, 201]);
     expect(await start("few", { argv: ["sleep", "60"] })).toMatchObject({
       status: 409,
-      body: { code: "CONFLICT", message: "3 processes of this session run, and that is the most" },
+      body: { code: "CONFLICT", message: "3 processes of this session run, which is the limit" },
     });
     await server.call(key, "DELETE", at("few", `/${running[0]!.body.id}`));
     const ids: string[] = [];

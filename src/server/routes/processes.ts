@@ -199,7 +199,7 @@ function cursorOf({ headers }: FastifyRequest, cursor = "0"): number {
   if (last === undefined || !wantsEvents(headers.accept)) return Number(cursor);
   const parsed = position.safeParse(last);
   if (parsed.success) return Number(parsed.data);
-  throw new SandboxError("INVALID_ARGUMENT", "Last-Event-ID is none that this log gave", {
+  throw new SandboxError("INVALID_ARGUMENT", "Last-Event-ID is not from this log", {
     hint: "Leave it out, or take the id of the last event that came.",
   });
 }

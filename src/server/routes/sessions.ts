@@ -130,7 +130,7 @@ function idempotencyKeyOf(request: FastifyRequest, inBody: string | undefined): 
   if (header === undefined) return inBody;
   const parsed = idempotencyKey.safeParse(header);
   if (parsed.success && (inBody === undefined || inBody === parsed.data)) return parsed.data;
-  throw new SandboxError("INVALID_ARGUMENT", "The idempotency key is none, or there are two", {
+  throw new SandboxError("INVALID_ARGUMENT", "The idempotency key is invalid, or header and body differ", {
     hint: "Send 1 to 200 printable characters, in the header Idempotency-Key or in the body.",
   });
 }

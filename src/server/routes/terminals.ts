@@ -181,7 +181,7 @@ async function take(terminal: ServerTerminal, data: Buffer, isBinary: boolean): 
   if (isBinary) return terminal.type(data);
   const parsed = message.safeParse(jsonOf(String(data)));
   if (!parsed.success) {
-    throw new SandboxError("INVALID_ARGUMENT", "This is no message that can be read", {
+    throw new SandboxError("INVALID_ARGUMENT", "This message is not valid", {
       hint: 'Send bytes, {"type":"input","data":"…"} or {"type":"resize","rows":24,"columns":80}.',
     });
   }

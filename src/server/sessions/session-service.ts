@@ -299,7 +299,7 @@ function keyOf({ org, name }: { readonly org: string; readonly name: string }): 
 }
 
 function tooMany(most: number): SandboxError {
-  return new SandboxError("CONFLICT", `There are ${most} sessions already, and that is the most`, {
+  return new SandboxError("CONFLICT", `There are ${most} sessions already, which is the limit`, {
     hint: "Delete some, or raise server.sessions.maxPerOrg.",
   });
 }

@@ -118,6 +118,6 @@ function parseScopes(text: string): KeyScopes {
   const isClear =
     (roles === "all" || (Array.isArray(roles) && roles.every((role) => typeof role === "string"))) &&
     [readOnly, approve, admin].every((each) => typeof each === "boolean");
-  if (!isClear) throw storeFailed("A key's scopes in the store are none", { hint: "Revoke that key." });
+  if (!isClear) throw storeFailed("A key's scopes in the store are invalid", { hint: "Revoke that key." });
   return { roles, readOnly, approve, admin };
 }

@@ -26,7 +26,7 @@ export async function takeIdempotencyKey(
     [org, key],
   );
   if (earlier?.fingerprint === fingerprint) return earlier.session;
-  throw new SandboxError("CONFLICT", "The idempotency key came with another request before", {
+  throw new SandboxError("CONFLICT", "The idempotency key was used for another request", {
     hint: "Use a new key for a new request.",
   });
 }

@@ -64,7 +64,7 @@ onBothDatabases("migrations", (testDatabases) => {
     const before = await applied(database);
     await expect(openStore({ url: testDatabases.url })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
-      message: `The store has a newer form (${newer.length}) than this Skerry knows (${MIGRATIONS.length})`,
+      message: `The store has a newer schema (${newer.length}) than this Skerry knows (${MIGRATIONS.length})`,
       hint: "Update Skerry, or give it another database. Nothing was changed.",
     });
     expect(await applied(database)).toEqual(before);

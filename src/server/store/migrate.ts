@@ -29,7 +29,7 @@ async function takeStep(
   if (version > migrations.length)
     throw new SandboxError(
       "CONFIG_INVALID",
-      `The store has a newer form (${version}) than this Skerry knows (${migrations.length})`,
+      `The store has a newer schema (${version}) than this Skerry knows (${migrations.length})`,
       { hint: "Update Skerry, or give it another database. Nothing was changed." },
     );
   const next = migrations[version];

@@ -49,7 +49,7 @@ export async function readPage<R extends Row, T>(
 
 function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return;
-  throw new SandboxError("INVALID_ARGUMENT", `A page has from 1 to ${MAX_LIMIT} items, not ${limit}`);
+  throw new SandboxError("INVALID_ARGUMENT", `A page has 1 to ${MAX_LIMIT} items, not ${limit}`);
 }
 
 function formatCursor(values: readonly Value[]): string {
@@ -64,7 +64,7 @@ function parseCursor(cursor: string, types: readonly string[]): Value[] {
     values.length === types.length &&
     values.every((value, index) => typeof value === types[index]);
   if (fits) return values as Value[];
-  throw new SandboxError("INVALID_ARGUMENT", "The cursor is none that a page of this list gave", {
+  throw new SandboxError("INVALID_ARGUMENT", "The cursor is not from a page of this list", {
     hint: "Take `next` of the page before as it is, or leave the cursor out.",
   });
 }

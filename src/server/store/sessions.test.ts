@@ -117,7 +117,7 @@ onBothDatabases("sessions", (database) => {
     });
     await expect(create("acme", { name: "demo", limits: { a: 1, b: 3 } })).rejects.toMatchObject({
       code: "CONFLICT",
-      message: "The idempotency key came with another request before",
+      message: "The idempotency key was used for another request",
     });
     expect(await create("other", { name: "demo" })).toMatchObject({ isNew: true });
   });

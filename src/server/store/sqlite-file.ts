@@ -13,7 +13,7 @@ export function prepareFile(path: string): void {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const stat = look(path) ?? create(path);
     if (!stat.isFile())
-      throw storeFailed("The store's path is no regular file", { hint: "Name a file, or a new one." });
+      throw storeFailed("The store's path is not a regular file", { hint: "Name a file, or a new one." });
     if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o600);
   } catch (cause) {
     if (cause instanceof SandboxError) throw cause;

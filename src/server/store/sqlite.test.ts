@@ -61,9 +61,9 @@ it("writes ahead, and waits for the disk at checkpoints only", async () => {
 });
 
 it.each([
-  ["no database", () => writeFileSync(path, "not a database at all".repeat(1000)), "is no database"],
-  ["a directory", () => mkdirSync(path), "is no regular file"],
-  ["a FIFO", () => execFileSync("mkfifo", [path]), "is no regular file"],
+  ["no database", () => writeFileSync(path, "not a database at all".repeat(1000)), "is not a database"],
+  ["a directory", () => mkdirSync(path), "is not a regular file"],
+  ["a FIFO", () => execFileSync("mkfifo", [path]), "is not a regular file"],
   ["a link to nowhere", () => symlinkSync(join(directory, "no", "where"), path), "cannot be opened (ENOENT)"],
 ])("refuses %s", async (_, make, why) => {
   mkdirSync(join(directory, "state"));

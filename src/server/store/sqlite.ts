@@ -167,7 +167,7 @@ function translated(cause: unknown): SandboxError {
   if (code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_PRIMARYKEY") return nameTaken(cause);
   if (code === "SQLITE_FULL") return diskFull(cause);
   if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT")
-    return storeFailed(`The store's file is no database, or a damaged one (${code})`, {
+    return storeFailed(`The store's file is not a database, or is damaged (${code})`, {
       hint: "Restore it from a copy, or move it away: then a new one is made.",
       cause,
     });
