@@ -1,15 +1,13 @@
 import type { WorkBudget } from "../../kit/parser/index.js";
-import { loadGrammar } from "../../kit/parser/index.js";
-import { findJavaScriptShellOuts } from "./code/javascript.js";
-import { findPythonShellOuts } from "./code/python.js";
-import { findAwkShellOuts } from "./scanned/awk.js";
-import { findScriptShellOuts } from "./scanned/scripts.js";
-import { findSedShellOuts } from "./scanned/sed.js";
+import type { ProcessStart, ProcessStarts } from "./program/process-start.js";
+import { readProgram } from "./program/read-program.js";
+import { findAwkStarts } from "./scanned/awk.js";
+import { findScriptStarts } from "./scanned/scripts.js";
+import { findSedStarts } from "./scanned/sed.js";
 import { Environment } from "./shell/environment.js";
 import { isKnown, plain, UNKNOWN } from "./shell/fields.js";
 import type { ShellWalk } from "./shell/walk.js";
 import type { Call, InlineLanguage, Stdin } from "./shell/walker.js";
-import type { ShellOut, ShellOuts } from "./shell-out.js";
 
 const MAX_DEPTH = 12;
 
@@ -25,18 +23,18 @@ export async function runInlineCode(
     walk.problem(call.place, `code is nested deeper than ${MAX_DEPTH} levels`);
     return;
   }
-  const { found, problem } = await findShellOuts(language, code, walk.work);
+  const { found, problem } = await findStarts(language, code, walk.work);
   // A program with unknown places has counted as unknown already.
   if (problem !== undefined && isKnown(code)) {
     const place = whole ? problem.at : call.place;
     walk.problem(place, whole ? problem.what : `in ${call.via.join(", ")}: ${problem.what}`);
   }
-  for (const each of found) runShellOut(walk, language, each, whole ? { ...call, place: each.at } : call);
+  for (const each of found) runStart(walk, language, each, whole ? { ...call, place: each.at } : call);
 }
 
 const UNSEEN: Stdin = { kind: "content", via: "pipe", content: { text: undefined, from: [] } };
 
-function runShellOut(walk: ShellWalk, language: InlineLanguage, found: ShellOut, outer: Call): void {
+function runStart(walk: ShellWalk, language: InlineLanguage, found: ProcessStart, outer: Call): void {
   const call: Call = found.reads === true ? { ...outer, stdin: UNSEEN } : outer;
   switch (found.kind) {
     case "text":
@@ -56,22 +54,21 @@ function runShellOut(walk: ShellWalk, language: InlineLanguage, found: ShellOut,
   }
 }
 
-async function findShellOuts(language: InlineLanguage, code: string, work: WorkBudget): Promise<ShellOuts> {
+async function findStarts(language: InlineLanguage, code: string, work: WorkBudget): Promise<ProcessStarts> {
   switch (language) {
     case "python":
-      return withTree("python", code, findPythonShellOuts, work);
     case "javascript":
     case "typescript":
-      return withTree(language, code, findJavaScriptShellOuts, work);
+      return startsOfProgram(language, code, work);
     case "awk":
       work.spend(scanning(code));
-      return findAwkShellOuts(code, work);
+      return findAwkStarts(code, work);
     case "sed":
       work.spend(scanning(code));
-      return findSedShellOuts(code);
+      return findSedStarts(code);
     default:
       work.spend(scanning(code));
-      return findScriptShellOuts(language, code);
+      return findScriptStarts(language, code);
   }
 }
 
@@ -80,35 +77,16 @@ function scanning({ length }: string): number {
   return 300 + 10 * length + (length * length) / 32;
 }
 
-type Root = ReturnType<Awaited<ReturnType<typeof loadGrammar>>["parse"]>["rootNode"];
-
-async function withTree(
+async function startsOfProgram(
   language: "python" | "javascript" | "typescript",
   code: string,
-  find: (root: Root, work: WorkBudget) => readonly ShellOut[],
   work: WorkBudget,
-): Promise<ShellOuts> {
-  const grammar = await loadGrammar(language);
-  const tree = grammar.parse(code, work);
-  try {
-    await work.pause();
-    const found = work.during(grammar.meter, () => find(tree.rootNode, work));
-    const wrong = tree.rootNode.hasError ? firstError(tree.rootNode) : undefined;
-    return {
-      found,
-      problem: wrong === undefined ? undefined : { at: wrong, what: `${language} that does not parse` },
-    };
-  } finally {
-    tree.delete();
-  }
-}
-
-/** The place of the first mistake. */
-function firstError(root: Root): number {
-  let node = root;
-  for (;;) {
-    const next = node.children.find((child) => child?.hasError === true || child?.isMissing === true);
-    if (next === undefined || next === null || next.isError) return next?.startIndex ?? node.startIndex;
-    node = next;
-  }
+): Promise<ProcessStarts> {
+  const { starts, errorAt, incomplete } = await readProgram(language, code, work);
+  if (errorAt !== undefined)
+    return { found: starts, problem: { at: errorAt, what: `${language} that does not parse` } };
+  return {
+    found: starts,
+    problem: incomplete && { at: 0, what: `${language} that is ${incomplete.replace("-", " ")}` },
+  };
 }

@@ -1,7 +1,10 @@
 import type { WorkBudget } from "../../../kit/parser/index.js";
+import { isSecretPath } from "../risk/path-rules.js";
 import { variable } from "./environment.js";
+import type { KnownFunction } from "./known-functions.js";
+import { argument, type KnownCall } from "./process-start.js";
 import type { Binding, Scopes } from "./scopes.js";
-import { anyOf, concat, MARKS, marksOf, UNKNOWN, unmark, type Value } from "./value.js";
+import { anyOf, concat, MARKS, mark, marksOf, oneOf, UNKNOWN, unmark, type Value } from "./value.js";
 
 /** Folds expressions to what is known about them, each once, within limits that hostile code cannot exceed. */
 export interface Evaluator {
@@ -58,6 +61,7 @@ export function createEvaluator(
     depth++;
     const value = fold(node);
     depth--;
+    if ((value.marks & MARKS.lost) !== 0) gaveUp = true;
     let letters = 0;
     for (const text of value.texts) letters += text.length;
     characters += letters;
@@ -105,15 +109,18 @@ export function createEvaluator(
     busyNames.add(key);
     busy++;
     const circlesBefore = circles;
-    const whole = anyOf(bindings.filter(({ how }) => how !== "append").map(valueOfBinding));
-    const pieces = bindings.filter(({ how }) => how === "append");
-    const grown = () => pieces.reduce((sum, piece) => concat(sum, valueOfBinding(piece)), whole);
-    const found = pieces.length === 0 ? whole : anyOf([grown(), whole]);
+    const of = (...ways: readonly Binding["how"][]) => bindings.filter(({ how }) => ways.includes(how));
+    const whole = oneOf(of("value", "element", "name", "function").map(valueOfBinding));
+    const found = changed(whole, of("append").map(valueOfBinding), of("mark", "tail").map(changeOf));
     busyNames.delete(key);
     busy--;
     if (overrides.length === 0 && (circles === circlesBefore || busy === 0)) names.set(key, found);
     return found;
   };
+
+  /** What is put into something changes it, or makes it longer. */
+  const changeOf = ({ how, node }: Binding): number =>
+    evaluate(node).marks | (how === "tail" ? MARKS.longer : MARKS.partial);
 
   const valueOfBinding = (binding: Binding): Value => {
     switch (binding.how) {
@@ -123,10 +130,6 @@ export function createEvaluator(
         return ofFunction(binding.node);
       case "element":
         return elementOf(evaluate(binding.node));
-      case "mark": {
-        const { marks } = evaluate(binding.node);
-        return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
-      }
       default: {
         const value = evaluate(binding.node);
         return binding.name === undefined ? value : memberOf(value, binding.name);
@@ -170,10 +173,19 @@ export function createEvaluator(
       return UNKNOWN;
     },
     get gaveUp() {
-      return gaveUp;
+      return gaveUp || scopes.overflowed;
     },
   };
   return evaluator;
+}
+
+/** A value with pieces put behind it and other things put into it. The order of these is not known. */
+function changed(whole: Value, pieces: readonly Value[], changes: readonly number[]): Value {
+  const marks = changes.reduce((all, one) => all | one, 0);
+  if (pieces.length === 0) return marks === 0 ? whole : mark(whole, marks);
+  const grown = pieces.reduce((sum, piece) => concat(sum, piece), whole);
+  if (grown.items !== undefined) return mark(grown, marks | MARKS.longer);
+  return mark(anyOf([grown, whole]), marks | MARKS.partial);
 }
 
 /** What one gets when going through a value. */
@@ -210,3 +222,12 @@ function isMethod(name: string): boolean {
 }
 
 const MAX_NAME = 200;
+
+/** Where the result of a call comes from. */
+export function marksOfResult(
+  known: KnownFunction,
+  call: Pick<KnownCall, "args" | "keywords" | "receiver">,
+): number {
+  const opened = (known.paths ?? []).flatMap(([ref]) => argument(call, ref).texts);
+  return (known.returns ?? 0) | (opened.some(isSecretPath) ? MARKS.secret : 0);
+}

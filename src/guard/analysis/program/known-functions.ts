@@ -3,7 +3,7 @@ import type { RiskLevel } from "../risk/levels.js";
 import type { Access } from "../risk/path-rules.js";
 
 /** Which argument: by place, by keyword, by either, or what the method is called on. */
-export type Place = number | string | readonly [number, string];
+export type ArgumentRef = number | string | readonly [number, string];
 export const SELF = "(self)";
 
 /** The words of a text, for long lists of names. */
@@ -11,32 +11,51 @@ export function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
 }
 
-/** A function, method or module that code can reach for. The most specific name wins. */
-export interface ReachRule extends Match {
+/** How a function is told what to start. */
+export type StartForm =
+  /** A shell's text, or a list of words: `subprocess.run`. */
+  | "command"
+  /** The same, but anything that is not text means something else: any object's `system("…")`. */
+  | "command-if-text"
+  /** A program and the list of its words, its own name first: `os.execv`. */
+  | "program-list"
+  /** A program and then its words, its own name first: `os.execl`. */
+  | "program-words"
+  /** Every argument is a word. */
+  | "words"
+  /** A program, a list of its words, options: `child_process.spawn`. */
+  | "spawn"
+  /** A script for another copy of the interpreter: `child_process.fork`. */
+  | "fork"
+  /** An internal module by its name: `process.binding`. */
+  | "binding"
+  /** Cannot be told from the arguments. */
+  | "unknown";
+
+/** A function, method or module that code can reach for: what its arguments are, and how bad that is. The most specific name wins. */
+export interface KnownFunction extends Match {
   /** "os.system"; "subprocess.*" for everything below; "*.to_csv" for a method of anything. */
   readonly names: readonly string[];
   /** Its mere mention is nothing; it must be called. */
   readonly called?: true;
-  /** This argument is a command: text for a shell, or a list of words. */
-  readonly command?: Place;
-  /** From this place on, arguments are the words of a command. */
-  readonly words?: number;
+  /** It starts a process, and the arguments from this one on say which. */
+  readonly starts?: readonly [StartForm, ArgumentRef];
   /** What the command reads as its input. */
-  readonly input?: Place;
+  readonly input?: ArgumentRef;
   /** This argument is code. */
-  readonly code?: Place;
+  readonly code?: ArgumentRef;
   readonly language?: "python" | "javascript";
-  /** Code only when it is text: setTimeout takes functions too. */
-  readonly codeIfText?: true;
-  readonly paths?: readonly (readonly [Place, Access])[];
+  /** Code only when it is text (setTimeout takes functions too), or when an option says so (a worker's `eval`). */
+  readonly codeIf?: "text" | "eval";
+  readonly paths?: readonly (readonly [ArgumentRef, Access])[];
   /** The mode of an opened file, which turns reading into writing. */
-  readonly mode?: Place;
+  readonly mode?: ArgumentRef;
   /** What it is given leaves this machine. */
   readonly sends?: true;
   /** How bad it is in a loop without an end. */
   readonly endless?: RiskLevel;
   /** How bad from this amount on. */
-  readonly amount?: readonly [Place, number];
+  readonly amount?: readonly [ArgumentRef, number];
   /** Marks of what it returns. */
   readonly returns?: number;
 }
@@ -56,26 +75,30 @@ export interface CombinationRule extends Match {
   readonly all: readonly (readonly string[])[];
 }
 
-/** Finds the most specific rule of a qualified name. */
-export interface RuleTable {
-  find(name: string): ReachRule | undefined;
-  /** The rule of a method, whatever it is called on. */
-  method(name: string): ReachRule | undefined;
-  /** A rule exists for the module or for something in it. */
+/** Finds the most specific entry of a qualified name. */
+export interface FunctionTable {
+  find(name: string): KnownFunction | undefined;
+  /** The entry of a method, whatever it is called on. */
+  method(name: string): KnownFunction | undefined;
+  /** There is an entry for the module or for something in it. */
   knows(module: string): boolean;
+  /** Something directly in the module starts processes or runs code. */
+  canStart(module: string): boolean;
 }
 
-export function createRuleTable(rules: readonly ReachRule[]): RuleTable {
-  const exact = new Map<string, ReachRule>();
-  const below = new Map<string, ReachRule>();
-  const methods = new Map<string, ReachRule>();
+export function createFunctionTable(functions: readonly KnownFunction[]): FunctionTable {
+  const exact = new Map<string, KnownFunction>();
+  const below = new Map<string, KnownFunction>();
+  const methods = new Map<string, KnownFunction>();
   const modules = new Set<string>();
-  for (const rule of rules) {
-    for (const name of rule.names) {
-      if (name.startsWith("*.")) methods.set(name.slice(2), rule);
-      else if (name.endsWith(".*")) below.set(name.slice(0, -2), rule);
-      else exact.set(name, rule);
+  const starting = new Set<string>();
+  for (const one of functions) {
+    for (const name of one.names) {
+      if (name.startsWith("*.")) methods.set(name.slice(2), one);
+      else if (name.endsWith(".*")) below.set(name.slice(0, -2), one);
+      else exact.set(name, one);
       for (let at = name.indexOf("."); at > 0; at = name.indexOf(".", at + 1)) modules.add(name.slice(0, at));
+      if (isStarting(one)) starting.add(name.slice(0, Math.max(0, name.lastIndexOf("."))));
     }
   }
   return {
@@ -83,12 +106,18 @@ export function createRuleTable(rules: readonly ReachRule[]): RuleTable {
       const known = exact.get(name);
       if (known !== undefined) return known;
       for (let at = name.lastIndexOf("."); at > 0; at = name.lastIndexOf(".", at - 1)) {
-        const rule = below.get(name.slice(0, at));
-        if (rule !== undefined) return rule;
+        const found = below.get(name.slice(0, at));
+        if (found !== undefined) return found;
       }
       return undefined;
     },
     method: (name) => methods.get(name),
     knows: (module) => modules.has(module),
+    canStart: (module) => starting.has(module) && module !== "" && module !== "*",
   };
+}
+
+/** It starts a process by itself, or runs what may start one. */
+export function isStarting({ starts, code, codeIf }: KnownFunction): boolean {
+  return starts !== undefined || (code !== undefined && codeIf === undefined);
 }

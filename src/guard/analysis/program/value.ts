@@ -1,3 +1,5 @@
+import { UNKNOWN as UNKNOWN_TEXT } from "../shell/fields.js";
+
 /** What is known about a value before the program runs: every alternative, as far as it could be folded. */
 export interface Value {
   /** Constant texts (and bytes); HOLE stands for a part that only the run knows. */
@@ -28,9 +30,16 @@ export const MARKS = {
   credential: 32,
   /** Names of all files of the home directory or of the whole system. */
   wholeTree: 64,
+  /** May also be something that is not known. */
+  partial: 128,
+  /** A list that may have more items behind the known ones. */
+  longer: 256,
+  /** May be more functions than are followed. */
+  lost: 512,
 } as const;
 
-export const HOLE = "\ufffc";
+/** The same sign as in the texts that a shell walk is given. */
+export const HOLE = UNKNOWN_TEXT;
 export const UNKNOWN: Value = {
   texts: [],
   numbers: [],
@@ -41,6 +50,7 @@ export const UNKNOWN: Value = {
 };
 
 const MAX_ALTERNATIVES = 8;
+const MAX_NAMES = 64;
 export const MAX_TEXT = 16_384;
 export const MAX_ITEMS = 1024;
 
@@ -60,8 +70,8 @@ export function named(...names: string[]): Value {
 
 export function list(items: readonly Value[], marks = 0): Value {
   const kept = items.slice(0, MAX_ITEMS);
-  let all = marks;
-  for (const item of kept) all |= item.marks;
+  let all = items.length > MAX_ITEMS ? marks | MARKS.longer : marks;
+  for (const item of kept) all |= item.marks & ~(MARKS.partial | MARKS.longer);
   return { ...UNKNOWN, items: kept, marks: all };
 }
 
@@ -77,27 +87,46 @@ export function unmark(value: Value, marks: number): Value {
   return (value.marks & marks) === 0 ? value : { ...value, marks: value.marks & ~marks };
 }
 
-/** One value that may be any of these. */
+/** One value that may be any of these; nothing is said about what is not known. */
 export function anyOf(values: readonly Value[]): Value {
   const known = values.filter((value) => value !== UNKNOWN);
   if (known.length === 0) return UNKNOWN;
   if (known.length === 1) return known[0]!;
+  const texts = alternatives(known.map((value) => value.texts));
+  const names = alternatives(known.map((value) => value.names));
+  const lists = known.filter((value) => value.items !== undefined);
+  const cut = texts.size > MAX_ALTERNATIVES || lists.length > 1 ? MARKS.partial : 0;
   return {
-    texts: alternatives(known.map((value) => value.texts)),
-    numbers: alternatives(known.map((value) => value.numbers)),
-    names: alternatives(known.map((value) => value.names)),
-    items: known.find((value) => value.items !== undefined)?.items,
-    keys: known.find((value) => value.items !== undefined)?.keys,
-    marks: marksOf(known),
+    texts: [...texts].slice(0, MAX_ALTERNATIVES),
+    numbers: [...alternatives(known.map((value) => value.numbers))].slice(0, MAX_ALTERNATIVES),
+    names: [...names].slice(0, MAX_NAMES),
+    items: lists[0]?.items,
+    keys: lists[0]?.keys,
+    marks: marksOf(known) | cut | (names.size > MAX_NAMES ? MARKS.lost : 0),
   };
 }
 
-function alternatives<T>(groups: readonly (readonly T[])[]): T[] {
+/** The same where it may be each of them: one that is not known leaves the whole partly unknown. */
+export function oneOf(values: readonly Value[]): Value {
+  const one = anyOf(values);
+  return one !== UNKNOWN && values.some(isUnknown) ? mark(one, MARKS.partial) : one;
+}
+
+function isUnknown({ texts, numbers, names, items }: Value): boolean {
+  return texts.length + numbers.length + names.length === 0 && items === undefined;
+}
+
+/** What it is for certain: one text; undefined when there are several, or when it may be something else. */
+export function certainText(value: Value): string | undefined {
+  return value.texts.length === 1 && (value.marks & MARKS.partial) === 0 ? value.texts[0] : undefined;
+}
+
+function alternatives<T>(groups: readonly (readonly T[])[]): Set<T> {
   const all = new Set<T>();
   for (const group of groups) {
-    for (const one of group) if (all.size < MAX_ALTERNATIVES) all.add(one);
+    for (const one of group) if (all.size <= MAX_NAMES) all.add(one);
   }
-  return [...all];
+  return all;
 }
 
 export function marksOf(values: readonly Value[]): number {
@@ -117,8 +146,9 @@ export function concat(a: Value, b: Value): Value {
   for (const x of left) {
     for (const y of right) if (texts.size < MAX_ALTERNATIVES) texts.add(capped(x + y));
   }
+  const cut = left.length * right.length > MAX_ALTERNATIVES ? MARKS.partial : 0;
   const built = a.texts.length > 0 && b.texts.length > 0 ? MARKS.built : 0;
-  return { ...UNKNOWN, texts: [...texts], marks: marks | built };
+  return { ...UNKNOWN, texts: [...texts], marks: marks | built | cut };
 }
 
 /** Applies a pure function to every text. */
@@ -133,7 +163,8 @@ function capped(value: string): string {
 
 /** The texts of items with a separator between; what is no text is a hole. */
 export function joined(items: readonly Value[], separator: string, marks = 0): Value {
-  const all = marks | marksOf(items) | (items.length > 1 ? MARKS.built : 0);
+  const several = items.some(({ texts }) => texts.length > 1) ? MARKS.partial : 0;
+  const all = marks | marksOf(items) | several | (items.length > 1 ? MARKS.built : 0);
   let length = 0;
   const parts: string[] = [];
   for (const item of items) {

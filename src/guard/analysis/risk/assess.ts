@@ -1,8 +1,6 @@
 import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
-import { type Grammar, loadGrammar, TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
-import { type FlatTree, flatten } from "../program/flat-tree.js";
-import { readJavaScript } from "../program/javascript/read.js";
-import { readPython } from "../program/python/read.js";
+import { TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
+import { readProgram } from "../program/read-program.js";
 import { COMBINATIONS } from "./combinations.js";
 import {
   type Collector,
@@ -12,6 +10,7 @@ import {
   type Match,
   type Report,
 } from "./findings.js";
+import { judgeProgram } from "./judge-program.js";
 import type { RiskLevel } from "./levels.js";
 import { readShell } from "./shell/read.js";
 
@@ -30,7 +29,6 @@ export interface RiskAssessment {
 
 /** Work for one text and all that it holds. */
 const MAX_WORK = 16_000_000;
-const NODE_WORK = 60;
 const NESTED_WORK = 300;
 const LETTER_WORK = 30;
 const MAX_NESTED = 256;
@@ -168,32 +166,13 @@ const UNPARSABLE: Match = {
 async function read(task: Task, report: Report, work: WorkBudget): Promise<boolean> {
   if (BIDI.test(task.text)) report.add(DISORDERED, task.text.search(BIDI));
   if (task.language === "bash") return readShell(task.text, report, work);
-  const text = withPlainLines(task.text);
-  if (task.language === "python") readCodingCookie(text, report);
-  const tree = await parse(task.language, text, work);
+  if (task.language === "python") readCodingCookie(task.text, report);
+  const facts = await readProgram(task.language, task.text, work);
   await work.pause();
-  if (tree.truncated) report.add(TOO_LONG, 0);
-  if (tree.errorAt !== undefined && task.depth === 0) report.add(UNPARSABLE, tree.errorAt);
-  if (task.language === "python") readPython(tree, report, work);
-  else readJavaScript(tree, report, work);
-  return tree.errorAt === undefined && !tree.truncated;
-}
-
-async function parse(grammar: Grammar, text: string, work: WorkBudget): Promise<FlatTree> {
-  const tree = (await loadGrammar(grammar)).parse(text, work);
-  try {
-    await work.pause();
-    const flat = flatten(tree, text);
-    work.spend(NODE_WORK * flat.size);
-    return flat;
-  } finally {
-    tree.delete();
-  }
-}
-
-/** Interpreters end a line, and so a comment, where the parser does not: the text after it would be overlooked. */
-function withPlainLines(text: string): string {
-  return text.replace(/\r(?!\n)|[\u2028\u2029]/g, "\n");
+  if (facts.incomplete === "too-long") report.add(TOO_LONG, 0);
+  if (facts.errorAt !== undefined && task.depth === 0) report.add(UNPARSABLE, facts.errorAt);
+  judgeProgram(facts, report);
+  return facts.errorAt === undefined && facts.incomplete !== "too-long";
 }
 
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/;
@@ -205,7 +184,7 @@ const DISORDERED: Match = {
 
 /** Python decodes a file by the encoding that its first lines name; the code is then not what is written there. */
 function readCodingCookie(text: string, report: Report): void {
-  const start = text.slice(0, 1024).split("\n", 2);
+  const start = text.slice(0, 1024).split(/\r\n?|\n/, 2);
   for (const line of start) {
     const name = /^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)/.exec(line)?.[1];
     if (

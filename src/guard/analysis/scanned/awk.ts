@@ -1,6 +1,6 @@
 import type { WorkBudget } from "../../../kit/parser/index.js";
+import type { ProcessStart, ProcessStarts } from "../program/process-start.js";
 import { UNKNOWN } from "../shell/fields.js";
-import type { ShellOut, ShellOuts } from "../shell-out.js";
 
 type Token = { readonly at: number; readonly kind: "string" | "word" | "sign"; readonly text: string };
 
@@ -15,9 +15,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** Where an awk program starts commands: `system(…)`, `print | "…"`, `"…" | getline`. */
-export function findAwkShellOuts(code: string, work: WorkBudget): ShellOuts {
+export function findAwkStarts(code: string, work: WorkBudget): ProcessStarts {
   const tokens = tokenize(code);
-  const found: ShellOut[] = [];
+  const found: ProcessStart[] = [];
   tokens.forEach((token, index) => {
     if (token.kind === "word" && token.text === "system" && tokens[index + 1]?.text === "(") {
       found.push({ at: token.at, via: "system", kind: "text", text: constant(tokens, index + 2, ")", work) });

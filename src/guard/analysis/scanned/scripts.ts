@@ -1,6 +1,6 @@
+import type { ProcessStart, ProcessStarts } from "../program/process-start.js";
 import { UNKNOWN } from "../shell/fields.js";
 import type { InlineLanguage } from "../shell/walker.js";
-import type { ShellOut, ShellOuts } from "../shell-out.js";
 
 interface Rules {
   /** Functions whose first argument a shell runs. */
@@ -54,11 +54,11 @@ const BY_NAME: Partial<Record<InlineLanguage, RegExp>> = {
 };
 
 /** Where a program in a language that is only scanned starts commands. */
-export function findScriptShellOuts(language: InlineLanguage, code: string): ShellOuts {
+export function findScriptStarts(language: InlineLanguage, code: string): ProcessStarts {
   const rules = RULES[language];
   if (rules === undefined)
     return { found: [], problem: { at: 0, what: `code in ${language} is not looked into` } };
-  const found: ShellOut[] = [];
+  const found: ProcessStart[] = [];
   for (const match of code.matchAll(rules.calls)) {
     const words = readArguments(code, match.index + match[0].length);
     const via = match[0].replaceAll(/\s/g, "");

@@ -1,8 +1,8 @@
-import type { ShellOut, ShellOuts } from "../shell-out.js";
+import type { ProcessStart, ProcessStarts } from "../program/process-start.js";
 
 /** Where a sed script starts commands: `e command`, `e` alone, and `s///e`. */
-export function findSedShellOuts(script: string): ShellOuts {
-  const found: ShellOut[] = [];
+export function findSedStarts(script: string): ProcessStarts {
+  const found: ProcessStart[] = [];
   const reader = new Reader(script);
   while (!reader.done) {
     const problem = readCommand(reader, found);
@@ -46,7 +46,7 @@ class Reader {
 }
 
 /** One command with its addresses; resolves to what is wrong with it. */
-function readCommand(reader: Reader, found: ShellOut[]): string | undefined {
+function readCommand(reader: Reader, found: ProcessStart[]): string | undefined {
   reader.skip(/[\s;{}]*/y);
   if (reader.done) return undefined;
   if (!skipAddresses(reader)) return "a sed address that does not end";
@@ -88,7 +88,7 @@ function readCommand(reader: Reader, found: ShellOut[]): string | undefined {
   }
 }
 
-function readSubstitution(reader: Reader, found: ShellOut[], at: number): string | undefined {
+function readSubstitution(reader: Reader, found: ProcessStart[], at: number): string | undefined {
   const delimiter = reader.char;
   reader.at += 1;
   const pattern = reader.until(delimiter);

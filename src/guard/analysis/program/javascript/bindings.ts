@@ -1,5 +1,7 @@
+import { withoutEscapes } from "../escapes.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import { createScopes, type Scopes } from "../scopes.js";
+import { identifierOf, moduleNameOf } from "./names.js";
 
 /** What a JavaScript or TypeScript program gives names to, collected before anything is looked up. */
 export interface JavaScriptNames {
@@ -17,27 +19,14 @@ export const FUNCTIONS: ReadonlySet<string> = new Set([
   ...["function_declaration", "function_expression", "arrow_function", "method_definition"],
   ...["generator_function", "generator_function_declaration"],
 ]);
-const FILLERS = new Set(["push", "unshift", "set", "add", "append", "write", "concat"]);
+const FILLERS = new Set(
+  "push unshift set add append write concat splice fill reverse sort shift pop copyWithin".split(" "),
+);
 const MAX_PATTERN_DEPTH = 16;
 const MAX_PARAMETERS = 64;
 const MAX_CHAINED = 64;
 
 type How = "value" | "element" | "append";
-
-/** The text of an identifier; \u0065val is eval. */
-export function identifierOf(source: string): string {
-  if (!source.includes("\\")) return source;
-  return source.replace(/\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))/g, (whole, braced, plain) => {
-    const point = Number.parseInt(braced ?? plain, 16);
-    return point > 0x10ffff ? whole : String.fromCodePoint(point);
-  });
-}
-
-/** "node:fs/promises" is "fs.promises"; a path or a package keeps its name. */
-export function moduleNameOf(specifier: string): string {
-  const name = specifier.replace(/^node:/, "");
-  return /^[a-z_0-9]+(?:\/[a-z_0-9]+)*$/.test(name) ? name.replaceAll("/", ".") : name;
-}
 
 export function isFunction(tree: FlatTree, node: number): boolean {
   return FUNCTIONS.has(tree.kind(node));
@@ -52,6 +41,7 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
   const returns = new Map<number, number[]>();
   const parameters = new Map<number, readonly number[]>();
   const calls: number[] = [];
+  const assignments: number[] = [];
   const handlers: { object: number; handler: number }[] = [];
   const definitions: { node: number; end: number }[] = [];
   const name = (node: number) => identifierOf(tree.source(node));
@@ -205,22 +195,10 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
         nameFunction(target, value);
         break;
       }
-      case "assignment_expression": {
-        const value = valueAtEnd(tree, tree.child(node, "right"));
-        const target = tree.child(node, "left");
-        const home =
-          tree.kind(target) === "identifier" ? (scopes.find(scope, name(target))?.scope ?? 0) : scope;
-        bind(home, target, value, "value");
-        nameFunction(target, value);
+      case "assignment_expression":
+      case "augmented_assignment_expression":
+        assignments.push(node);
         break;
-      }
-      case "augmented_assignment_expression": {
-        const target = tree.child(node, "left");
-        const home =
-          tree.kind(target) === "identifier" ? (scopes.find(scope, name(target))?.scope ?? 0) : scope;
-        bind(home, target, tree.child(node, "right"), "append");
-        break;
-      }
       case "public_field_definition":
       case "field_definition": {
         const title =
@@ -247,10 +225,25 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
         break;
     }
   }
+  for (const assignment of assignments) assign(assignment);
   for (const call of calls) handOver(call);
   for (const { object, handler } of handlers) {
     for (const parameter of parameters.get(handler) ?? [])
       bind(inner.get(handler)!, parameter, object, "value");
+  }
+
+  /** A name gets its value where it is declared, which may stand further down. */
+  function assign(node: number): void {
+    const target = tree.child(node, "left");
+    const here = scopeAt[node]!;
+    const home = tree.kind(target) === "identifier" ? (scopes.find(here, name(target))?.scope ?? 0) : here;
+    if (tree.kind(node) !== "assignment_expression") {
+      bind(home, target, tree.child(node, "right"), "append");
+      return;
+    }
+    const value = valueAtEnd(tree, tree.child(node, "right"));
+    bind(home, target, value, "value");
+    nameFunction(target, value);
   }
 
   function nameFunction(target: number, value: number): void {
@@ -290,7 +283,8 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
     const object = method ? tree.child(callee, "object") : -1;
     if (method && FILLERS.has(called) && tree.kind(object) === "identifier") {
       const home = scopes.find(scopeAt[call]!, name(object))?.scope ?? 0;
-      for (const one of given) scopes.bind(home, name(object), { how: "mark", node: one });
+      for (const one of given)
+        scopes.bind(home, name(object), { how: called === "push" ? "tail" : "mark", node: one });
     }
     const direct = FUNCTIONS.has(tree.kind(callee)) ? [callee] : (functions.get(called) ?? []).slice(0, 4);
     for (const definition of direct) {
@@ -326,12 +320,17 @@ function push<K>(map: Map<K, number[]>, key: K, node: number): void {
 
 /** The name that a key or a quoted key gives. */
 export function keyOf(tree: FlatTree, key: number): string {
-  if (key === -1 || tree.kind(key) === "computed_property_name") return "";
+  if (key === -1) return "";
+  if (tree.kind(key) === "computed_property_name") {
+    const inner = namedChildren(tree, key)[0] ?? -1;
+    return inner !== -1 && tree.kind(inner) === "string" ? textOf(tree, inner) : "?";
+  }
   return tree.kind(key) === "string" ? textOf(tree, key) : identifierOf(tree.source(key));
 }
 
-function textOf(tree: FlatTree, string: number): string {
-  return string === -1 ? "" : tree.source(string).slice(1, -1);
+/** The text of a literal. */
+export function textOf(tree: FlatTree, string: number): string {
+  return string === -1 ? "" : withoutEscapes(tree.source(string).slice(1, -1), true).text;
 }
 
 /** What parentheses and types are put around. */

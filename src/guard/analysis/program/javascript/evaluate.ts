@@ -1,10 +1,11 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { marksOfResult } from "../../risk/reach.js";
 import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
-import { createEvaluator, type Evaluator, elementOf, memberOf } from "../evaluator.js";
+import { createEvaluator, elementOf, marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import type { RuleTable } from "../known-functions.js";
+import type { FunctionTable } from "../known-functions.js";
+import { type Arguments, OFF, OPEN } from "../process-start.js";
+import type { CallTarget, ProgramEvaluator } from "../reader.js";
 import {
   anyOf,
   concat,
@@ -16,19 +17,15 @@ import {
   marksOf,
   named,
   number,
+  oneOf,
   text,
   UNKNOWN,
   type Value,
 } from "../value.js";
-import { identifierOf, isFunction, type JavaScriptNames, keyOf, moduleNameOf, WRAPPERS } from "./bindings.js";
+import { isFunction, type JavaScriptNames, keyOf, WRAPPERS } from "./bindings.js";
 import { FUNCTIONS, METHODS, operated } from "./folding.js";
+import { identifierOf, moduleNameOf } from "./names.js";
 import { GLOBALS, LOADERS } from "./rules.js";
-
-export interface JavaScriptEvaluator extends Evaluator {
-  argumentsOf(call: number): readonly Value[];
-  /** The callee of a call or of `new`; -1: none. */
-  calleeOf(call: number): number;
-}
 
 const MAX_NAME = 200;
 const MAX_TERMS = 512;
@@ -39,10 +36,10 @@ const MAX_RETURNS = 8;
 export function createJavaScriptEvaluator(
   tree: FlatTree,
   names: JavaScriptNames,
-  rules: RuleTable,
+  rules: FunctionTable,
   work: WorkBudget,
-): JavaScriptEvaluator {
-  const given = new Map<number, readonly Value[]>();
+): ProgramEvaluator {
+  const given = new Map<number, Arguments>();
 
   const fold = (node: number): Value => {
     const kind = tree.kind(node);
@@ -63,6 +60,11 @@ export function createJavaScriptEvaluator(
         return number(Number(tree.source(node).replaceAll("_", "").replace(/n$/, "")));
       case "true":
         return number(1);
+      case "false":
+        return number(0);
+      case "null":
+      case "undefined":
+        return named(OFF);
       case "array":
         return list(namedChildren(tree, node, MAX_ITEMS).flatMap(item));
       case "object":
@@ -72,7 +74,7 @@ export function createJavaScriptEvaluator(
       case "unary_expression":
         return unary(node);
       case "ternary_expression":
-        return anyOf([evaluate(tree.child(node, "consequence")), evaluate(tree.child(node, "alternative"))]);
+        return oneOf([evaluate(tree.child(node, "consequence")), evaluate(tree.child(node, "alternative"))]);
       case "assignment_expression":
       case "augmented_assignment_expression":
         return evaluate(tree.child(node, "right"));
@@ -96,7 +98,9 @@ export function createJavaScriptEvaluator(
 
   const item = (node: number): readonly Value[] => {
     const value = evaluate(node);
-    return tree.kind(node) === "spread_element" ? (value.items ?? [value]) : [value];
+    return tree.kind(node) === "spread_element"
+      ? (value.items ?? [{ ...UNKNOWN, marks: value.marks }])
+      : [value];
   };
 
   function identifier(node: number): Value {
@@ -190,7 +194,7 @@ export function createJavaScriptEvaluator(
     for (const { operator, right } of pending.reverse()) {
       const other = evaluate(right);
       const either = operator === "||" || operator === "??" || operator === "&&";
-      value = either ? anyOf([value, other]) : operated(operator, value, other);
+      value = either ? oneOf([value, other]) : operated(operator, value, other);
     }
     return value;
   }
@@ -214,16 +218,18 @@ export function createJavaScriptEvaluator(
     const own = value.names.filter((one) => one !== "this" && !one.startsWith("<def "));
     const leads = name === "constructor" || name === "__proto__" ? named(`?.${name}`) : UNKNOWN;
     if (own.length === 0) {
-      const part = value.items === undefined ? UNKNOWN : memberOf({ ...value, names: [] }, name);
+      const part =
+        value.items === undefined ? UNKNOWN : mark(memberOf({ ...value, names: [] }, name), MARKS.partial);
       return mark(anyOf([assignedTo(name), leads, part]), value.items === undefined ? value.marks : 0);
     }
-    const found = memberOf({ ...value, names: own }, name);
+    const found = memberOf({ ...value, names: own.flatMap(modulesFor(name)) }, name);
     return withEnvironment({ ...found, names: found.names.map(plainName) });
   }
 
   function assignedTo(name: string): Value {
     const found = names.members.find(0, name);
-    return found === undefined ? UNKNOWN : evaluator.resolve(`.${name}`, found.bindings);
+    // Another object's member may have the same name.
+    return found === undefined ? UNKNOWN : mark(evaluator.resolve(`.${name}`, found.bindings), MARKS.partial);
   }
 
   function subscript(node: number): Value {
@@ -231,39 +237,46 @@ export function createJavaScriptEvaluator(
     const key = evaluate(tree.child(node, "index"));
     const at = key.numbers[0];
     if (at !== undefined && value.items !== undefined && value.keys === undefined)
-      return value.items[at] ?? UNKNOWN;
+      return mark(value.items[at] ?? UNKNOWN, MARKS.partial);
     if (at !== undefined && value.texts.length > 0) {
       return { ...UNKNOWN, texts: value.texts.map((one) => one[at] ?? ""), marks: value.marks | MARKS.built };
     }
     if (key.texts.length > 0) return anyOf(key.texts.slice(0, 4).map((name) => memberNamed(value, name)));
-    return mark(elementOf({ ...value, marks: 0 }), value.names.includes("process.env") ? 0 : value.marks);
+    const any = elementOf({ ...value, marks: 0 });
+    const members = value.names.filter((name) => rules.canStart(name)).map((name) => `${name}.?`);
+    const one = members.length === 0 ? any : anyOf([any, named(...members)]);
+    return mark(one, value.names.includes("process.env") ? 0 : value.marks);
   }
 
   function calleeOf(node: number): number {
     return tree.child(node, tree.kind(node) === "new_expression" ? "constructor" : "function");
   }
 
-  const argumentsOf = (node: number): readonly Value[] =>
+  const argumentsOf = (node: number): Arguments =>
     evaluator.remember(given, node, () => {
       const values = tree.child(node, "arguments");
-      if (values === -1) return [];
+      if (values === -1) return { args: [], keywords: new Map() };
       // A tagged template is a call with its text.
-      if (tree.kind(values) === "template_string") return [evaluate(values)];
-      return namedChildren(tree, values, MAX_ARGUMENTS).flatMap(item);
+      if (tree.kind(values) === "template_string") return { args: [evaluate(values)], keywords: new Map() };
+      const nodes = namedChildren(tree, values, MAX_ARGUMENTS + 1);
+      if (nodes.length > MAX_ARGUMENTS) evaluator.giveUp();
+      return withOptions(nodes.flatMap(item));
     });
 
   function call(node: number): Value {
     const callee = calleeOf(node);
     const found = evaluate(callee);
-    const args = argumentsOf(node);
+    const { args } = argumentsOf(node);
     const results: Value[] = [];
-    for (const name of found.names) {
-      const result = resultOf(name, args);
+    for (const target of targetsOf(node)) {
+      const result = resultOf(target.name, target.args);
       if (result !== undefined) results.push(result);
     }
-    if (tree.kind(callee) === "member_expression" && results.length === 0) {
+    if (/^(?:member|subscript)_expression$/.test(tree.kind(callee)) && results.length === 0) {
       const self = evaluate(tree.child(callee, "object"));
-      const method = identifierOf(tree.source(tree.child(callee, "property")));
+      const property = tree.child(callee, "property");
+      const index = tree.child(callee, "index");
+      const method = property !== -1 ? identifierOf(tree.source(property)) : (evaluate(index).texts[0] ?? "");
       const usable = self.texts.length > 0 || self.items !== undefined || self.marks !== 0;
       const result = !usable
         ? undefined
@@ -276,6 +289,21 @@ export function createJavaScriptEvaluator(
     return mark(anyOf(results), marks & ~MARKS.built);
   }
 
+  /** f.call(this, a), f.apply(this, [a]) and Reflect.apply(f, this, [a]) are f(a). */
+  function targetsOf(node: number): readonly CallTarget[] {
+    const { args, keywords } = argumentsOf(node);
+    return evaluate(calleeOf(node)).names.flatMap((name): CallTarget[] => {
+      const [, base, way] = /^(.*)\.(call|apply)$/.exec(name) ?? [];
+      if (base !== undefined)
+        return [{ name: base, ...withOptions(way === "call" ? args.slice(1) : spread(args[1])) }];
+      if (name === "Reflect.apply" || name === "Reflect.construct") {
+        const handed = withOptions(spread(args[name === "Reflect.apply" ? 2 : 1]));
+        return (args[0]?.names ?? []).map((one) => ({ name: one, ...handed }));
+      }
+      return [{ name, args, keywords }];
+    });
+  }
+
   /** What a call of this name gives. */
   function resultOf(name: string, args: readonly Value[]): Value | undefined {
     if (name === "this" || name.startsWith("?.")) return undefined;
@@ -283,19 +311,19 @@ export function createJavaScriptEvaluator(
       const definition = Number(name.slice(5, -1));
       const results = names.returnsOf(definition).slice(0, MAX_RETURNS);
       const parameters = names.parametersOf(definition).map(parameterName);
-      return evaluator.evaluateCall(parameters, args, () => anyOf(results.map(evaluate)));
+      return evaluator.evaluateCall(parameters, args, () => oneOf(results.map(evaluate)));
     }
     if (LOADERS.has(name)) return moduleNamed(args[0]);
     if (name === "Reflect.get")
-      return anyOf((args[1]?.texts ?? []).map((key) => memberNamed(args[0] ?? UNKNOWN, key)));
+      return anyOf((args[1]?.texts ?? ["?"]).map((key) => memberNamed(args[0] ?? UNKNOWN, key)));
     if (name.endsWith(".bind")) return named(name.slice(0, -5));
     const folded = FUNCTIONS.get(name)?.(args);
     if (folded !== undefined) return folded;
-    const rule = rules.find(name);
+    const known = rules.find(name);
     // An answer is not what was sent.
-    const taken = rule?.sends === true ? 0 : marksOf(args);
+    const taken = known?.sends === true ? 0 : marksOf(args);
     const own =
-      rule === undefined ? 0 : marksOfResult(rule, { args, keywords: new Map(), receiver: UNKNOWN });
+      known === undefined ? 0 : marksOfResult(known, { args, keywords: new Map(), receiver: UNKNOWN });
     const result = name.length < MAX_NAME ? named(`${name}()`) : UNKNOWN;
     return mark(result, (taken | own) & ~MARKS.built);
   }
@@ -321,12 +349,39 @@ export function createJavaScriptEvaluator(
     );
   }
 
-  return Object.assign(evaluator, { argumentsOf, calleeOf });
+  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf });
+}
+
+/** The keys of an options object count as keywords. */
+function withOptions(args: readonly Value[]): Arguments {
+  const keywords = new Map<string, Value>();
+  for (const { keys, items } of args)
+    keys?.forEach((key, index) => {
+      keywords.set(key ?? OPEN, items![index]!);
+    });
+  // Behind the first argument, what is neither words nor a function may be options.
+  const open = args
+    .slice(1)
+    .some((arg) => arg.items === undefined && arg.texts.length + arg.names.length === 0);
+  if (open) keywords.set(OPEN, UNKNOWN);
+  return { args, keywords };
+}
+
+function spread(list: Value | undefined): readonly Value[] {
+  return list?.items ?? [UNKNOWN];
 }
 
 function moduleNamed(value: Value | undefined): Value {
   const texts = (value?.texts ?? []).filter((one) => /^[\w@:./-]{1,100}$/.test(one));
-  return texts.length === 0 ? { ...UNKNOWN, marks: value?.marks ?? 0 } : named(...texts.map(moduleNameOf));
+  return texts.length === 0
+    ? { ...named("?module"), marks: value?.marks ?? 0 }
+    : named(...texts.map(moduleNameOf));
+}
+
+/** A module whose name could not be read is any that has such a member. */
+function modulesFor(member: string): (name: string) => readonly string[] {
+  const starts = /^(?:exec|execSync|spawn|spawnSync|execFile|execFileSync|fork)$/.test(member);
+  return (name) => (name === "?module" && starts ? ["child_process"] : [name]);
 }
 
 /** globalThis.x is x, and a module's default is the module. */

@@ -1,7 +1,8 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { LoopSyntax } from "../loops.js";
-import { FUNCTIONS, identifierOf } from "./bindings.js";
-import type { JavaScriptEvaluator } from "./evaluate.js";
+import type { ProgramEvaluator } from "../reader.js";
+import { FUNCTIONS } from "./bindings.js";
+import { identifierOf } from "./names.js";
 
 const LOOPS = new Set(["while_statement", "for_statement", "do_statement"]);
 const EXITS = new Set([
@@ -11,7 +12,7 @@ const GROWING = /^(?:push|unshift|set|add|concat|appendFileSync|writeSync)$/;
 const MANY = 100_000;
 
 /** What JavaScript's loops look like. */
-export function javaScriptLoops(tree: FlatTree, evaluator: JavaScriptEvaluator): LoopSyntax {
+export function javaScriptLoops(tree: FlatTree, evaluator: ProgramEvaluator): LoopSyntax {
   const isOpen = (condition: number) => condition === -1 || tree.kind(condition) === "empty_statement";
   return {
     isLoop: (kind) => LOOPS.has(kind),

@@ -3,7 +3,7 @@ import { type ModuleRule, words } from "../known-functions.js";
 /** What importing a module says about a program. */
 export const JAVASCRIPT_MODULES: readonly ModuleRule[] = [
   {
-    rule: "process",
+    rule: "process-module",
     level: "medium",
     modules: words("child_process cluster execa shelljs zx cross-spawn node-pty sudo-prompt"),
     why: "Starts other programs.",

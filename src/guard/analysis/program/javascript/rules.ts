@@ -1,4 +1,4 @@
-import { type ReachRule, SELF, words } from "../known-functions.js";
+import { type KnownFunction, SELF, words } from "../known-functions.js";
 import { MARKS } from "../value.js";
 
 const FILES = words("fs fs.promises fs-extra graceful-fs memfs");
@@ -7,13 +7,14 @@ const fs = (...names: string[]): string[] =>
   names.flatMap((name) => FILES.flatMap((module) => [`${module}.${name}`, `${module}.${name}Sync`]));
 
 /** What a JavaScript program can reach for, judged by the arguments where they are known. */
-export const JAVASCRIPT_RULES: readonly ReachRule[] = [
+export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
   {
     rule: "dynamic-code",
     level: "medium",
     names: words(`
       eval execScript vm.runInThisContext vm.runInNewContext vm.runInContext vm.compileFunction vm.Script
-      module._compile module.prototype._compile vm2.VM().run vm2.NodeVM().run
+      module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
+      vm2.VM().run vm2.NodeVM().run
     `),
     code: 0,
     language: "javascript",
@@ -33,7 +34,7 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     level: "safe",
     names: words("setTimeout setInterval setImmediate execScript"),
     code: 0,
-    codeIfText: true,
+    codeIf: "text",
     language: "javascript",
     why: "Runs text as code later.",
   },
@@ -73,10 +74,17 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     rule: "native-code",
     level: "high",
     names: words(`
-      process.binding process._linkedBinding process.dlopen process._debugProcess Deno.dlopen bun.ffi.*
-      ffi-napi.* ffi.* koffi.* node-ffi.* ref-napi.* Bun.dlopen internalBinding
+      process.dlopen process._debugProcess Deno.dlopen bun.ffi.* ffi-napi.* ffi.* koffi.* node-ffi.*
+      ref-napi.* Bun.dlopen
     `),
     why: "Calls native code: no rule of this language holds there.",
+  },
+  {
+    rule: "native-code",
+    level: "high",
+    names: words("process.binding process._linkedBinding internalBinding"),
+    starts: ["binding", 0],
+    why: "Calls the runtime's own native code: no rule of this language holds there.",
   },
   {
     rule: "native-code",
@@ -90,21 +98,11 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
   {
     rule: "process",
     level: "medium",
-    names: [
-      "child_process.exec",
-      "child_process.execSync",
-      "shelljs.exec",
-      "zx.$",
-      "execa.execaCommand",
-      "execa.execaCommandSync",
-      "execa.$",
-      "Bun.$",
-      "Bun.spawn",
-      "Bun.spawnSync",
-      "$",
-      "shelljs.cmd",
-    ],
-    command: 0,
+    names: words(`
+      child_process.exec child_process.execSync shelljs.exec shelljs.cmd zx.$ execa.execaCommand
+      execa.execaCommandSync execa.$ Bun.$ bun.$ Bun.spawn Bun.spawnSync Deno.run $
+    `),
+    starts: ["command", [0, "cmd"]],
     input: "input",
     endless: "high",
     called: true,
@@ -115,10 +113,11 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     level: "medium",
     names: words(`
       child_process.spawn child_process.spawnSync child_process.execFile child_process.execFileSync execa
-      execa.execa execa.execaSync cross-spawn cross-spawn.spawn cross-spawn.sync node-pty.spawn
-      Deno.Command Deno.run
+      execa.execa execa.execaSync execa.execaNode cross-spawn cross-spawn.spawn cross-spawn.sync
+      node-pty.spawn Deno.Command
     `),
-    command: 0,
+    starts: ["spawn", 0],
+    input: "input",
     endless: "high",
     why: "Starts another program.",
   },
@@ -126,6 +125,7 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     rule: "process",
     level: "medium",
     names: ["child_process.fork", "cluster.fork"],
+    starts: ["fork", 0],
     paths: [[0, "read"]],
     endless: "high",
     why: "Starts another copy of the interpreter.",
@@ -133,8 +133,10 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
   {
     rule: "process",
     level: "medium",
-    names: ["child_process.*"],
-    called: true,
+    names: words(
+      "child_process.ChildProcess().spawn child_process._forkChild sudo-prompt.exec child_process.?",
+    ),
+    starts: ["unknown", 0],
     why: "Starts another program.",
   },
   {
@@ -142,7 +144,7 @@ export const JAVASCRIPT_RULES: readonly ReachRule[] = [
     level: "low",
     names: ["worker_threads.Worker", "Worker"],
     code: 0,
-    codeIfText: true,
+    codeIf: "eval",
     language: "javascript",
     endless: "high",
     called: true,

@@ -21,6 +21,33 @@ export function identifierOf(source: string): string {
   return /^[\x00-\x7f]*$/.test(source) ? source : source.normalize("NFKC");
 }
 
+/** Modules that other modules have imported, and that are reached through them: `shutil.os`, `tempfile._os`. */
+const REACHED = new Set(
+  "os sys subprocess builtins posix nt pty socket shutil importlib ctypes pickle marshal runpy _posixsubprocess".split(
+    " ",
+  ),
+);
+/** Modules of their own that are named like another. */
+const OWN = new Set(["asyncio.subprocess", "email.mime", "multiprocessing.context"]);
+
+/** The module that an attribute of this name is, whatever it is taken from. */
+export function reachedModule(name: string): string | undefined {
+  const plain = name.replace(/^_(?=os$|sys$|subprocess$|socket$)/, "");
+  return REACHED.has(plain) ? plain : undefined;
+}
+
+/** A qualified name without the modules through which it is reached. */
+export function canonicalName(name: string): string {
+  const parts = name.split(".");
+  for (let at = parts.length - 1; at > 0; at--) {
+    const module = reachedModule(parts[at]!);
+    if (module === undefined || OWN.has(parts.slice(0, at + 1).join("."))) continue;
+    if (parts.slice(0, at).some((part) => part.endsWith(")"))) continue;
+    return [module, ...parts.slice(at + 1)].join(".");
+  }
+  return name;
+}
+
 type How = "value" | "element" | "append";
 const MAX_PATTERN_DEPTH = 16;
 const MAX_PARAMETERS = 64;
@@ -33,6 +60,11 @@ const FILLERS = new Set([
   "add",
   "update",
   "appendleft",
+  "remove",
+  "pop",
+  "reverse",
+  "sort",
+  "clear",
   "setdefault",
   "write",
   "put",
@@ -46,7 +78,7 @@ export function collectNames(tree: FlatTree): PythonNames {
   const functions = new Map<string, number[]>();
   const inner = new Map<number, number>();
   const returns = new Map<number, number[]>();
-  const globals = new Map<number, Set<string>>();
+  const homes = new Map<number, Map<string, number>>();
   const parametersOf = new Map<number, string[]>();
   const calls: number[] = [];
   const definitions: { node: number; end: number }[] = [];
@@ -57,8 +89,8 @@ export function collectNames(tree: FlatTree): PythonNames {
     if (depth > MAX_PATTERN_DEPTH) return;
     switch (tree.kind(target)) {
       case "identifier": {
-        const home = globals.get(scope)?.has(name(target)) === true ? 0 : scope;
-        scopes.bind(home, name(target), { how, node });
+        const home = homes.get(scope)?.get(name(target));
+        scopes.bind(home ?? scope, name(target), { how, node });
         break;
       }
       case "attribute":
@@ -107,7 +139,11 @@ export function collectNames(tree: FlatTree): PythonNames {
       for (const one of namedChildren(tree, node)) {
         if (tree.kind(one) === "aliased_import") {
           const module = name(tree.child(one, "name")).replace(/\s/g, "");
-          scopes.bind(scope, name(tree.child(one, "alias")), { how: "name", node: one, name: module });
+          scopes.bind(scope, name(tree.child(one, "alias")), {
+            how: "name",
+            node: one,
+            name: canonicalName(module),
+          });
         } else {
           const root = name(one).replace(/\s/g, "").split(".")[0]!;
           scopes.bind(scope, root, { how: "name", node: one, name: root });
@@ -126,9 +162,14 @@ export function collectNames(tree: FlatTree): PythonNames {
         scopes.bind(scope, name(tree.child(one, "alias")), {
           how: "name",
           node: one,
-          name: `${module}.${original}`,
+          name: canonicalName(`${module}.${original}`),
         });
-      } else scopes.bind(scope, name(one), { how: "name", node: one, name: `${module}.${name(one)}` });
+      } else
+        scopes.bind(scope, name(one), {
+          how: "name",
+          node: one,
+          name: canonicalName(`${module}.${name(one)}`),
+        });
     }
   };
 
@@ -162,7 +203,7 @@ export function collectNames(tree: FlatTree): PythonNames {
         }
         open.push({ end: tree.after(node), scope });
         if (kind !== "class_definition") definitions.push({ node, end: tree.after(node) });
-        scope = scopes.open(scope);
+        scope = scopes.open(scope, kind === "class_definition");
         inner.set(node, scope);
         const parameters = tree.child(node, "parameters");
         if (parameters !== -1) for (const one of namedChildren(tree, parameters)) parameter(one, scope);
@@ -178,9 +219,12 @@ export function collectNames(tree: FlatTree): PythonNames {
       }
       case "global_statement":
       case "nonlocal_statement": {
-        const names = globals.get(scope) ?? new Set();
-        for (const one of namedChildren(tree, node)) names.add(name(one));
-        globals.set(scope, names);
+        const names = homes.get(scope) ?? new Map<string, number>();
+        const outer = open.at(-1)?.scope ?? 0;
+        const isGlobal = tree.kind(node) === "global_statement";
+        for (const one of namedChildren(tree, node))
+          names.set(name(one), isGlobal ? 0 : (scopes.find(outer, name(one))?.scope ?? outer));
+        homes.set(scope, names);
         break;
       }
       case "import_statement":
@@ -240,7 +284,8 @@ export function collectNames(tree: FlatTree): PythonNames {
       const object = tree.child(callee, "object");
       if (tree.kind(object) === "identifier") {
         const home = scopes.find(scopeAt[call]!, name(object))?.scope ?? 0;
-        for (const one of given) scopes.bind(home, name(object), { how: "mark", node: one });
+        const how = called === "append" || called === "extend" ? "tail" : "mark";
+        for (const one of given) scopes.bind(home, name(object), { how, node: one });
       }
     }
     for (const definition of direct ?? (functions.get(called) ?? []).slice(0, 4)) {

@@ -1,13 +1,15 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { isWholeTree } from "../../risk/path-rules.js";
-import { marksOfResult } from "../../risk/reach.js";
 import { variable } from "../environment.js";
-import { createEvaluator, type Evaluator, memberOf } from "../evaluator.js";
+import { createEvaluator, marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import type { RuleTable } from "../known-functions.js";
+import type { FunctionTable } from "../known-functions.js";
+import { type Arguments, OFF, OPEN } from "../process-start.js";
+import type { CallTarget, ProgramEvaluator } from "../reader.js";
 import {
   anyOf,
   concat,
+  HOLE,
   list,
   MARKS,
   MAX_ITEMS,
@@ -16,11 +18,12 @@ import {
   marksOf,
   named,
   number,
+  oneOf,
   text,
   UNKNOWN,
   type Value,
 } from "../value.js";
-import { identifierOf, type PythonNames } from "./bindings.js";
+import { canonicalName, identifierOf, type PythonNames, reachedModule } from "./bindings.js";
 import {
   FUNCTIONS,
   HOME_PATH,
@@ -33,16 +36,6 @@ import {
 } from "./folding.js";
 import { integerValue, stringValue } from "./literals.js";
 import { BUILTINS, KNOWN_MODULES } from "./rules.js";
-
-/** The arguments of a call, folded. */
-export interface Arguments {
-  readonly args: readonly Value[];
-  readonly keywords: ReadonlyMap<string, Value>;
-}
-
-export interface PythonEvaluator extends Evaluator {
-  argumentsOf(call: number): Arguments;
-}
 
 /** Attributes that lead to what they belong to. */
 const TRANSPARENT = new Set(["__dict__", "__call__", "__func__", "__wrapped__", "__self__"]);
@@ -58,6 +51,9 @@ const UNMISTAKABLE = new Set([
   "__import__",
   "__builtins__",
 ]);
+const PARTIAL = "<partial>";
+const METHOD_CALLER = "operator.methodcaller()";
+const MAX_PARTIAL = 4;
 const MAX_RETURNS = 8;
 const MAX_NAME = 200;
 const MAX_TERMS = 512;
@@ -66,9 +62,9 @@ const MAX_ARGUMENTS = 256;
 export function createPythonEvaluator(
   tree: FlatTree,
   names: PythonNames,
-  rules: RuleTable,
+  rules: FunctionTable,
   work: WorkBudget,
-): PythonEvaluator {
+): ProgramEvaluator {
   const given = new Map<number, Arguments>();
 
   const fold = (node: number): Value => {
@@ -85,11 +81,15 @@ export function createPythonEvaluator(
         return number(Number(tree.source(node).replaceAll("_", "")));
       case "true":
         return number(1);
+      case "false":
+        return number(0);
+      case "none":
+        return named(OFF);
       case "list":
       case "tuple":
       case "set":
       case "expression_list":
-        return list(namedChildren(tree, node, MAX_ITEMS).map(item));
+        return list(namedChildren(tree, node, MAX_ITEMS + 1).flatMap(item));
       case "dictionary":
         return dictionary(node);
       case "list_comprehension":
@@ -111,10 +111,10 @@ export function createPythonEvaluator(
         return inner(node);
       case "conditional_expression": {
         const [yes, , no] = namedChildren(tree, node);
-        return anyOf([evaluate(yes ?? -1), evaluate(no ?? -1)]);
+        return oneOf([evaluate(yes ?? -1), evaluate(no ?? -1)]);
       }
       case "boolean_operator":
-        return anyOf([evaluate(tree.child(node, "left")), evaluate(tree.child(node, "right"))]);
+        return oneOf([evaluate(tree.child(node, "left")), evaluate(tree.child(node, "right"))]);
       case "named_expression":
         return evaluate(tree.child(node, "value"));
       case "lambda":
@@ -138,9 +138,9 @@ export function createPythonEvaluator(
     const value = tree.child(node, "value");
     return evaluate(value !== -1 ? value : (namedChildren(tree, node)[0] ?? -1));
   };
-  const item = (node: number): Value => {
+  const item = (node: number): readonly Value[] => {
     const value = evaluate(node);
-    return tree.kind(node) === "list_splat" ? anyOf(value.items ?? [value]) : value;
+    return tree.kind(node) === "list_splat" ? (value.items ?? [{ ...UNKNOWN, marks: value.marks }]) : [value];
   };
 
   function identifier(node: number): Value {
@@ -227,16 +227,21 @@ export function createPythonEvaluator(
       const leads = name.startsWith("__") || FRAMES.has(name) ? named(`?.${name}`) : UNKNOWN;
       // What a request handler reads was sent to it.
       const asked = name === "rfile" ? MARKS.network : 0;
-      return mark(anyOf([assigned, leads]), object.marks | asked);
+      const module = reachedModule(name);
+      const reached = module === undefined ? UNKNOWN : named(module);
+      return mark(anyOf([assigned, leads, reached]), object.marks | asked);
     }
-    return marked(
-      memberOf({ ...object, items: undefined, names: object.names.flatMap(modulesFor(name)) }, name),
+    const member = memberOf(
+      { ...object, items: undefined, names: object.names.flatMap(modulesFor(name)) },
+      name,
     );
+    return marked({ ...member, names: member.names.map(canonicalName) });
   }
 
   function assignedTo(name: string): Value {
     const found = names.attributes.find(0, name);
-    return found === undefined ? UNKNOWN : evaluator.resolve(`.${name}`, found.bindings);
+    // Another object's attribute may have the same name.
+    return found === undefined ? UNKNOWN : mark(evaluator.resolve(`.${name}`, found.bindings), MARKS.partial);
   }
 
   function subscript(node: number): Value {
@@ -251,7 +256,9 @@ export function createPythonEvaluator(
     }
     if (object.names.includes("sys.modules")) return moduleNamed(key);
     const at = key.numbers[0];
-    if (at !== undefined && object.items !== undefined) return object.items.at(at) ?? UNKNOWN;
+    // Whoever has another name for a list may have changed it.
+    if (at !== undefined && object.items !== undefined)
+      return mark(object.items.at(at) ?? UNKNOWN, MARKS.partial);
     if (at !== undefined && object.texts.length > 0) {
       return {
         ...UNKNOWN,
@@ -260,8 +267,9 @@ export function createPythonEvaluator(
       };
     }
     if (at !== undefined && object.names.some((name) => name.startsWith("?."))) return object;
-    if (key.texts.length > 0) return anyOf(key.texts.slice(0, 4).map((name) => memberOf(object, name)));
-    const any = anyOf(object.items ?? []);
+    if (key.texts.length > 0)
+      return mark(anyOf(key.texts.map((name) => memberOf(object, name))), MARKS.partial);
+    const any = anyOf([...(object.items ?? []), unknownMember(object)]);
     return mark(any, object.marks);
   }
 
@@ -301,16 +309,21 @@ export function createPythonEvaluator(
     const args: Value[] = [];
     const keywords = new Map<string, Value>();
     const values = tree.child(node, "arguments");
-    if (values !== -1 && tree.kind(values) === "generator_expression") args.push(evaluate(values));
-    else if (values !== -1) {
-      for (const one of namedChildren(tree, values, MAX_ARGUMENTS)) {
-        if (tree.kind(one) === "keyword_argument") {
-          keywords.set(tree.source(tree.child(one, "name")), evaluate(tree.child(one, "value")));
-        } else if (tree.kind(one) === "list_splat") {
-          const spread = evaluate(one);
-          args.push(...(spread.items ?? [spread]));
-        } else args.push(evaluate(one));
-      }
+    if (values === -1) return { args, keywords };
+    if (tree.kind(values) === "generator_expression") return { args: [evaluate(values)], keywords };
+    const nodes = namedChildren(tree, values, MAX_ARGUMENTS + 1);
+    if (nodes.length > MAX_ARGUMENTS) evaluator.giveUp();
+    for (const one of nodes) {
+      const kind = tree.kind(one);
+      if (kind === "keyword_argument")
+        keywords.set(identifierOf(tree.source(tree.child(one, "name"))), evaluate(tree.child(one, "value")));
+      else if (kind === "dictionary_splat") {
+        const { keys, items } = evaluate(one);
+        if (keys === undefined) keywords.set(OPEN, UNKNOWN);
+        keys?.forEach((key, index) => {
+          keywords.set(key ?? OPEN, items![index]!);
+        });
+      } else args.push(...item(one));
     }
     return { args, keywords };
   }
@@ -321,8 +334,8 @@ export function createPythonEvaluator(
     const values = argumentsOf(node);
     const { args, keywords } = values;
     const results: Value[] = [];
-    for (const name of found.names) {
-      const result = resultOf(name, node, args, keywords);
+    for (const target of targetsOf(node)) {
+      const result = resultOf(target.name, node, target.args, target.keywords);
       if (result !== undefined) results.push(result);
     }
     if (results.length === 0 && tree.kind(callee) === "attribute") {
@@ -340,6 +353,43 @@ export function createPythonEvaluator(
     return mark(returned, (results.length > 0 ? found.marks : marks) & ~MARKS.built);
   }
 
+  const calleeOf = (node: number): number => tree.child(node, "function");
+
+  /** partial(f, a)(b) is f(a, b), and methodcaller("m", a)(o) is o.m(a). */
+  function targetsOf(node: number): readonly CallTarget[] {
+    return reached(evaluate(calleeOf(node)), argumentsOf(node), 0);
+  }
+
+  function reached(found: Value, given: Arguments, depth: number): CallTarget[] {
+    const [first = UNKNOWN, ...bound] = found.items ?? [];
+    return found.names.flatMap((name): CallTarget[] => {
+      if (name === PARTIAL && depth < MAX_PARTIAL)
+        return reached(first, { ...given, args: [...bound, ...given.args] }, depth + 1);
+      if (name !== METHOD_CALLER) return [{ name, ...given }];
+      const owner = given.args[0] ?? UNKNOWN;
+      const members =
+        first.texts.length === 0 ? [unknownMember(owner)] : first.texts.map((one) => memberOf(owner, one));
+      return members
+        .flatMap((member) => member.names)
+        .map((one) => ({ name: one, args: bound, keywords: given.keywords }));
+    });
+  }
+
+  /** A member by a name that is known only when it runs; of modules that matter. */
+  function unknownMember(owner: Value): Value {
+    const members = owner.names.filter((name) => rules.canStart(name)).map((name) => `${name}.?`);
+    return members.length === 0 ? UNKNOWN : named(...members);
+  }
+
+  function memberBy(owner: Value, key: Value): Value {
+    const members = key.texts.map((one) => marked(memberOf(owner, one)));
+    return anyOf(
+      key.texts.length === 0 || key.texts.some((one) => one.includes(HOLE))
+        ? [...members, unknownMember(owner)]
+        : members,
+    );
+  }
+
   /** What a call of this name gives. */
   function resultOf(
     name: string,
@@ -347,19 +397,32 @@ export function createPythonEvaluator(
     args: readonly Value[],
     keywords: ReadonlyMap<string, Value>,
   ): Value | undefined {
-    if (name.endsWith(".__getattribute__") && name !== "builtins.object.__getattribute__") {
-      const owner = named(name.slice(0, -".__getattribute__".length));
-      return anyOf((args[0]?.texts ?? []).map((key) => marked(memberOf(owner, key))));
+    if (name.endsWith(".__getattribute__")) {
+      // The class's own is given the object too.
+      if (args.length > 1) return memberBy(args[0]!, args[1]!);
+      return memberBy(named(name.slice(0, -".__getattribute__".length)), args[0] ?? UNKNOWN);
     }
     if (name.startsWith("<def ")) return returned(Number(name.slice(5, -1)), args);
     switch (name) {
       case "builtins.getattr":
-      case "builtins.object.__getattribute__":
       case "inspect.getattr_static":
-        return anyOf((args[1]?.texts ?? []).map((key) => marked(memberOf(args[0] ?? UNKNOWN, key))));
+        return memberBy(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN);
+      case "functools.partial":
+      case "functools.partialmethod":
+        return { ...named(PARTIAL), items: args, marks: marksOf(args) };
       case "operator.attrgetter":
+      case "operator.itemgetter":
       case "operator.methodcaller":
-        return mark(named(`${name}()`), marksOf(args));
+        return { ...named(`${name}()`), items: args, marks: marksOf(args) };
+      case "operator.attrgetter()":
+      case "operator.itemgetter()": {
+        const keys = evaluate(tree.child(node, "function")).items?.[0] ?? UNKNOWN;
+        const owner = args[0] ?? UNKNOWN;
+        const paths = keys.texts.map((path) =>
+          path.split(".").reduce((sum, part) => marked(memberOf(sum, part)), owner),
+        );
+        return anyOf(paths.length === 0 ? [unknownMember(owner)] : paths);
+      }
       case "builtins.__import__":
       case "importlib.import_module":
       case "importlib.__import__":
@@ -389,12 +452,13 @@ export function createPythonEvaluator(
       const self = evaluate(tree.child(tree.child(node, "function"), "object"));
       return markTree(name, METHODS.get(name.slice(15))!(self, args) ?? UNKNOWN, [self]);
     }
-    const rule = rules.find(name);
+    const known = rules.find(name);
     // An answer is not what was sent.
-    const taken = rule?.sends === true ? 0 : marksOf(args) | marksOf([...keywords.values()]);
+    const taken = known?.sends === true ? 0 : marksOf(args) | marksOf([...keywords.values()]);
     const callee = tree.child(node, "function");
     const object = tree.kind(callee) === "attribute" ? tree.child(callee, "object") : -1;
-    const own = rule === undefined ? 0 : marksOfResult(rule, { args, keywords, receiver: evaluate(object) });
+    const own =
+      known === undefined ? 0 : marksOfResult(known, { args, keywords, receiver: evaluate(object) });
     const marks = taken | own;
     const result = name.length < MAX_NAME ? named(`${name}()`) : UNKNOWN;
     return mark(result, marks & ~MARKS.built);
@@ -402,10 +466,10 @@ export function createPythonEvaluator(
 
   function returned(definition: number, args: readonly Value[]): Value {
     const results = names.returnsOf(definition).slice(0, MAX_RETURNS);
-    return evaluator.evaluateCall(names.parametersOf(definition), args, () => anyOf(results.map(evaluate)));
+    return evaluator.evaluateCall(names.parametersOf(definition), args, () => oneOf(results.map(evaluate)));
   }
 
-  return Object.assign(evaluator, { argumentsOf });
+  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf });
 }
 
 const LISTINGS = /^(?:os\.(?:walk|listdir|scandir)|glob\.i?glob|pathlib\.Path\(\)\.(?:r?glob|iterdir|walk))$/;

@@ -1,7 +1,7 @@
-import { type ReachRule, SELF, words } from "../known-functions.js";
+import { type KnownFunction, SELF, words } from "../known-functions.js";
 
 /** What a Python program does to files. */
-export const PYTHON_FILE_RULES: readonly ReachRule[] = [
+export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
   {
     rule: "file",
     level: "low",

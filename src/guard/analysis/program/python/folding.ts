@@ -57,7 +57,6 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["builtins.memoryview", first],
   ["builtins.reversed", ([value]) => reversed(value ?? UNKNOWN)],
   ["builtins.map", ([change, items]) => mapped(change, items)],
-  ["functools.partial", first],
   ["functools.lru_cache", first],
   ["functools.cache", first],
   ["builtins.staticmethod", first],

@@ -1,7 +1,7 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { LoopSyntax } from "../loops.js";
+import type { ProgramEvaluator } from "../reader.js";
 import { identifierOf } from "./bindings.js";
-import type { PythonEvaluator } from "./evaluate.js";
 
 const LOOPS = new Set(["while_statement", "for_statement"]);
 const FUNCTIONS = new Set(["function_definition", "lambda"]);
@@ -13,7 +13,7 @@ const GROWING = /^(?:append|extend|insert|add|update|appendleft|write)$/;
 const MANY = 100_000;
 
 /** What Python's loops look like. */
-export function pythonLoops(tree: FlatTree, evaluator: PythonEvaluator): LoopSyntax {
+export function pythonLoops(tree: FlatTree, evaluator: ProgramEvaluator): LoopSyntax {
   const calledName = (call: number): string => {
     const callee = tree.child(call, "function");
     const kind = callee === -1 ? "" : tree.kind(callee);

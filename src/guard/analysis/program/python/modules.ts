@@ -9,7 +9,7 @@ export const PYTHON_MODULES: readonly ModuleRule[] = [
     why: "Calls native code: no rule of this language holds there.",
   },
   {
-    rule: "process",
+    rule: "process-module",
     level: "medium",
     modules: words("subprocess pty pexpect sh plumbum invoke fabric _posixsubprocess commands popen2"),
     why: "Starts other programs.",

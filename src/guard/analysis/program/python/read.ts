@@ -1,327 +1,27 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import type { Match, Report } from "../../risk/findings.js";
 import { rankOf } from "../../risk/levels.js";
-import { assessPath } from "../../risk/path-rules.js";
-import { feed, HUGE_ALLOCATION, reach } from "../../risk/reach.js";
+import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import { createRuleTable, type ReachRule } from "../known-functions.js";
-import { createLoops, type Loops } from "../loops.js";
-import { HOLE, MARKS, marksOf, UNKNOWN, type Value } from "../value.js";
+import { createFunctionTable } from "../known-functions.js";
+import { createLoops } from "../loops.js";
+import { type Arguments, unknownStart } from "../process-start.js";
+import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
+import { MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
-import { type Arguments, createPythonEvaluator, type PythonEvaluator } from "./evaluate.js";
+import { createPythonEvaluator } from "./evaluate.js";
 import { pythonLoops } from "./loops.js";
-import { HARMLESS_MODULES, PYTHON_MODULES } from "./modules.js";
-import { GUARDED_MODULES, PYTHON_CHAINS, PYTHON_RULES } from "./rules.js";
+import { PYTHON_MODULES } from "./modules.js";
+import { GUARDED_MODULES, PYTHON_CHAINS, PYTHON_FUNCTIONS } from "./rules.js";
 
-const TABLE = createRuleTable(PYTHON_RULES);
-const MODULES = new Map(
-  PYTHON_MODULES.flatMap((rule) => rule.modules.map((module) => [module, rule] as const)),
-);
-const HIDING = MARKS.built | MARKS.decoded;
-
-/** Reports everything that a Python program reaches for. */
-export function readPython(tree: FlatTree, report: Report, work: WorkBudget): void {
-  const names = collectNames(tree);
-  const evaluator = createPythonEvaluator(tree, names, TABLE, work);
-  const reader: Reader = { tree, evaluator, report, loops: createLoops(tree, pythonLoops(tree, evaluator)) };
-  for (let node = 0; node < tree.size; node++) visit(reader, node);
-  if (evaluator.gaveUp) report.add(TOO_COMPLEX, 0);
-}
-
-const TOO_COMPLEX: Match = {
-  rule: "too-complex",
-  level: "high",
-  why: "Too deep or too long to be followed to the end.",
-};
-
-interface Reader {
-  readonly tree: FlatTree;
-  readonly evaluator: PythonEvaluator;
-  readonly report: Report;
-  readonly loops: Loops;
-}
-
-function visit(reader: Reader, node: number): void {
-  const { tree, report } = reader;
-  switch (tree.kind(node)) {
-    case "import_statement":
-    case "import_from_statement":
-      readImport(reader, node);
-      break;
-    case "call":
-      readCall(reader, node);
-      break;
-    case "exec_statement":
-      // Python 2; what it runs is an expression like any other.
-      applyRule(reader, TABLE.find("builtins.exec")!, node, {
-        args: [reader.evaluator.evaluate(tree.child(node, "code"))],
-        keywords: NONE,
-      });
-      break;
-    case "attribute":
-    case "identifier":
-      readMention(reader, node);
-      break;
-    case "subscript":
-      readSubscript(reader, node);
-      break;
-    case "tuple":
-      readPair(reader, node);
-      break;
-    case "binary_operator":
-      readAmount(reader, node);
-      break;
-    case "while_statement":
-    case "for_statement": {
-      const growth = reader.loops.growth(node);
-      if (growth !== undefined) report.add(growth, tree.start(node));
-      break;
-    }
-  }
-}
-
+const TABLE = createFunctionTable(PYTHON_FUNCTIONS);
+const RISKY_MODULES = new Set(PYTHON_MODULES.flatMap(({ modules }) => modules));
 const NONE: ReadonlyMap<string, Value> = new Map();
 
-function readImport({ tree, report }: Reader, node: number): void {
-  const offset = tree.start(node);
-  const plain = tree.kind(node) === "import_statement";
-  const from = tree.child(node, "module_name");
-  if (plain) {
-    for (const one of namedChildren(tree, node)) {
-      const title = tree.kind(one) === "aliased_import" ? tree.child(one, "name") : one;
-      importModule(moduleName(tree, title), offset, report);
-    }
-    return;
-  }
-  if (from === -1 || tree.kind(from) === "relative_import") return;
-  const module = moduleName(tree, from);
-  let named = false;
-  for (const one of namedChildren(tree, node)) {
-    if (one === from || tree.kind(one) === "wildcard_import") continue;
-    named = true;
-    const title = tree.kind(one) === "aliased_import" ? tree.child(one, "name") : one;
-    const full = `${module}.${identifierOf(tree.source(title))}`;
-    const rule = TABLE.find(full);
-    if (MODULES.has(full)) importModule(full, offset, report);
-    else if (rule === undefined || rule.called === true) importModule(module, offset, report);
-    else if (rule.level !== "safe") report.add(rule, offset);
-  }
-  if (!named) importModule(module, offset, report);
-}
-
-function moduleName(tree: FlatTree, node: number): string {
-  return identifierOf(tree.source(node)).replace(/\s/g, "");
-}
-
-/** Judges a module by the longest part of its name that is known. */
-function importModule(module: string, offset: number, report: Report): void {
-  const root = module.split(".")[0]!;
-  for (let part = module; part !== ""; part = part.slice(0, Math.max(0, part.lastIndexOf(".")))) {
-    const rule = MODULES.get(part);
-    if (rule !== undefined) {
-      if (module === "urllib.parse" || module === "urllib.error" || module === "os.path") return;
-      report.add(rule, offset);
-      return;
-    }
-  }
-  if (!HARMLESS_MODULES.has(root)) report.add(UNKNOWN_MODULE, offset);
-}
-
-const UNKNOWN_MODULE: Match = {
-  rule: "unknown-module",
-  level: "low",
-  why: "Imports a module that is not known here.",
-};
-
-function readCall(reader: Reader, node: number): void {
-  const { tree, evaluator } = reader;
-  const callee = tree.child(node, "function");
-  if (callee === -1) return;
-  const found = evaluator.evaluate(callee);
-  const values = evaluator.argumentsOf(node);
-  const done = new Set<ReachRule>();
-  for (const name of found.names) {
-    readName(reader, name, node, values);
-    const rule = TABLE.find(name);
-    if (rule === undefined || done.has(rule)) continue;
-    done.add(rule);
-    applyRule(reader, rule, node, values);
-  }
-  if (done.size === 0 && tree.kind(callee) === "attribute") {
-    const rule = TABLE.method(identifierOf(tree.source(tree.child(callee, "attribute"))));
-    if (rule !== undefined) applyRule(reader, rule, node, values);
-  }
-  handOn(reader, node, values);
-  if (done.size === 0) readForeignPath(reader, node, found, values);
-}
-
-function applyRule(reader: Reader, rule: ReachRule, node: number, { args, keywords }: Arguments): void {
-  const { tree, evaluator, report, loops } = reader;
-  const callee = tree.child(node, "function");
-  const object = callee !== -1 && tree.kind(callee) === "attribute" ? tree.child(callee, "object") : -1;
-  const receiver = object === -1 ? UNKNOWN : evaluator.evaluate(object);
-  reach({ rule, args, keywords, receiver, offset: tree.start(node), endless: loops.isEndless(node) }, report);
-}
-
-/** Functions whose meaning lies in a name that they are given, or in one number. */
-function readName({ tree, report }: Reader, name: string, node: number, { args }: Arguments): void {
-  const offset = tree.start(node);
-  const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
-  if (owner !== undefined) readHiddenName([owner], args[0] ?? UNKNOWN, offset, report);
-  if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
-    feed(args[0] ?? UNKNOWN, offset, report);
-  switch (name) {
-    case "builtins.getattr":
-    case "builtins.object.__getattribute__":
-      readHiddenName(args[0]?.names ?? [], args[1] ?? UNKNOWN, offset, report);
-      break;
-    case "builtins.__import__":
-    case "importlib.import_module":
-      for (const module of args[0]?.texts ?? []) importModule(module, offset, report);
-      readHiddenName([""], args[0] ?? UNKNOWN, offset, report);
-      break;
-    case "os.kill":
-    case "os.killpg":
-      if (
-        args[0]?.numbers.some((pid) => pid === -1 || pid === 1 || pid === 0) ||
-        args[0]?.names.includes("os.getppid()")
-      ) {
-        report.add({ rule: "kill", level: "high", why: "Signals processes that are not its own." }, offset);
-      }
-      break;
-    case "os.chmod":
-    case "os.fchmod":
-    case "os.lchmod":
-    case "pathlib.Path().chmod":
-      if (args.some((arg) => arg.numbers.some((mode) => mode <= 0o7777 && (mode & 0o6000) !== 0))) {
-        report.add(
-          { rule: "privilege", level: "high", why: "Makes a program run with its owner's rights." },
-          offset,
-        );
-      }
-      break;
-    case "yaml.load":
-    case "yaml.unsafe_load":
-    case "yaml.full_load":
-      if (args[0]?.texts.some((data) => data.includes("!!python/"))) {
-        report.add({ rule: "hidden-code", level: "high", why: "Reads data that calls a function." }, offset);
-      }
-      break;
-    case "pickle.loads":
-    case "pickle.load":
-      if (
-        args[0]?.texts.some((data) =>
-          /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/.test(data),
-        )
-      ) {
-        report.add({ rule: "hidden-code", level: "high", why: "Reads data that runs a command." }, offset);
-      }
-      break;
-  }
-}
-
-/** A member or module whose name was put together to hide it. */
-function readHiddenName(owners: readonly string[], key: Value, offset: number, report: Report): void {
-  const risky = owners.some((owner) =>
-    key.texts.some((name) => {
-      const full = owner === "" ? name : `${owner}.${name}`;
-      const rule = TABLE.find(full) ?? MODULES.get(full);
-      return (rule !== undefined && rankOf(rule.level) > 0) || (owner === "" && TABLE.knows(full));
-    }),
-  );
-  if (risky && (key.marks & HIDING) !== 0) report.add(HIDDEN_NAME, offset);
-  else if ((key.marks & MARKS.decoded) !== 0) report.add(HIDDEN_NAME, offset);
-  else if (key.texts.every((name) => name.includes(HOLE))) {
-    const guarded = owners.some((owner) => GUARDED_MODULES.has(owner));
-    if (guarded && !owners.includes("sys.modules")) report.add(HIDDEN_NAME, offset);
-    else if (guarded || owners.includes("")) report.add({ ...HIDDEN_NAME, level: "medium" }, offset);
-  }
-}
-
-const HIDDEN_NAME: Match = {
-  rule: "hidden-name",
-  level: "high",
-  why: "Reaches something by a name that cannot be read in the code.",
-};
-
-const MAX_HANDED = 16;
-
-/** A function that is handed to another one will be called with what goes along with it. */
-function handOn(reader: Reader, node: number, { args, keywords }: Arguments): void {
-  const all = [...args, ...keywords.values()].slice(0, MAX_HANDED);
-  for (const value of all) {
-    for (const name of value.names) {
-      const rule = TABLE.find(name);
-      if (rule === undefined || (rule.command ?? rule.code ?? rule.words ?? rule.paths) === undefined)
-        continue;
-      const others = all
-        .filter((one) => one !== value)
-        .flatMap((one) => one.items?.slice(0, MAX_HANDED) ?? [one]);
-      for (const other of others)
-        applyRule(reader, { ...rule, level: "safe" }, node, { args: [other], keywords: NONE });
-    }
-  }
-}
-
-/** (os.system, ("…",)): what pickle and thread pools take for a call. */
-function readPair(reader: Reader, node: number): void {
-  const { tree, evaluator } = reader;
-  const [callee, args] = namedChildren(tree, node);
-  if (callee === undefined || args === undefined || tree.kind(args) !== "tuple") return;
-  for (const name of evaluator.evaluate(callee).names) {
-    const rule = TABLE.find(name);
-    if (rule !== undefined)
-      applyRule(reader, rule, node, { args: evaluator.evaluate(args).items ?? [], keywords: NONE });
-  }
-}
-
-/** The path of a secret, given to something that is not known. */
-function readForeignPath({ tree, report }: Reader, node: number, found: Value, { args }: Arguments): void {
-  if (found.names.some((name) => name.startsWith("builtins.") || name.startsWith("logging."))) return;
-  for (const text of args.flatMap((arg) => arg.texts)) {
-    if (text.length > 256 || !/^[~/.]/.test(text)) continue;
-    const match = assessPath(text, "read");
-    if (match !== undefined && rankOf(match.level) >= rankOf("high")) {
-      report.add({ ...match, level: "medium" }, tree.start(node));
-    }
-  }
-  if (
-    (marksOf(args) & MARKS.environment) !== 0 &&
-    !found.names.some((name) => TABLE.find(name) !== undefined)
-  ) {
-    report.add(
-      { rule: "environment", level: "low", why: "Hands on the whole environment." },
-      tree.start(node),
-    );
-  }
-}
-
-function readMention(reader: Reader, node: number): void {
-  const { tree, evaluator, report } = reader;
-  const kind = tree.kind(node);
-  const parent = tree.parent(node);
-  const above = parent === -1 ? "" : tree.kind(parent);
-  if (kind === "identifier") {
-    const source = tree.source(node);
-    if (identifierOf(source) !== source && /^\w+$/.test(identifierOf(source)))
-      report.add(DISGUISED, tree.start(node));
-    if (NAMING.has(above) && !tree.plays(node, "value") && !tree.plays(node, "right")) return;
-    if (above === "attribute") return;
-  } else if (above === "attribute") return;
-  if (above === "call" && tree.plays(node, "function")) {
-    if (kind === "attribute") readChains(evaluator.evaluate(node), tree.start(node), report);
-    return;
-  }
-  const value = evaluator.evaluate(node);
-  if (value.names.length === 0) return;
-  if (kind === "attribute") readChains(value, tree.start(node), report);
-  // An assigned alias is judged where the original stands.
-  if (kind === "identifier" && !value.names.some((name) => name.endsWith(tree.source(node)))) return;
-  for (const name of value.names) {
-    const rule = TABLE.find(name);
-    if (rule !== undefined && rule.called !== true && rule.level !== "safe")
-      report.add(rule, tree.start(node));
-  }
+/** The facts of a Python program. */
+export function readPython(tree: FlatTree, work: WorkBudget): ProgramFacts {
+  const evaluator = createPythonEvaluator(tree, collectNames(tree), TABLE, work);
+  const loops = createLoops(tree, pythonLoops(tree, evaluator));
+  return new PythonReader("python", tree, evaluator, TABLE, loops).read();
 }
 
 /** Nodes in which an identifier is a name being given, not a value. */
@@ -344,63 +44,298 @@ const NAMING = new Set([
   ...["nonlocal_statement", "named_expression", "assignment", "augmented_assignment", "list_splat_pattern"],
   ...["pattern_list", "tuple_pattern", "type", "dictionary_splat_pattern", "as_pattern_target"],
 ]);
+/** Functions that only look at what they are given, or whose result is followed. */
+const LOOKING =
+  /^(?:builtins\.(?:getattr|hasattr|vars|dir|help|print|repr|str|type|id|isinstance|issubclass|callable)|importlib\.reload|functools\.partial|inspect\.(?:getattr_static|getsource|signature)|operator\.\w+\(\)|typing\.cast)$/;
 
-const DISGUISED: Match = {
+class PythonReader extends ProgramReader {
+  protected visit(node: number, kind: string): void {
+    const { tree } = this;
+    switch (kind) {
+      case "import_statement":
+      case "import_from_statement":
+        this.readImport(node);
+        break;
+      case "call":
+        this.readCall(node);
+        this.readValue(node, kind);
+        break;
+      case "exec_statement":
+        // Python 2; what it runs is an expression like any other.
+        this.apply(TABLE.find("builtins.exec")!, "exec", node, {
+          args: [this.valueOf(tree.child(node, "code"))],
+          keywords: NONE,
+        });
+        break;
+      case "attribute":
+      case "identifier":
+        this.readValue(node, kind);
+        break;
+      case "subscript":
+        this.readSubscript(node);
+        this.readValue(node, kind);
+        break;
+      case "tuple":
+        this.readPair(node);
+        break;
+      case "binary_operator":
+        this.readAmount(node);
+        break;
+      case "while_statement":
+      case "for_statement":
+        this.readLoop(node);
+        break;
+    }
+  }
+
+  private readImport(node: number): void {
+    const { tree } = this;
+    const offset = tree.start(node);
+    const nameOf = (one: number) => {
+      const title = tree.kind(one) === "aliased_import" ? tree.child(one, "name") : one;
+      return identifierOf(tree.source(title)).replace(/\s/g, "");
+    };
+    if (tree.kind(node) === "import_statement") {
+      for (const one of namedChildren(tree, node)) this.imports.push({ module: nameOf(one), offset });
+      return;
+    }
+    const from = tree.child(node, "module_name");
+    if (from === -1 || tree.kind(from) === "relative_import") return;
+    const module = nameOf(from);
+    let named = false;
+    for (const one of namedChildren(tree, node)) {
+      if (one === from || tree.kind(one) === "wildcard_import") continue;
+      named = true;
+      const full = `${module}.${nameOf(one)}`;
+      const known = TABLE.find(full);
+      if (RISKY_MODULES.has(full)) this.imports.push({ module: full, offset });
+      else if (known === undefined || known.called === true || known.level === "safe")
+        this.imports.push({ module, offset });
+      else if (known.starts !== undefined)
+        this.mentions.push({ known: { ...known, rule: "process-module" }, offset });
+      else this.mentions.push({ known, offset });
+    }
+    if (!named) this.imports.push({ module, offset });
+  }
+
+  protected memberOf(node: number): string | undefined {
+    const attribute = this.tree.child(node, "attribute");
+    return attribute === -1 ? undefined : identifierOf(this.tree.source(attribute));
+  }
+
+  protected readName(name: string, node: number, { args }: Arguments): void {
+    const { tree } = this;
+    const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
+    if (owner !== undefined) this.readHiddenName([owner], args[0] ?? UNKNOWN, node);
+    if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
+      this.inputs.push({ value: args[0] ?? UNKNOWN, offset: tree.start(node) });
+    switch (name) {
+      case "builtins.getattr":
+      case "builtins.object.__getattribute__":
+        this.readHiddenName(args[0]?.names ?? [], args[1] ?? UNKNOWN, node);
+        break;
+      case "builtins.__import__":
+      case "importlib.import_module":
+        for (const module of args[0]?.texts ?? []) this.imports.push({ module, offset: tree.start(node) });
+        this.readHiddenName([""], args[0] ?? UNKNOWN, node);
+        break;
+      case "os.kill":
+      case "os.killpg":
+        if (args[0]?.numbers.some((pid) => pid >= -1 && pid <= 1) || args[0]?.names.includes("os.getppid()"))
+          this.sign({ rule: "kill", level: "high", why: "Signals processes that are not its own." }, node);
+        break;
+      case "os.chmod":
+      case "os.fchmod":
+      case "os.lchmod":
+      case "pathlib.Path().chmod":
+        if (args.some((arg) => arg.numbers.some((mode) => mode <= 0o7777 && (mode & 0o6000) !== 0)))
+          this.sign(
+            { rule: "privilege", level: "high", why: "Makes a program run with its owner's rights." },
+            node,
+          );
+        break;
+      case "yaml.load":
+      case "yaml.unsafe_load":
+      case "yaml.full_load":
+        if (args[0]?.texts.some((data) => data.includes("!!python/")))
+          this.unpackCode(name, node, "calls a function");
+        break;
+      case "pickle.loads":
+      case "_pickle.loads":
+      case "cPickle.loads":
+      case "marshal.loads":
+        if (args[0]?.texts.some((data) => CALLING_DATA.test(data)))
+          this.unpackCode(name, node, "runs a command");
+        // What a constant text is unpacked to may be any call.
+        else if ((args[0]?.texts.length ?? 0) > 0) this.starts.push(unknownStart(tree.start(node), name));
+        break;
+    }
+  }
+
+  private unpackCode(name: string, node: number, what: string): void {
+    this.sign({ rule: "hidden-code", level: "high", why: `Reads data that ${what}.` }, node);
+    this.starts.push(unknownStart(this.tree.start(node), name));
+  }
+
+  /** A member or module whose name was put together to hide it. */
+  private readHiddenName(owners: readonly string[], key: Value, node: number): void {
+    const risky = owners.some((owner) =>
+      key.texts.some((name) => {
+        const full = owner === "" ? name : `${owner}.${name}`;
+        const known = TABLE.find(full);
+        return (
+          (known !== undefined && rankOf(known.level) > 0) ||
+          RISKY_MODULES.has(full) ||
+          (owner === "" && TABLE.knows(full))
+        );
+      }),
+    );
+    if ((risky && (key.marks & HIDING) !== 0) || (key.marks & MARKS.decoded) !== 0)
+      this.sign(HIDDEN_NAME, node);
+    else if (this.isHidden(key)) {
+      const guarded = owners.some((owner) => GUARDED_MODULES.has(owner));
+      if (guarded && !owners.includes("sys.modules")) this.sign(HIDDEN_NAME, node);
+      else if (guarded || owners.includes("")) this.sign({ ...HIDDEN_NAME, level: "medium" }, node);
+    }
+  }
+
+  /** (os.system, ("…",)): what pickle and thread pools take for a call. */
+  private readPair(node: number): void {
+    const { tree, evaluator } = this;
+    const [callee, args] = namedChildren(tree, node, 2);
+    if (callee === undefined || args === undefined || tree.kind(args) !== "tuple") return;
+    for (const name of evaluator.evaluate(callee).names) {
+      const known = TABLE.find(name);
+      if (known !== undefined)
+        this.apply(known, name, node, { args: evaluator.evaluate(args).items ?? [], keywords: NONE });
+    }
+  }
+
+  private readValue(node: number, kind: string): void {
+    const { tree } = this;
+    const parent = tree.parent(node);
+    const above = parent === -1 ? "" : tree.kind(parent);
+    if (kind === "identifier") {
+      const source = tree.source(node);
+      if (identifierOf(source) !== source && /^\w+$/.test(identifierOf(source))) this.sign(DISGUISED, node);
+      if (NAMING.has(above) && !tree.plays(node, "value") && !tree.plays(node, "right")) return;
+    }
+    if (above === "attribute") return;
+    const value = this.valueOf(node);
+    if (kind === "attribute") this.readChains(value, node);
+    if (above === "call" && tree.plays(node, "function")) return;
+    // An assigned alias is judged where the original stands.
+    if (kind === "identifier" && !value.names.some((name) => name.endsWith(identifierOf(tree.source(node)))))
+      return;
+    this.readMention(node);
+  }
+
+  protected useOf(node: number, parent: number): Use {
+    const { tree } = this;
+    const plays = (role: string) => tree.plays(node, role);
+    switch (tree.kind(parent)) {
+      case "parenthesized_expression":
+      case "conditional_expression":
+      case "boolean_operator":
+      case "await":
+      case "named_expression":
+        return "passed up";
+      case "attribute":
+      case "comparison_operator":
+      case "not_operator":
+      case "for_statement":
+      case "for_in_clause":
+      case "as_pattern_target":
+      case "if_statement":
+      case "type":
+      case "generic_type":
+      case "type_parameter":
+        return "followed";
+      case "call":
+        return plays("function") ? "followed" : "handed on";
+      case "subscript":
+        return plays("value") || isInType(tree, parent) ? "followed" : "handed on";
+      case "argument_list": {
+        const names = this.valueOf(tree.child(tree.parent(parent), "function")).names;
+        return names.some((name) => LOOKING.test(name)) ? "followed" : "handed on";
+      }
+      case "assignment": {
+        if (plays("left") || plays("type")) return "followed";
+        const inClass = tree.kind(tree.parent(tree.parent(tree.parent(parent)))) === "class_definition";
+        if (tree.kind(tree.parent(parent)) === "assignment") return "passed up";
+        return tree.kind(tree.child(parent, "left")) === "identifier" && !inClass ? "followed" : "handed on";
+      }
+      case "expression_statement":
+        return tree.parent(parent) === 0 && namedChildren(tree, 0, 2).length > 1 ? "followed" : "handed on";
+      default:
+        return NAMING.has(tree.kind(parent)) && !plays("value") && !plays("right") ? "followed" : "handed on";
+    }
+  }
+
+  private readChains(value: Value, node: number): void {
+    for (const name of value.names) {
+      if (!name.includes("_")) continue;
+      const parts = new Set(name.split(/[.()]+/));
+      for (const chain of PYTHON_CHAINS)
+        if (chain.all.every((part) => parts.has(part))) this.sign(chain, node);
+    }
+  }
+
+  private readSubscript(node: number): void {
+    const { tree } = this;
+    const object = this.valueOf(tree.child(node, "value"));
+    if (object.names.length === 0) return;
+    const key = this.valueOf(tree.child(node, "subscript"));
+    const owners = object.names.map((name) =>
+      /^(?:globals|locals|vars)\(\)$/.test(name) ? "builtins" : name,
+    );
+    if (owners.some((owner) => GUARDED_MODULES.has(owner)) && object.texts.length === 0) {
+      const plain = object.names.every((name) => /^(?:globals|locals|vars)\(\)$/.test(name));
+      if (plain && (key.marks & HIDING) === 0) {
+        if (key.texts.length === 0) this.sign({ ...HIDDEN_NAME, level: "medium" }, node);
+      } else this.readHiddenName(owners, key, node);
+    }
+    this.readChains(this.valueOf(node), node);
+    if (object.names.includes("os.environ") && key.texts.some((name) => LOADER.test(name)))
+      this.sign({ rule: "loader-variable", level: "high", why: "Makes other programs load code." }, node);
+  }
+
+  /** Multiplied texts and lists, and towers of powers. */
+  private readAmount(node: number): void {
+    const { tree } = this;
+    const sign = operatorOf(tree, node);
+    if (sign !== "*" && sign !== "**") return;
+    const left = this.valueOf(tree.child(node, "left"));
+    const right = this.valueOf(tree.child(node, "right"));
+    if (sign === "**") {
+      const exponent =
+        right.numbers[0] ?? (isPower(tree, tree.child(node, "right")) ? Number.POSITIVE_INFINITY : 0);
+      if (exponent > 1e7 && (left.numbers[0] ?? 0) > 1) this.sign(HUGE_ALLOCATION, node);
+      return;
+    }
+    const count = right.numbers[0] ?? left.numbers[0] ?? 0;
+    if ((left.items ?? right.items) === undefined && left.texts.length + right.texts.length === 0) return;
+    const size = count * Math.max(1, left.texts[0]?.length ?? right.texts[0]?.length ?? 8);
+    if (size >= 2 ** 30 || (size >= 1e6 && this.loops.isEndless(node))) this.sign(HUGE_ALLOCATION, node);
+  }
+}
+
+const CALLING_DATA = /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/;
+const LOADER =
+  /^(?:LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|PYTHONSTARTUP|BASH_ENV|PROMPT_COMMAND|NODE_OPTIONS|GIT_SSH_COMMAND)$/;
+const DISGUISED = {
   rule: "disguised-name",
   level: "high",
   why: "A name in look-alike letters, which Python reads as plain ones.",
-};
-
-function readChains(value: Value, offset: number, report: Report): void {
-  for (const name of value.names) {
-    if (!name.includes("_")) continue;
-    const parts = new Set(name.split(/[.()]+/));
-    for (const rule of PYTHON_CHAINS) if (rule.all.every((part) => parts.has(part))) report.add(rule, offset);
-  }
-}
-
-function readSubscript({ tree, evaluator, report }: Reader, node: number): void {
-  const object = evaluator.evaluate(tree.child(node, "value"));
-  if (object.names.length === 0) return;
-  const index = tree.child(node, "subscript");
-  const key = index === -1 ? UNKNOWN : evaluator.evaluate(index);
-  const offset = tree.start(node);
-  const owners = object.names.map((name) => (/^(?:globals|locals|vars)\(\)$/.test(name) ? "builtins" : name));
-  if (owners.some((owner) => GUARDED_MODULES.has(owner)) && object.texts.length === 0) {
-    const plain = object.names.every((name) => /^(?:globals|locals|vars)\(\)$/.test(name));
-    if (plain && (key.marks & HIDING) === 0) {
-      if (key.texts.length === 0) report.add({ ...HIDDEN_NAME, level: "medium" }, offset);
-    } else readHiddenName(owners, key, offset, report);
-  }
-  readChains(evaluator.evaluate(node), offset, report);
-  if (object.names.includes("os.environ") && key.texts.some((name) => LOADER.test(name))) {
-    report.add({ rule: "loader-variable", level: "high", why: "Makes other programs load code." }, offset);
-  }
-}
-
-const LOADER =
-  /^(?:LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|PYTHONSTARTUP|BASH_ENV|PROMPT_COMMAND|NODE_OPTIONS|GIT_SSH_COMMAND)$/;
-
-/** Multiplied texts and lists, and towers of powers. */
-function readAmount({ tree, evaluator, report, loops }: Reader, node: number): void {
-  const sign = operatorOf(tree, node);
-  if (sign !== "*" && sign !== "**") return;
-  const left = evaluator.evaluate(tree.child(node, "left"));
-  const right = evaluator.evaluate(tree.child(node, "right"));
-  if (sign === "**") {
-    const exponent =
-      right.numbers[0] ?? (isPower(tree, tree.child(node, "right")) ? Number.POSITIVE_INFINITY : 0);
-    if (exponent > 1e7 && (left.numbers[0] ?? 0) > 1) report.add(HUGE_ALLOCATION, tree.start(node));
-    return;
-  }
-  const count = right.numbers[0] ?? left.numbers[0] ?? 0;
-  const repeated = left.items ?? right.items ?? (left.texts.length + right.texts.length > 0 ? [] : undefined);
-  if (repeated === undefined) return;
-  const size = count * Math.max(1, left.texts[0]?.length ?? right.texts[0]?.length ?? 8);
-  if (size >= 2 ** 30 || (size >= 1e6 && loops.isEndless(node)))
-    report.add(HUGE_ALLOCATION, tree.start(node));
-}
+} as const;
 
 function isPower(tree: FlatTree, node: number): boolean {
   return node !== -1 && tree.kind(node) === "binary_operator" && operatorOf(tree, node) === "**";
+}
+
+/** Inside of an annotation, which names classes without calling them. */
+function isInType(tree: FlatTree, node: number): boolean {
+  for (let at = node, up = 0; at !== -1 && up < 6; at = tree.parent(at), up++)
+    if (tree.kind(at) === "type") return true;
+  return false;
 }

@@ -1,9 +1,9 @@
-import { type ChainRule, type ReachRule, words } from "../known-functions.js";
+import { type ChainRule, type KnownFunction, words } from "../known-functions.js";
 import { MARKS } from "../value.js";
 import { PYTHON_FILE_RULES } from "./file-rules.js";
 
 /** What a Python program can reach for, judged by the arguments where they are known. */
-export const PYTHON_RULES: readonly ReachRule[] = [
+export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
   {
     rule: "dynamic-code",
     level: "medium",
@@ -74,12 +74,13 @@ export const PYTHON_RULES: readonly ReachRule[] = [
     rule: "process",
     level: "medium",
     names: words(`
-      os.system os.popen os.popen2 os.popen3 posix.system posix.popen subprocess.getoutput
+      os.system os.popen os.popen2 os.popen3 os.popen4 posix.system posix.popen nt.system platform.popen
+      subprocess.getoutput
       subprocess.getstatusoutput commands.getoutput commands.getstatusoutput pexpect.run pexpect.spawn
       asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell
       builtins.get_ipython().system invoke.run
     `),
-    command: [0, "command"],
+    starts: ["command", [0, "command"]],
     endless: "high",
     why: "Starts a shell.",
   },
@@ -88,14 +89,14 @@ export const PYTHON_RULES: readonly ReachRule[] = [
     level: "medium",
     names: words(`
       subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
-      _posixsubprocess.fork_exec multiprocessing.util.spawnv_passfds
+      _posixsubprocess.fork_exec distutils.spawn.spawn setuptools._distutils.spawn.spawn
+      multiprocessing.popen_spawn_posix.Popen numpy.distutils.exec_command.exec_command
     `),
-    command: [0, "args"],
+    starts: ["command", [0, "args"]],
     input: "input",
     endless: "high",
     why: "Starts another program.",
   },
-  { rule: "process", level: "medium", names: ["subprocess.*"], called: true, why: "Starts another program." },
   {
     rule: "process",
     level: "safe",
@@ -109,23 +110,40 @@ export const PYTHON_RULES: readonly ReachRule[] = [
   {
     rule: "process",
     level: "medium",
-    names: ["asyncio.create_subprocess_exec", "asyncio.subprocess.create_subprocess_exec", "sh.Command"],
-    words: 0,
+    names: words("asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.startfile"),
+    starts: ["words", 0],
     endless: "high",
     why: "Starts another program.",
   },
   {
     rule: "process",
     level: "medium",
+    names: ["*.subprocess_exec"],
+    starts: ["words", 1],
+    why: "Starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words("*.subprocess_shell pydoc.pipepager pydoc.tempfilepager"),
+    starts: ["command", 1],
+    why: "Starts a shell.",
+  },
+  {
+    rule: "process",
+    level: "medium",
     names: words("os.execl os.execle os.execlp os.execlpe"),
-    words: 1,
+    starts: ["program-words", 0],
     why: "Becomes another program.",
   },
   {
     rule: "process",
     level: "medium",
-    names: words("os.execv os.execve os.execvp os.execvpe os.posix_spawn os.posix_spawnp"),
-    command: 1,
+    names: words(`
+      os.execv os.execve os.execvp os.execvpe os.posix_spawn os.posix_spawnp posix.execv posix.execve
+      posix.posix_spawn posix.posix_spawnp multiprocessing.util.spawnv_passfds
+    `),
+    starts: ["program-list", 0],
     paths: [[0, "read"]],
     endless: "high",
     why: "Becomes or starts another program.",
@@ -134,7 +152,7 @@ export const PYTHON_RULES: readonly ReachRule[] = [
     rule: "process",
     level: "medium",
     names: words("os.spawnl os.spawnle os.spawnlp os.spawnlpe"),
-    words: 2,
+    starts: ["program-words", 1],
     endless: "high",
     why: "Starts another program.",
   },
@@ -142,15 +160,34 @@ export const PYTHON_RULES: readonly ReachRule[] = [
     rule: "process",
     level: "medium",
     names: words("os.spawnv os.spawnve os.spawnvp os.spawnvpe"),
-    command: 2,
+    starts: ["program-list", 1],
     endless: "high",
     why: "Starts another program.",
+  },
+  {
+    rule: "process",
+    level: "medium",
+    names: words(`
+      sh.* plumbum.local plumbum.local.* plumbum.cmd.* invoke.Context().run invoke.Context().sudo
+      fabric.Connection().run fabric.Connection().local fabric.api.local fabric.api.run envoy.run delegator.run sarge.run
+      sarge.capture_stdout webbrowser.open webbrowser.get imaplib.IMAP4_stream popen2.popen2 popen2.popen3 popen2.popen4
+      pexpect.spawnu pexpect.popen_spawn.PopenSpawn pwn.process pwnlib.tubes.process.process ptyprocess.PtyProcess.spawn
+    `),
+    starts: ["unknown", 0],
+    why: "Starts another program.",
+  },
+  {
+    rule: "native-call",
+    level: "safe",
+    names: ["*.system", "*.popen"],
+    starts: ["command-if-text", 0],
+    why: "Calls the C library's function of that name.",
   },
   {
     rule: "interactive-shell",
     level: "high",
     names: ["pty.spawn"],
-    command: 0,
+    starts: ["command", [0, "argv"]],
     why: "Gives somebody a shell with a terminal.",
   },
   {

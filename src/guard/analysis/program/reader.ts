@@ -1,0 +1,236 @@
+import type { Match } from "../risk/findings.js";
+import type { Evaluator } from "./evaluator.js";
+import type { OtherCall, ProgramFacts } from "./facts.js";
+import type { FlatTree } from "./flat-tree.js";
+import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
+import type { Loops } from "./loops.js";
+import {
+  type Arguments,
+  type KnownCall,
+  type ProcessStart,
+  startsOf,
+  unknownStart,
+} from "./process-start.js";
+import { HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
+
+/** One function that a call may reach, with what it is then given. */
+export interface CallTarget extends Arguments {
+  readonly name: string;
+}
+
+/** What a language adds to the evaluator. */
+export interface ProgramEvaluator extends Evaluator {
+  /** The callee of a call; -1: none. */
+  calleeOf(call: number): number;
+  argumentsOf(call: number): Arguments;
+  /** What a call reaches, also through wrappers such as `partial` or `apply`. */
+  targetsOf(call: number): readonly CallTarget[];
+}
+
+export const HIDING = MARKS.built | MARKS.decoded;
+export const HIDDEN_NAME: Match = {
+  rule: "hidden-name",
+  level: "high",
+  why: "Reaches something by a name that cannot be read in the code.",
+};
+export const HUGE_ALLOCATION: Match = {
+  rule: "huge-allocation",
+  level: "high",
+  why: "Takes more memory than a sandbox should have.",
+};
+const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
+const MAX_HANDED = 16;
+
+/** Goes through the tree of a program once and collects its facts. A language says what its nodes mean. */
+export abstract class ProgramReader {
+  protected readonly calls: KnownCall[] = [];
+  protected readonly possibleCalls: KnownCall[] = [];
+  protected readonly otherCalls: OtherCall[] = [];
+  protected readonly starts: ProcessStart[] = [];
+  protected readonly imports: { module: string; offset: number }[] = [];
+  protected readonly mentions: { known: KnownFunction; offset: number }[] = [];
+  protected readonly signs: { match: Match; offset: number }[] = [];
+  protected readonly inputs: { value: Value; offset: number }[] = [];
+
+  constructor(
+    protected readonly language: ProgramFacts["language"],
+    protected readonly tree: FlatTree,
+    protected readonly evaluator: ProgramEvaluator,
+    protected readonly table: FunctionTable,
+    protected readonly loops: Loops,
+  ) {}
+
+  read(): ProgramFacts {
+    const { tree, evaluator, calls, possibleCalls, otherCalls, starts, imports, mentions, signs, inputs } =
+      this;
+    for (let node = 0; node < tree.size; node++) this.visit(node, tree.kind(node));
+    const incomplete = tree.truncated ? "too-long" : evaluator.gaveUp ? "too-complex" : undefined;
+    return {
+      ...{
+        language: this.language,
+        calls,
+        possibleCalls,
+        otherCalls,
+        starts,
+        imports,
+        mentions,
+        signs,
+        inputs,
+      },
+      ...{ errorAt: tree.errorAt, incomplete },
+    };
+  }
+
+  protected abstract visit(node: number, kind: string): void;
+  /** Functions whose meaning lies in a name that they are given, or in one number. */
+  protected abstract readName(name: string, node: number, given: Arguments): void;
+  /** Where a value goes that is not called. */
+  protected abstract useOf(node: number, parent: number): Use;
+
+  protected sign(match: Match, node: number): void {
+    this.signs.push({ match, offset: this.tree.start(node) });
+  }
+
+  protected valueOf(node: number): Value {
+    return node < 0 ? UNKNOWN : this.evaluator.evaluate(node);
+  }
+
+  protected readLoop(loop: number): void {
+    const growth = this.loops.growth(loop);
+    if (growth !== undefined) this.sign(growth, loop);
+  }
+
+  protected readCall(node: number): void {
+    const { tree, evaluator, table } = this;
+    const callee = evaluator.calleeOf(node);
+    if (callee === -1) return;
+    const done = new Set<KnownFunction>();
+    for (const target of evaluator.targetsOf(node)) {
+      this.readName(target.name, node, target);
+      if (isUnknownMember(target.name, table) || LEADS_ANYWHERE.test(target.name))
+        this.starts.push(unknownStart(tree.start(node), target.name));
+      const known = table.find(target.name);
+      if (known === undefined || done.has(known) || !this.applies(known, target.name, node)) continue;
+      done.add(known);
+      this.apply(known, target.name, node, target);
+    }
+    const given = evaluator.argumentsOf(node);
+    const method = this.memberOf(callee);
+    if (done.size === 0 && method !== undefined) {
+      const known = table.method(method);
+      if (known !== undefined) {
+        done.add(known);
+        this.apply(known, method, node, given);
+      }
+    }
+    this.handOn(node, given);
+    if (done.size === 0)
+      this.otherCalls.push({ names: this.valueOf(callee).names, args: given.args, offset: tree.start(node) });
+  }
+
+  /** Whether an entry of the table is meant by a call of this form. */
+  protected applies(_known: KnownFunction, _name: string, _node: number): boolean {
+    return true;
+  }
+
+  /** The constant name of the member that an expression takes out of an object; undefined: it is no member. */
+  protected abstract memberOf(node: number): string | undefined;
+
+  protected apply(known: KnownFunction, name: string, node: number, { args, keywords }: Arguments): void {
+    const call = this.callOf(known, name, node, { args, keywords });
+    this.calls.push(call);
+    this.starts.push(...startsOf(call));
+  }
+
+  private callOf(known: KnownFunction, name: string, node: number, { args, keywords }: Arguments): KnownCall {
+    const { tree, evaluator, loops } = this;
+    const receiver = this.valueOf(tree.child(evaluator.calleeOf(node), "object"));
+    return {
+      known,
+      name,
+      args,
+      keywords,
+      receiver,
+      offset: tree.start(node),
+      endless: loops.isEndless(node),
+    };
+  }
+
+  /** A function that is handed to another one will be called with what goes along with it. */
+  protected handOn(node: number, { args, keywords }: Arguments, receiver: readonly Value[] = []): void {
+    const all = [...receiver, ...args, ...keywords.values()].slice(0, MAX_HANDED);
+    for (const value of all) {
+      for (const name of value.names) {
+        const known = this.table.find(name);
+        if (known === undefined || (!isStarting(known) && known.paths === undefined)) continue;
+        const others = all
+          .filter((one) => one !== value)
+          .flatMap((one) => [one, ...(one.items?.slice(0, MAX_HANDED) ?? [])]);
+        for (const other of others)
+          this.possibleCalls.push(
+            this.callOf({ ...known, level: "safe" }, name, node, { args: [other], keywords: NO_KEYWORDS }),
+          );
+      }
+    }
+  }
+
+  /** What an expression names that is not called here. */
+  protected readMention(node: number): void {
+    const { tree, table } = this;
+    const { names } = this.valueOf(node);
+    if (names.length === 0) return;
+    const handed = names.filter((name) => {
+      const known = table.find(name);
+      return known === undefined ? table.canStart(name) && !QUIET_MODULES.has(name) : isStarting(known);
+    });
+    if (handed.length > 0 && this.isHandedOn(node))
+      for (const name of handed) {
+        this.starts.push(unknownStart(tree.start(node), name));
+        const known = table.find(name);
+        if (known !== undefined) this.mentions.push({ known, offset: tree.start(node) });
+      }
+    for (const name of names) {
+      const known = table.find(name);
+      if (known !== undefined && known.called !== true && !isStarting(known))
+        this.mentions.push({ known, offset: tree.start(node) });
+    }
+  }
+
+  /** A function or module that goes where calls of it are not followed. */
+  private isHandedOn(node: number): boolean {
+    for (let at = node, up = 0; up < MAX_UP; up++) {
+      const parent = this.tree.parent(at);
+      const use = parent === -1 ? "handed on" : this.useOf(at, parent);
+      if (use !== "passed up") return use === "handed on";
+      at = parent;
+    }
+    return true;
+  }
+
+  /** A member whose name was put together to hide it, or is known only when it runs. */
+  protected isHidden(key: Value): boolean {
+    return key.texts.length === 0 || key.texts.every((name) => name.includes(HOLE));
+  }
+}
+
+/** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
+export type Use = "followed" | "handed on" | "passed up";
+
+const MAX_UP = 64;
+/** Modules that are no danger when only they are handed on. */
+const QUIET_MODULES: ReadonlySet<string> = new Set([
+  "builtins",
+  "asyncio",
+  "vm",
+  "module",
+  "process",
+  "webbrowser",
+]);
+/** Chains of attributes after which nothing tells what is called. */
+const LEADS_ANYWHERE =
+  /__subclasses__\(\)$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;
+
+/** A member of a module that can start processes, by a name that is known only when it runs. */
+function isUnknownMember(name: string, table: FunctionTable): boolean {
+  return name.endsWith(".?") && table.canStart(name.slice(0, -2));
+}

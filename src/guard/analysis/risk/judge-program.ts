@@ -1,0 +1,239 @@
+import type { OtherCall, ProgramFacts } from "../program/facts.js";
+import {
+  HARMLESS_MODULES as HARMLESS_IN_JAVASCRIPT,
+  JAVASCRIPT_MODULES,
+} from "../program/javascript/modules.js";
+import { moduleNameOf } from "../program/javascript/names.js";
+import type { ArgumentRef, ModuleRule } from "../program/known-functions.js";
+import { argument, type KnownCall, type ProcessStart, startsOf } from "../program/process-start.js";
+import { HARMLESS_MODULES as HARMLESS_IN_PYTHON, PYTHON_MODULES } from "../program/python/modules.js";
+import { HUGE_ALLOCATION } from "../program/reader.js";
+import { allTexts, HOLE, MARKS, marksOf, UNKNOWN, unmark, type Value } from "../program/value.js";
+import type { Match, Report } from "./findings.js";
+import { rankOf } from "./levels.js";
+import { type Access, assessPath } from "./path-rules.js";
+import { assessText } from "./text-rules.js";
+
+/** More paths in one list are not looked at. */
+const MAX_PATHS = 16;
+const SECRETS = MARKS.secret | MARKS.environment | MARKS.credential | MARKS.wholeTree;
+
+/** Reports what the facts of a program say about it. */
+export function judgeProgram(facts: ProgramFacts, report: Report): void {
+  const importModule = facts.language === "python" ? importPython : importJavaScript;
+  for (const { module, offset } of facts.imports) importModule(module, offset, report);
+  for (const { match, offset } of facts.signs) report.add(match, offset);
+  for (const { known, offset } of facts.mentions) if (known.level !== "safe") report.add(known, offset);
+  for (const call of facts.calls) judgeCall(call, report);
+  for (const call of facts.possibleCalls) judgeCall(call, report);
+  for (const start of facts.starts) nestStart(start, facts.language, report);
+  for (const { value, offset } of facts.inputs) judgeSource(value, "command", offset, report);
+  for (const call of facts.otherCalls) judgeOtherCall(call, report);
+  if (facts.incomplete === "too-complex") report.add(TOO_COMPLEX, 0);
+}
+
+const TOO_COMPLEX: Match = {
+  rule: "too-complex",
+  level: "high",
+  why: "Too deep or too long to be followed to the end.",
+};
+
+const byModule = (rules: readonly ModuleRule[]) =>
+  new Map(rules.flatMap((rule) => rule.modules.map((module) => [module, rule] as const)));
+const IN_PYTHON = byModule(PYTHON_MODULES);
+const IN_JAVASCRIPT = byModule(JAVASCRIPT_MODULES);
+const UNKNOWN_MODULE: Match = {
+  rule: "unknown-module",
+  level: "low",
+  why: "Imports a module that is not known here.",
+};
+
+/** Judges a module by the longest part of its name that is known. */
+function importPython(module: string, offset: number, report: Report): void {
+  if (module === "urllib.parse" || module === "urllib.error" || module === "os.path") return;
+  for (let part = module; part !== ""; part = part.slice(0, Math.max(0, part.lastIndexOf(".")))) {
+    const rule = IN_PYTHON.get(part);
+    if (rule === undefined) continue;
+    report.add(rule, offset);
+    return;
+  }
+  if (!HARMLESS_IN_PYTHON.has(module.split(".")[0]!)) report.add(UNKNOWN_MODULE, offset);
+}
+
+/** A path of the program's own is nothing. */
+function importJavaScript(specifier: string, offset: number, report: Report): void {
+  if (/^\.{0,2}\//.test(specifier)) {
+    const match = specifier.startsWith("/") ? assessPath(specifier, "read") : undefined;
+    if (match !== undefined) report.add(match, offset);
+    return;
+  }
+  if (/^(?:https?|data|blob):/.test(specifier)) {
+    report.add({ rule: "remote-code", level: "high", why: "Loads code from an address." }, offset);
+    return;
+  }
+  const module = moduleNameOf(specifier);
+  const root = module.startsWith("@") ? module : module.split(/[./]/)[0]!;
+  const rule = IN_JAVASCRIPT.get(module) ?? IN_JAVASCRIPT.get(root);
+  if (rule !== undefined) report.add(rule, offset);
+  else if (!HARMLESS_IN_JAVASCRIPT.has(module) && !HARMLESS_IN_JAVASCRIPT.has(root))
+    report.add(UNKNOWN_MODULE, offset);
+}
+
+/** What a call would do, judged by its arguments. */
+function judgeCall(call: KnownCall, report: Report): void {
+  const { known, offset } = call;
+  if (known.level !== "safe") report.add(known, offset);
+  if (known.endless !== undefined && call.endless) report.add({ ...SPAWNING, level: known.endless }, offset);
+  if (known.starts !== undefined) judgeCommand(call, report);
+  if (known.code !== undefined && (known.codeIf === undefined || argument(call, known.code).texts.length > 0))
+    judgeSource(argument(call, known.code), "code", offset, report);
+  for (const [ref, access] of known.paths ?? []) touchPath(argument(call, ref), access, call, report);
+  if (known.sends === true) send(call, report);
+  if (known.amount !== undefined) takeAmount(call, known.amount, report);
+  if (known.level === "safe" && (known.starts ?? known.code) !== undefined)
+    for (const start of startsOf(call)) nestStart(start, known.language ?? "python", report);
+}
+
+const SPAWNING = { rule: "endless-spawning", why: "Starts processes or threads in a loop without an end." };
+
+/** A command must not have been hidden, nor come from outside; of a word among others only the beginning counts. */
+function judgeCommand(call: KnownCall, report: Report): void {
+  const { known, offset, args } = call;
+  const command = argument(call, known.starts![1]);
+  const list = command.items ?? (args[1]?.items !== undefined ? [command, ...args[1].items] : undefined);
+  if (list === undefined) {
+    const whole = command.texts.length === 0 || command.texts.some((text) => text.startsWith(HOLE));
+    judgeSource(whole ? command : unmark(command, MARKS.network), "command", offset, report);
+  } else {
+    const interpreted = INTERPRETER.test(list[0]?.texts[0] ?? "");
+    list.forEach((word, index) => {
+      judgeSource(index === 0 || interpreted ? word : unmark(word, MARKS.network), "command", offset, report);
+    });
+  }
+  const input = known.input === undefined ? UNKNOWN : argument(call, known.input);
+  if (input.texts.length > 0 && allTexts(command).some((text) => /(?:^|\/)(?:ba|da|z|k)?sh$/.test(text)))
+    for (const text of input.texts) nestShell(withHoles(text), offset, report);
+}
+
+/** Programs that run what their words say. */
+const INTERPRETER = /(?:^|\/)(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|php|env|sudo)$/;
+
+/** What a program starts is read in turn. */
+function nestStart(start: ProcessStart, language: "python" | "javascript", report: Report): void {
+  if (start.kind === "code") {
+    if (start.code !== undefined)
+      report.nest({ language, text: start.code.replaceAll(HOLE, "SKERRY_UNKNOWN"), offset: start.at });
+  } else if (start.kind === "text") {
+    if (start.text !== undefined) nestShell(withHoles(start.text), start.at, report);
+  } else nestShell(start.argv.map((word) => quote(word ?? HOLE)).join(" "), start.at, report);
+}
+
+function nestShell(text: string, offset: number, report: Report): void {
+  // A lone unknown would be taken for an unknown command, which the rule itself already says.
+  if (text.replaceAll(UNKNOWN_WORD, "").replace(/[\s"]/g, "") === "") return;
+  report.nest({ language: "bash", text, offset });
+}
+
+/** A variable that the shell's reader cannot know either. */
+const UNKNOWN_WORD = "$SKERRY_UNKNOWN";
+
+function withHoles(text: string): string {
+  return text.replaceAll(HOLE, UNKNOWN_WORD);
+}
+
+function quote(word: string): string {
+  return word
+    .split(HOLE)
+    .map((part) =>
+      part === "" ? "" : /^[\w@%+=:,./-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`,
+    )
+    .join(`"${UNKNOWN_WORD}"`);
+}
+
+/** The path of a secret, or the environment, given to something that is not known. */
+function judgeOtherCall({ names, args, offset }: OtherCall, report: Report): void {
+  if (names.some((name) => /^(?:builtins|logging|console)\./.test(name))) return;
+  for (const text of args.flatMap((arg) => arg.texts)) {
+    if (text.length > 256 || !/^[~/.]/.test(text)) continue;
+    const match = assessPath(text, "read");
+    if (match !== undefined && rankOf(match.level) >= rankOf("high"))
+      report.add({ ...match, level: "medium" }, offset);
+  }
+  if ((marksOf(args) & MARKS.environment) !== 0)
+    report.add({ rule: "environment", level: "low", why: "Hands on the whole environment." }, offset);
+}
+
+/** What is run must not have been hidden, nor come from outside. */
+function judgeSource(value: Value, what: "code" | "command", offset: number, report: Report): void {
+  if ((value.marks & MARKS.decoded) !== 0) {
+    report.add(
+      { rule: `hidden-${what}`, level: "high", why: `Runs ${what} that was encoded or spelt out.` },
+      offset,
+    );
+  }
+  if ((value.marks & MARKS.network) !== 0) {
+    report.add(
+      { rule: `remote-${what}`, level: "high", why: `Runs ${what} that came over the network.` },
+      offset,
+    );
+  }
+}
+
+function touchPath(path: Value, access: Access, call: KnownCall, report: Report): void {
+  const kind = isWriting(call) ? "write" : access;
+  if ((path.marks & MARKS.wholeTree) !== 0 && kind !== "read") {
+    report.add(
+      { rule: "whole-tree", level: "high", why: "Changes files all over the home directory or the system." },
+      call.offset,
+    );
+  }
+  for (const text of [
+    ...path.texts,
+    ...(path.items ?? []).slice(0, MAX_PATHS).flatMap((item) => item.texts),
+  ]) {
+    const match = text === HOLE ? undefined : assessPath(text.replaceAll(HOLE, "*"), kind);
+    if (match !== undefined) report.add(match, call.offset);
+  }
+}
+
+function isWriting(call: KnownCall): boolean {
+  if (call.known.mode === undefined) return false;
+  return argument(call, call.known.mode).texts.some((mode) => mode.length <= 8 && /[wax+]/.test(mode));
+}
+
+/** Marks of what the call hands out, without what goes into headers: that is where credentials belong. */
+function sentMarks(call: KnownCall): number {
+  let marks = 0;
+  for (const value of call.args) marks |= marksWithoutHeaders(value);
+  for (const [name, value] of call.keywords) if (!isHeader(name)) marks |= marksWithoutHeaders(value);
+  return marks;
+}
+
+function marksWithoutHeaders(value: Value): number {
+  const { keys, items } = value;
+  if (keys === undefined || items === undefined || !keys.some(isHeader)) return value.marks;
+  return items.reduce((marks, item, index) => (isHeader(keys[index]) ? marks : marks | item.marks), 0);
+}
+
+function isHeader(name: string | undefined): boolean {
+  return name !== undefined && /^(?:headers?|auth|authorization|cookies|cert)$/i.test(name);
+}
+
+function send(call: KnownCall, report: Report): void {
+  if ((sentMarks(call) & SECRETS) !== 0) {
+    report.add(
+      { rule: "exfiltration", level: "high", why: "Hands secrets or the environment to the network." },
+      call.offset,
+    );
+  }
+  const values = [call.receiver, ...call.args, ...call.keywords.values()];
+  for (const value of values) {
+    for (const text of allTexts(value)) {
+      for (const match of assessText(text)) report.add(match, call.offset);
+    }
+  }
+}
+
+function takeAmount(call: KnownCall, [ref, limit]: readonly [ArgumentRef, number], report: Report): void {
+  if (argument(call, ref).numbers.some((amount) => amount >= limit)) report.add(HUGE_ALLOCATION, call.offset);
+}
