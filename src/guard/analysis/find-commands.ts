@@ -79,7 +79,7 @@ async function lookInto(
     await runInlineCode(walk, next.language, next.code, next.call, next.whole);
     walk.finish();
   }
-  return { commands: inOrder(walk.commands), problems: walk.problems };
+  return { commands: inOrder(walk.commands), problems: walk.problems, bombs: walk.bombs };
 }
 
 /** A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read. */
@@ -90,7 +90,7 @@ function tooLong(longest: number): ShellProgram {
 }
 
 function unread(what: string): ShellProgram {
-  return { commands: [], problems: [{ line: 1, column: 1, what }] };
+  return { commands: [], problems: [{ line: 1, column: 1, what }], bombs: [] };
 }
 
 function firstCall(depth: number): Call {

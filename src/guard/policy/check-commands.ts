@@ -67,7 +67,7 @@ async function commandsOfCode(code: string, language: string): Promise<ShellProg
   const known = languageName(language);
   if (known !== undefined) return findCommandsOfCode(code, known);
   const what = `there is no parser for ${JSON.stringify(language.slice(0, 40))}`;
-  return { commands: [], problems: [{ line: 1, column: 1, what }] };
+  return { commands: [], problems: [{ line: 1, column: 1, what }], bombs: [] };
 }
 
 interface Rules {

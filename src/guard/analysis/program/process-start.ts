@@ -1,5 +1,5 @@
 import { type ArgumentRef, type KnownFunction, SELF } from "./known-functions.js";
-import { certainText, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
+import { certainText, HOLE, MARKS, OFF, UNKNOWN, type Value } from "./value.js";
 
 /** The arguments of a call, folded. */
 export interface Arguments {
@@ -72,12 +72,12 @@ function processesOf(call: KnownCall): ProcessStart[] {
     case "command":
       return commands(call, argument(call, ref), place);
     case "command-if-text":
-      return textsOf(argument(call, ref)).length === 0 ? [] : texts(argument(call, ref), place);
-    case "program-list":
-      return programs(args[from] ?? call.keywords.get("path") ?? call.keywords.get("file"), {
-        ...place,
-        words: listed(args[from + 1] ?? call.keywords.get("argv") ?? call.keywords.get("args"), 1),
-      });
+      return argument(call, ref).texts.length === 0 ? [] : texts(argument(call, ref), place);
+    case "program-list": {
+      const program = args[from] ?? call.keywords.get("path") ?? call.keywords.get("file");
+      const list = args[from + 1] ?? call.keywords.get("argv") ?? call.keywords.get("args");
+      return [...programs(program, { ...place, words: listed(list, 1) }), ...changing(list, place)];
+    }
     case "program-words":
       return programs(args[from], { ...place, words: args.slice(from + 2).map(certain) });
     case "words":
@@ -93,11 +93,7 @@ function processesOf(call: KnownCall): ProcessStart[] {
         },
       ];
     case "binding":
-      return args[0] !== undefined &&
-        textsOf(args[0]).every((one) => !/spawn|process_wrap|\ue000/.test(one)) &&
-        textsOf(args[0]).length > 0
-        ? []
-        : unknown;
+      return isHarmlessBinding(args[0]) ? [] : unknown;
     case "unknown":
       return unknown;
   }
@@ -107,8 +103,9 @@ type Spot = { readonly at: number; readonly via: string };
 
 const UNCERTAIN = MARKS.partial | MARKS.longer;
 
-function textsOf(value: Value): readonly string[] {
-  return value.texts;
+function isHarmlessBinding(name: Value | undefined): boolean {
+  const text = name === undefined ? undefined : certainText(name);
+  return text !== undefined && !text.includes(HOLE) && !/spawn|process_wrap|tty_wrap|pipe_wrap/.test(text);
 }
 
 function certain(value: Value): string | undefined {
@@ -128,9 +125,14 @@ function texts(value: Value, place: Spot): ProcessStart[] {
 
 /** The words of a list from one on; what may follow is one unknown word. */
 function listed(list: Value | undefined, from: number): readonly (string | undefined)[] {
-  if (list?.items === undefined || (list.marks & MARKS.partial) !== 0) return [undefined];
+  if (list?.items === undefined) return [undefined];
   const words = list.items.slice(from).map(certain);
-  return (list.marks & MARKS.longer) === 0 ? words : [...words, undefined];
+  return (list.marks & UNCERTAIN) === 0 ? words : [...words, undefined];
+}
+
+/** A list that may be another one. */
+function changing(list: Value | undefined, { at, via }: Spot): ProcessStart[] {
+  return ((list?.marks ?? 0) & MARKS.partial) === 0 ? [] : [unknownStart(at, via)];
 }
 
 /** A program with its words, for each program that it may be. */
@@ -155,9 +157,6 @@ function isOff(option: Value): boolean {
     (option.names.includes(OFF) || (option.numbers.length > 0 && option.numbers.every((one) => one === 0)))
   );
 }
-
-/** What False and None are folded to: they are no numbers to calculate with. */
-export const OFF = "<off>";
 
 function commands(call: KnownCall, command: Value, place: Spot): ProcessStart[] {
   const executable = call.keywords.get("executable");
@@ -197,7 +196,7 @@ function spawned(call: KnownCall, place: Spot): ProcessStart[] {
     second.names.some((name) => name.startsWith("<def "));
   const words = given !== undefined ? listed(given, 0) : none ? [] : [undefined];
   const shell = call.keywords.get("shell");
-  const open = call.keywords.has(OPEN) ? [unknownStart(place.at, place.via)] : [];
+  const open = call.keywords.has(OPEN) ? [unknownStart(place.at, place.via)] : changing(given, place);
   if (shell === undefined || isOff(shell)) return [...programs(program, { ...place, words }), ...open];
   const whole = [program === undefined ? undefined : certain(program), ...words];
   return [...open, { ...place, kind: "text", text: whole.includes(undefined) ? undefined : whole.join(" ") }];

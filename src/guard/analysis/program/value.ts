@@ -112,9 +112,13 @@ export function oneOf(values: readonly Value[]): Value {
   return one !== UNKNOWN && values.some(isUnknown) ? mark(one, MARKS.partial) : one;
 }
 
+/** Neither a constant nor nothing at all; what a function returns is known by its name only. */
 function isUnknown({ texts, numbers, names, items }: Value): boolean {
-  return texts.length + numbers.length + names.length === 0 && items === undefined;
+  return texts.length + numbers.length === 0 && items === undefined && !names.includes(OFF);
 }
+
+/** What None, null and undefined are folded to. */
+export const OFF = "<off>";
 
 /** What it is for certain: one text; undefined when there are several, or when it may be something else. */
 export function certainText(value: Value): string | undefined {

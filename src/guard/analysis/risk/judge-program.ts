@@ -121,12 +121,19 @@ const INTERPRETER = /(?:^|\/)(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|php
 /** What a program starts is read in turn. */
 function nestStart(start: ProcessStart, language: "python" | "javascript", report: Report): void {
   if (start.kind === "code") {
+    report.add(DYNAMIC_CODE, start.at);
     if (start.code !== undefined)
       report.nest({ language, text: start.code.replaceAll(HOLE, "SKERRY_UNKNOWN"), offset: start.at });
   } else if (start.kind === "text") {
     if (start.text !== undefined) nestShell(withHoles(start.text), start.at, report);
   } else nestShell(start.argv.map((word) => quote(word ?? HOLE)).join(" "), start.at, report);
 }
+
+const DYNAMIC_CODE: Match = {
+  rule: "dynamic-code",
+  level: "medium",
+  why: "Runs code that is made while the program runs.",
+};
 
 function nestShell(text: string, offset: number, report: Report): void {
   // A lone unknown would be taken for an unknown command, which the rule itself already says.

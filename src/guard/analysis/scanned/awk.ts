@@ -38,20 +38,16 @@ export function findAwkStarts(code: string, work: WorkBudget): ProcessStarts {
       });
     }
   });
-  // A call that the scan has not come by, because something before it is read differently.
-  const calls = (code.match(/\bsystem\b/g) ?? []).length;
-  const unseen = calls > tokens.filter(({ kind, text }) => kind === "word" && text === "system").length;
   const indirect = tokens.some(
     ({ kind, text }, index) => text === "@" && tokens[index + 1]?.kind === "word" && kind === "sign",
   );
-  if (unseen || indirect || hasDoubtfulSlash(code))
-    found.push({ at: 0, via: "awk", kind: "text", text: undefined });
+  if (indirect || hasDoubtfulSlash(code)) found.push({ at: 0, via: "awk", kind: "text", text: undefined });
   return { found, problem: undefined };
 }
 
 /** A slash after a parenthesis divides, or begins an expression that may hold a quote. */
 function hasDoubtfulSlash(code: string): boolean {
-  return /\)\s*\/[^/\n]*["#]/.test(code) && /\||getline/.test(code);
+  return /\)\s*\/[^/\n]*["#]/.test(code) && /\||getline|\bsystem\b/.test(code);
 }
 
 /** True when the token before a string makes it only the end of a longer text. */

@@ -1,4 +1,4 @@
-import { peekKeyword, readCommand, readFunctionBody, readUntil, skipLines, takeKeyword } from "./parse.js";
+import { peekKeyword, skipLines, takeKeyword } from "./keywords.js";
 import { readRedirect } from "./redirects.js";
 import type { Scanner } from "./scanner.js";
 import type { Command, Part, Redirect, Script, Word } from "./tree.js";
@@ -51,7 +51,7 @@ function expect(scanner: Scanner, keyword: string): void {
 
 /** Commands between here and one of the keywords, which is stepped over and told. */
 function readPart(scanner: Scanner, keywords: readonly string[]): { script: Script; end: string } {
-  const script = readUntil(scanner, keywords);
+  const script = scanner.read.until(scanner, keywords);
   const end = peekKeyword(scanner);
   if (!keywords.includes(end)) throw scanner.fail(`"${keywords.at(-1)}" was expected`);
   if (script.items.length === 0) throw scanner.fail(`a command was expected before "${end}"`);
@@ -144,7 +144,7 @@ function readParentheses(scanner: Scanner): Bare {
     return { kind: "evaluate", words: [{ place, parts: [expression] }], body: undefined };
   }
   scanner.at += 1;
-  const body = scanner.readScript(scanner, ")");
+  const body = scanner.read.script(scanner, ")");
   if (scanner.char !== ")") throw scanner.fail('a "(" has no ")"');
   if (body.items.length === 0) throw scanner.fail('a command was expected before ")"');
   scanner.at += 1;
@@ -163,7 +163,7 @@ function readCase(scanner: Scanner): Bare {
     skipLines(scanner);
     if (peekKeyword(scanner) === "esac") break;
     const patterns = readPatterns(scanner);
-    const body = readUntil(scanner, ["esac", ";;"]);
+    const body = scanner.read.until(scanner, ["esac", ";;"]);
     branches.push({ patterns, body });
     const end = /;;&|;;|;&/y;
     end.lastIndex = scanner.at;
@@ -251,5 +251,13 @@ function readCoproc(scanner: Scanner): Bare {
     name?.kind === "text" && !name.quoted && /^[A-Za-z_]\w*$/.test(name.text) && !READERS.has(name.text);
   const compound = named && (scanner.char === "(" || READERS.has(peekKeyword(scanner)));
   if (!compound) scanner.at = start;
-  return { kind: "coproc", body: readCommand(scanner) };
+  return { kind: "coproc", body: scanner.read.command(scanner) };
+}
+
+/** What follows a function's name and parentheses. */
+export function readFunctionBody(scanner: Scanner, name: string, place: number): Command {
+  skipLines(scanner);
+  const body = readCompound(scanner, peekKeyword(scanner));
+  if (body === undefined) throw scanner.fail("a function's body was expected");
+  return { kind: "function", name, body, redirects: [], place };
 }

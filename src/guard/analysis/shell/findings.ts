@@ -1,5 +1,5 @@
 import { baseName, type Field, known } from "./fields.js";
-import type { ShellCommand, ShellProblem } from "./shell-program.js";
+import type { ShellBomb, ShellCommand, ShellProblem } from "./shell-program.js";
 import type { Call } from "./walker.js";
 
 const MAX_COMMANDS = 20_000;
@@ -12,6 +12,7 @@ export type Position = (place: number) => { readonly line: number; readonly colu
 export class Findings {
   readonly commands: ShellCommand[] = [];
   readonly problems: ShellProblem[] = [];
+  readonly bombs: ShellBomb[] = [];
   private readonly unknown = new Set<string>();
 
   constructor(private readonly position: Position) {}
@@ -21,6 +22,10 @@ export class Findings {
     const same = (each: ShellProblem) => each.line === line && each.column === column && each.what === what;
     if (this.problems.length < MAX_PROBLEMS && !this.problems.some(same))
       this.problems.push({ line, column, what });
+  }
+
+  bomb(kind: ShellBomb["kind"], place: number): void {
+    if (this.bombs.length < MAX_PROBLEMS) this.bombs.push({ kind, ...this.position(place) });
   }
 
   emit(call: Call): void {

@@ -1,6 +1,8 @@
-import type { Scanner } from "./scanner.js";
+import type { Scanner, WordStyle } from "./scanner.js";
 import type { Part, Word } from "./tree.js";
-import { readParts, type WordStyle } from "./words.js";
+
+/** Reads the parts of a word; handed in, because words hold parameters and parameters hold words. */
+type ReadParts = (scanner: Scanner, style: WordStyle) => Part[];
 
 const NAME = /[A-Za-z_]\w*/y;
 const BRACED_NAME = /[A-Za-z_]\w*|\d+|[@*#?$!-]/y;
@@ -9,9 +11,9 @@ const OPERATOR = /:?[-=+?]|##?|%%?|\/[/#%]?|\^\^?|,,?|~~?|@[A-Za-z]|@|\*|:/y;
 const DEFAULTS = /^:?[-=+?]$/;
 
 /** `$name`, `$1`, `$@`, `${…}`; undefined for a dollar that means itself. */
-export function readParameter(scanner: Scanner, quoted: boolean): Part | undefined {
+export function readParameter(scanner: Scanner, quoted: boolean, readParts: ReadParts): Part | undefined {
   const { text, at } = scanner;
-  if (text[at + 1] === "{") return scanner.nest(() => readBraced(scanner, quoted));
+  if (text[at + 1] === "{") return scanner.nest(() => readBraced(scanner, quoted, readParts));
   const name = match(NAME, text, at + 1) ?? match(/[\d@*#?$!-]/y, text, at + 1);
   if (name === undefined) return undefined;
   scanner.at = at + 1 + name.length;
@@ -19,7 +21,7 @@ export function readParameter(scanner: Scanner, quoted: boolean): Part | undefin
   return { kind: "variable", name, quoted, operator: "", operands: [] };
 }
 
-function readBraced(scanner: Scanner, quoted: boolean): Part {
+function readBraced(scanner: Scanner, quoted: boolean, readParts: ReadParts): Part {
   const { text } = scanner;
   const start = scanner.at;
   scanner.at += 2;
@@ -36,7 +38,7 @@ function readBraced(scanner: Scanner, quoted: boolean): Part {
   if (name === undefined) throw scanner.fail("an expansion's brace is not followed by a name");
   scanner.at += name.length;
   const operands: Word[] = [];
-  if (scanner.char === "[") operands.push(readSubscript(scanner, quoted));
+  if (scanner.char === "[") operands.push(readSubscript(scanner, quoted, readParts));
   const operator = match(OPERATOR, text, scanner.at) ?? "";
   scanner.at += operator.length;
   const place = scanner.place;
@@ -57,7 +59,7 @@ function operandStyle(operator: string, quoted: boolean): WordStyle {
   return quoted && DEFAULTS.test(operator) ? { ends, inQuotes: true, doubleQuotes: true } : { ends };
 }
 
-function readSubscript(scanner: Scanner, quoted: boolean): Word {
+function readSubscript(scanner: Scanner, quoted: boolean, readParts: ReadParts): Word {
   scanner.at += 1;
   const place = scanner.place;
   const parts = readParts(scanner, { ends: (char) => char === "]", inQuotes: quoted });

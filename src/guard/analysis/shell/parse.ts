@@ -1,6 +1,7 @@
-import { readCompound } from "./compounds.js";
-import { fillHereDocuments, readRedirect } from "./redirects.js";
-import { isMeta, type Locate, Scanner } from "./scanner.js";
+import { readCompound, readFunctionBody } from "./compounds.js";
+import { peekKeyword, skipLines, takeKeyword } from "./keywords.js";
+import { readRedirect } from "./redirects.js";
+import { type CommandReaders, isMeta, type Locate, Scanner } from "./scanner.js";
 import {
   type Assignment,
   type Command,
@@ -18,6 +19,8 @@ const SUBSCRIPT_ASSIGNMENT = /^([A-Za-z_]\w*)\[/;
 /** A word that only a compound command may begin or end with. */
 const CLOSERS = new Set(["then", "else", "elif", "fi", "do", "done", "esac", "}", "]]"]);
 
+const READERS: CommandReaders = { script: readScript, until: readUntil, command: readCommand };
+
 export interface ParsedShell {
   readonly script: Script;
   readonly problems: readonly ShellSyntaxError[];
@@ -25,7 +28,7 @@ export interface ParsedShell {
 
 /** Reads a shell text. After a mistake it goes on with the next line, as a shell has run the lines before it. */
 export function parseShell(text: string, locate: Locate = (at) => at, posix = false): ParsedShell {
-  const scanner = new Scanner(text, locate, readScript, posix);
+  const scanner = new Scanner(text, locate, READERS, posix);
   const items: Item[] = [];
   const problems: ShellSyntaxError[] = [];
   while (!scanner.done && problems.length < MAX_PROBLEMS) {
@@ -46,7 +49,7 @@ export function parseShell(text: string, locate: Locate = (at) => at, posix = fa
 
 /** The parts of a text that a shell expands as if it stood in double quotes: a here-document, a prompt. */
 export function parseExpansions(text: string, locate: Locate): Word {
-  const scanner = new Scanner(text, locate, readScript, false);
+  const scanner = new Scanner(text, locate, READERS, false);
   return { place: locate(0), parts: readParts(scanner, { ends: () => false, inQuotes: true }) };
 }
 
@@ -60,7 +63,7 @@ function readScript(scanner: Scanner, end: ")" | ""): Script {
 }
 
 /** Commands up to one of the keywords, which is left for the caller. */
-export function readUntil(scanner: Scanner, keywords: readonly string[]): Script {
+function readUntil(scanner: Scanner, keywords: readonly string[]): Script {
   return scanner.nest(() => {
     const items: Item[] = [];
     readItems(
@@ -106,16 +109,6 @@ function readItems(scanner: Scanner, items: Item[], ended: () => boolean): void 
   }
 }
 
-/** Blanks, comments and line ends; the bodies of here-documents come with the line ends. */
-export function skipLines(scanner: Scanner): void {
-  for (;;) {
-    scanner.skipBlanks();
-    if (scanner.char !== "\n") return;
-    scanner.at += 1;
-    fillHereDocuments(scanner);
-  }
-}
-
 function readPipeline(scanner: Scanner): Command[] {
   return scanner.nest(() => {
     skipNegation(scanner);
@@ -151,35 +144,8 @@ function skipNegation(scanner: Scanner): void {
   }
 }
 
-/** The unquoted letters at this position when a word ends after them. */
-export function peekKeyword(scanner: Scanner): string {
-  const { text } = scanner;
-  let keyword = "";
-  let at = scanner.at;
-  for (; keyword.length <= 8; at++) {
-    const char = text.charAt(at);
-    if (char === "\\" && text[at + 1] === "\n") at += 1;
-    else if (
-      (char >= "a" && char <= "z") ||
-      char === "!" ||
-      char === "{" ||
-      char === "}" ||
-      char === "[" ||
-      char === "]"
-    ) {
-      keyword += char;
-    } else break;
-  }
-  return isMeta(text.charAt(at)) ? keyword : "";
-}
-
-/** Steps over the keyword that `peekKeyword` saw. */
-export function takeKeyword(scanner: Scanner): void {
-  readWord(scanner);
-}
-
 /** One command with its redirections. */
-export function readCommand(scanner: Scanner): Command {
+function readCommand(scanner: Scanner): Command {
   if (!scanner.countCommand()) {
     scanner.at = scanner.text.length;
     throw scanner.fail("more commands than are looked into");
@@ -241,14 +207,6 @@ function readFunction(scanner: Scanner, word: Word): Command {
   const name = word.parts.map((part) => (part.kind === "text" ? part.text : "\0")).join("");
   if (name.includes("\0")) throw scanner.fail("a function's name is not constant");
   return readFunctionBody(scanner, name, word.place);
-}
-
-/** What follows a function's name and parentheses. */
-export function readFunctionBody(scanner: Scanner, name: string, place: number): Command {
-  skipLines(scanner);
-  const body = readCompound(scanner, peekKeyword(scanner));
-  if (body === undefined) throw scanner.fail("a function's body was expected");
-  return { kind: "function", name, body, redirects: [], place };
 }
 
 /** A word as an assignment, when it is one in front of a command. */

@@ -3,7 +3,8 @@ import { type Field, isKnown, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
 import { has, optionValue, readOptions } from "./options.js";
 import type { Call, Walker } from "./walker.js";
 
-type Program = (walker: Walker, call: Call, args: readonly Field[]) => void;
+/** False: it has nothing of its own to run in this form. */
+type Program = (walker: Walker, call: Call, args: readonly Field[]) => unknown;
 
 /** Runs a program that has its own way of saying what else to run; false when the name is none of them. */
 export function runSpecialProgram(walker: Walker, call: Call, name: string): boolean {
@@ -15,8 +16,7 @@ export function runSpecialProgram(walker: Walker, call: Call, name: string): boo
     runOptionValues(walker, call, name, options);
     return true;
   }
-  run(walker, call, call.fields.slice(1));
-  return true;
+  return run(walker, call, call.fields.slice(1)) !== false;
 }
 
 const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
@@ -33,6 +33,13 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["git", runGit],
   ["at", runAt],
   ["batch", runAt],
+  ...["npx", "pnpx", "bunx", "uvx"].map((name) => [name, packageRunner(name, [])] as const),
+  ["npm", packageRunner("npm", ["exec", "x"])],
+  ["pnpm", packageRunner("pnpm", ["exec", "dlx"])],
+  ["yarn", packageRunner("yarn", ["exec", "dlx"])],
+  ["bun", packageRunner("bun", ["x"])],
+  ["pipx", packageRunner("pipx", ["run"])],
+  ["uv", packageRunner("uv", ["tool run", "x"])],
 ]);
 
 /** Options whose value is a shell text. One dash: also attached; two: also after "=". */
@@ -71,9 +78,38 @@ const COMMAND_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["split", ["--filter"]],
   ["sort", ["--compress-program"]],
   ["man", ["-P", "--pager"]],
-  ["npx", ["-c", "--call"]],
-  ["npm", ["-c", "--call"]],
 ]);
+
+const PACKAGE_OPTIONS = {
+  short: "pcw",
+  long: ["--package", "--call", "--workspace", "--from", "--with", "--python", "--spec", "--prefix"],
+};
+
+/** Runs a program of a package by its name: `npm exec curl`, `npx curl@8`. */
+function packageRunner(name: string, subcommands: readonly string[]): Program {
+  return (walker, call, args) => {
+    let options = readOptions(args, PACKAGE_OPTIONS);
+    if (subcommands.length > 0) {
+      const words = options.operands.map((field) => field.text);
+      const subcommand = subcommands.find((one) => one === words[0] || one === `${words[0]} ${words[1]}`);
+      const unknown = words[0] !== undefined && !isKnown(words[0]);
+      if (subcommand === undefined && !unknown && (name === "bun" || name === "uv")) return false;
+      walker.emit(call);
+      runOptionValues(walker, call, name, ["-c", "--call"]);
+      if (unknown) walker.emitUnknown(call, name);
+      if (subcommand === undefined) return;
+      options = readOptions(options.operands.slice(subcommand.split(" ").length), PACKAGE_OPTIONS);
+    } else {
+      walker.emit(call);
+      runOptionValues(walker, call, name, ["-c", "--call"]);
+    }
+    const [program, ...rest] = options.operands;
+    if (program === undefined) return;
+    const version = program.text.indexOf("@", 1);
+    const plainName = version === -1 ? program.text : program.text.slice(0, version);
+    walker.runFields(call, [{ ...program, text: plainName }, ...rest], {}, name);
+  };
+}
 
 function text(walker: Walker, call: Call, field: Field | undefined, via: string): void {
   if (field !== undefined) walker.runText(call, field.text, new Environment(), via);

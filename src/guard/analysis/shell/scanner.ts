@@ -1,4 +1,4 @@
-import { type Redirect, type Script, ShellSyntaxError } from "./tree.js";
+import { type Command, type Redirect, type Script, ShellSyntaxError } from "./tree.js";
 
 /** Deeper than any person writes; the stack holds many times as much. */
 const MAX_NESTING = 80;
@@ -16,6 +16,16 @@ export interface PendingHereDocument {
   readonly stripTabs: boolean;
 }
 
+/** Reads commands; handed to the readers of their parts, because commands hold words and words hold commands. */
+export interface CommandReaders {
+  /** Up to an end. */
+  script(scanner: Scanner, end: ")" | ""): Script;
+  /** Up to one of the keywords, which is left for the caller. */
+  until(scanner: Scanner, keywords: readonly string[]): Script;
+  /** One command with its redirections. */
+  command(scanner: Scanner): Command;
+}
+
 /** A position in a shell text, shared by the readers of words and of commands. */
 export class Scanner {
   at = 0;
@@ -25,8 +35,7 @@ export class Scanner {
     readonly text: string,
     /** The offset in the text that was given first. */
     readonly locate: Locate,
-    /** Reads commands up to an end; handed in, because commands hold words and words hold commands. */
-    readonly readScript: (scanner: Scanner, end: ")" | "") => Script,
+    readonly read: CommandReaders,
     /** A plain sh: `((` opens two subshells. */
     readonly posix: boolean,
     private depth = 0,
@@ -80,7 +89,7 @@ export class Scanner {
 
   /** A scanner of a text within this one, as deep as this one is now. */
   within(text: string, locate: Locate): Scanner {
-    return new Scanner(text, locate, this.readScript, this.posix, this.depth + 1);
+    return new Scanner(text, locate, this.read, this.posix, this.depth + 1);
   }
 
   /** Spaces, tabs, line continuations and, at the start of a token, a comment. */
@@ -98,6 +107,18 @@ export class Scanner {
     const end = this.text.indexOf("\n", this.at);
     this.at = end === -1 ? this.text.length : end;
   }
+}
+
+/** How a word is read: where it ends, and what is special in it. */
+export interface WordStyle {
+  /** True for the character that ends the word, unless quoted. */
+  readonly ends: (char: string) => boolean;
+  /** Inside double quotes or a here-document: no single quotes, no process substitution, no patterns. */
+  readonly inQuotes?: boolean;
+  /** Double quotes around this text are left out, and `\\"` is one: not so in a here-document. */
+  readonly doubleQuotes?: boolean;
+  /** In `[[ … =~ … ]]`: parentheses are the expression's own. */
+  readonly expression?: boolean;
 }
 
 /** Ends a word unless quoted. */

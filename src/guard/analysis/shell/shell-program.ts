@@ -39,7 +39,15 @@ export interface ShellProblem {
   readonly what: string;
 }
 
+/** A place where a script starts itself twice (fork), or processes without an end (spawn). */
+export interface ShellBomb {
+  readonly kind: "fork" | "spawn";
+  readonly line: number;
+  readonly column: number;
+}
+
 export interface ShellProgram {
   readonly commands: readonly ShellCommand[];
   readonly problems: readonly ShellProblem[];
+  readonly bombs: readonly ShellBomb[];
 }

@@ -2,6 +2,7 @@ import { MAX_ANALYZED_SHELL_CHARACTERS } from "../../../kit/code-limits.js";
 import type { WorkBudget } from "../../../kit/parser/index.js";
 import { unescapeBackslashes } from "./ansi-c.js";
 import { assignedIn } from "./assigned.js";
+import { findBombs } from "./bombs.js";
 import { readsAssignments, runBuiltin } from "./builtins.js";
 import { COMMAND_VARIABLES, LOADER_VARIABLES, PROMPT_VARIABLES, runsUnseen } from "./command-variables.js";
 import { Environment, type ShellFunction } from "./environment.js";
@@ -145,6 +146,7 @@ export class ShellWalk extends Findings implements Walker {
       reads: call.reads,
       depth: call.depth + 1,
     };
+    for (const { kind, place } of findBombs(script)) this.bomb(kind, place);
     const output = this.runScript(script, context);
     return problems.length === 0 ? output : undefined;
   }

@@ -1,23 +1,11 @@
 import { unescapeAnsiC } from "./ansi-c.js";
 import { readParameter } from "./parameters.js";
-import { isMeta, type Scanner } from "./scanner.js";
+import { isMeta, type Scanner, type WordStyle } from "./scanner.js";
 import type { Part, Word } from "./tree.js";
 
 const ARRAY_START = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=$/;
 /** How far we look for the `))` that tells arithmetic from a subshell. */
 const MAX_LOOK_AHEAD = 65_536;
-
-/** How a word is read: where it ends, and what is special in it. */
-export interface WordStyle {
-  /** True for the character that ends the word, unless quoted. */
-  readonly ends: (char: string) => boolean;
-  /** Inside double quotes or a here-document: no single quotes, no process substitution, no patterns. */
-  readonly inQuotes?: boolean;
-  /** Double quotes around this text are left out, and `\\"` is one: not so in a here-document. */
-  readonly doubleQuotes?: boolean;
-  /** In `[[ … =~ … ]]`: parentheses are the expression's own. */
-  readonly expression?: boolean;
-}
 
 const PLAIN: WordStyle = { ends: isMeta };
 
@@ -205,7 +193,7 @@ function readDollar(scanner: Scanner, parts: Parts, inQuotes: boolean): void {
     scanner.at += 1;
     readDoubleQuotes(scanner, parts);
   } else {
-    const part = readParameter(scanner, inQuotes);
+    const part = readParameter(scanner, inQuotes, readParts);
     if (part === undefined) {
       parts.add("$", inQuotes);
       scanner.at += 1;
@@ -229,7 +217,7 @@ function readSubstitution(scanner: Scanner) {
   return scanner.nest(() => {
     const outer = scanner.hereDocuments;
     scanner.hereDocuments = [];
-    const script = scanner.readScript(scanner, ")");
+    const script = scanner.read.script(scanner, ")");
     if (scanner.hereDocuments.length > 0) throw scanner.fail("a here-document has no body");
     if (scanner.char !== ")") throw scanner.fail('a "(" has no ")"');
     scanner.at += 1;
@@ -256,7 +244,7 @@ function readBackquotes(scanner: Scanner, inQuotes: boolean) {
   const { locate } = scanner;
   return scanner.nest(() => {
     const inner = scanner.within(body, exact ? (offset) => locate(start + offset) : () => place);
-    return inner.readScript(inner, "");
+    return inner.read.script(inner, "");
   });
 }
 

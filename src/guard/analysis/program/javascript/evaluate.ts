@@ -4,7 +4,7 @@ import { withoutEscapes } from "../escapes.js";
 import { createEvaluator, elementOf, marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import type { FunctionTable } from "../known-functions.js";
-import { type Arguments, OFF, OPEN } from "../process-start.js";
+import { type Arguments, OPEN } from "../process-start.js";
 import type { CallTarget, ProgramEvaluator } from "../reader.js";
 import {
   anyOf,
@@ -17,6 +17,7 @@ import {
   marksOf,
   named,
   number,
+  OFF,
   oneOf,
   text,
   UNKNOWN,

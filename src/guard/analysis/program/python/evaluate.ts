@@ -4,7 +4,7 @@ import { variable } from "../environment.js";
 import { createEvaluator, marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import type { FunctionTable } from "../known-functions.js";
-import { type Arguments, OFF, OPEN } from "../process-start.js";
+import { type Arguments, OPEN } from "../process-start.js";
 import type { CallTarget, ProgramEvaluator } from "../reader.js";
 import {
   anyOf,
@@ -18,6 +18,7 @@ import {
   marksOf,
   named,
   number,
+  OFF,
   oneOf,
   text,
   UNKNOWN,

@@ -483,7 +483,9 @@ export const PYTHON_CHAINS: readonly ChainRule[] = [
 export const BUILTINS: ReadonlySet<string> = new Set(
   `exec eval compile execfile __import__ open file getattr setattr delattr globals locals vars type object chr ord str int
   bytes bytearray memoryview list tuple dict iter repr sorted reversed map filter staticmethod classmethod print input
-  breakpoint get_ipython zip enumerate sum min max any all next range`.split(/\s+/),
+  breakpoint get_ipython isinstance issubclass hasattr dir help id callable zip enumerate sum min max any all next range`.split(
+    /\s+/,
+  ),
 );
 
 /** Modules that a program without an import may mean: in a stateful context it stood in an earlier cell. */

@@ -1,6 +1,7 @@
 import { MAX_ANALYZED_SHELL_CHARACTERS } from "../../../../kit/code-limits.js";
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { findCommandsWithin } from "../../find-commands.js";
+import { findAwkStarts } from "../../scanned/awk.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
@@ -8,7 +9,6 @@ import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rule
 import { assessText } from "../text-rules.js";
 import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
 import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";
-import { TEXT_PATTERNS } from "./text-patterns.js";
 
 const RULES = new Map<string, CommandRule[]>();
 for (const rule of COMMAND_RULES) {
@@ -18,13 +18,13 @@ for (const rule of COMMAND_RULES) {
 /** Reports everything that a shell text would run; resolves to whether all of it could be read. */
 export async function readShell(text: string, report: Report, work: WorkBudget): Promise<boolean> {
   const offsetOf = createOffsets(text);
-  for (const { test, ...match } of TEXT_PATTERNS) {
-    const at = text.slice(0, MAX_PATTERN_TEXT).search(test);
-    if (at !== -1) report.add(match, at);
-  }
+  const secret = withoutLiterals(text.slice(0, MAX_PATTERN_TEXT)).search(SECRET_BELOW_VARIABLE);
+  if (secret !== -1) report.add(SECRET_FILE, secret);
   work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
-  const { commands, problems } = await findCommandsWithin(work, KNOWN + text);
+  const { commands, problems, bombs } = await findCommandsWithin(work, KNOWN + text);
   await work.pause();
+  for (const { kind, line, column } of bombs)
+    report.add(kind === "fork" ? FORK_BOMB : SPAWNING, offsetOf(line, column));
   const [problem] = problems;
   if (problem !== undefined) {
     // A long text may have been left before its end.
@@ -42,7 +42,7 @@ export async function readShell(text: string, report: Report, work: WorkBudget):
     readCommand(command, substituted, add);
     readPaths(command, directory, add);
     directory = directoryAfter(command, directory);
-    readInlineCode(command, offset, report);
+    readInlineCode(command, offset, report, work);
     readInput(command, lines, offset, report);
     readDownload(command, downloaded, add);
   }
@@ -57,6 +57,28 @@ const WORD_WORK = 100;
 function workFor({ args, reads }: ShellCommand): number {
   const letters = args.reduce((sum, word) => sum + Math.min(word?.length ?? 0, MAX_PATTERN_TEXT), 0);
   return COMMAND_WORK + WORD_WORK * (args.length + reads.length) + PATTERN_WORK * letters;
+}
+
+const FORK_BOMB: Match = { rule: "fork-bomb", level: "critical", why: "Starts itself twice, for ever." };
+const SPAWNING: Match = {
+  rule: "endless-spawning",
+  level: "high",
+  why: "Starts processes in a loop without an end.",
+};
+const SECRET_FILE: Match = {
+  rule: "secret-file",
+  level: "high",
+  why: "Holds keys or credentials of the user.",
+};
+/** A file of a directory that only the run knows. */
+const SECRET_BELOW_VARIABLE =
+  /\$\{?\w{1,40}\}?"?\/(?:\.ssh\/|\.aws\/credentials|\.gnupg\/|\.kube\/config|\.netrc\b|\.git-credentials)/;
+
+/** The text with blanks for comments and for what is in single quotes. */
+function withoutLiterals(text: string): string {
+  return text.replace(/"(?:[^"\\]|\\[\s\S])*"|'[^']*'|(?<![^\s;&|(])#[^\n]*/g, (found) =>
+    found.startsWith('"') ? found : " ".repeat(found.length),
+  );
 }
 
 /** Variables whose value is known, in a line of their own. */
@@ -310,12 +332,17 @@ function codeFlagsOf(name: string): { flag: RegExp; language?: "python" | "javas
   return Object.hasOwn(CODE_FLAGS, plain) ? CODE_FLAGS[plain] : undefined;
 }
 
-function readInlineCode({ name, args }: ShellCommand, offset: number, report: Report): void {
+function readInlineCode(
+  { name, args }: ShellCommand,
+  offset: number,
+  report: Report,
+  work: WorkBudget,
+): void {
   if (name === undefined) return;
   if (/^(?:m|g|n)?awk$/.test(name)) {
     const program = args.find((arg) => arg !== undefined && !arg.startsWith("-"));
     if (program !== undefined && /\/inet\/(?:tcp|udp)/.test(program)) report.add(SHELL_SOCKET, offset);
-    if (program !== undefined && /\bsystem\s*\(|\|\s*getline|\|\s*"(?:ba)?sh"/.test(program))
+    if (program !== undefined && program.length <= MAX_AWK && findAwkStarts(program, work).found.length > 0)
       report.add(FOREIGN_SHELL, offset);
     return;
   }
@@ -361,6 +388,7 @@ function bodyOf(lines: readonly string[], line: number, delimiter: string): stri
 }
 
 const MAX_BODY = 2000;
+const MAX_AWK = 4096;
 
 const FOREIGN_SHELL: Match = {
   rule: "process",
