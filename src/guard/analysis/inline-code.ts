@@ -35,7 +35,7 @@ export async function runInlineCode(
 const UNSEEN: Stdin = { kind: "content", via: "pipe", content: { text: undefined, from: [] } };
 
 function runStart(walk: ShellWalk, language: InlineLanguage, found: ProcessStart, outer: Call): void {
-  const call: Call = found.reads === true ? { ...outer, stdin: UNSEEN } : outer;
+  const call: Call = { ...outer, byProgram: true, ...(found.reads === true && { stdin: UNSEEN }) };
   switch (found.kind) {
     case "text":
       if (found.text === undefined) walk.emitUnknown(call, found.via);

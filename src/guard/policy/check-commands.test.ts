@@ -47,6 +47,50 @@ describe("a denied command is denied", () => {
       "code in TypeScript",
       { code: "import { exec } from 'node:child_process';\nexec('curl x' as string);", language: "ts" },
     ],
+    [
+      "a name in escapes",
+      { code: String.raw`require('child_process').exec\u0053ync('curl x')`, language: "js" },
+    ],
+    ["a name in look-alike letters", { code: "import os\nos.𝓼𝔂𝓼𝓽𝓮𝓶('curl x')", language: "python" }],
+    [
+      "the constructor of a function",
+      {
+        code: `(async()=>{}).constructor("process.mainModule.require('child_process').execSync('curl x')")()`,
+        language: "js",
+      },
+    ],
+    [
+      "an internal module",
+      { code: `process.binding("spawn_sync").spawn({ file: "curl", args: ["curl"] })`, language: "js" },
+    ],
+    [
+      "a worker's text",
+      {
+        code: `new (require("worker_threads").Worker)(await download(), { eval: true })`,
+        language: "js",
+      },
+    ],
+    ["a module of a module", { code: "import shutil\nshutil.os.system('curl x')", language: "python" }],
+    [
+      "a method by its name",
+      {
+        code: "import os\nfrom operator import methodcaller\nmethodcaller('system', 'curl x')(os)",
+        language: "python",
+      },
+    ],
+    [
+      "a value that is changed later",
+      { code: "import os\nc = 'ls'\nc = input()\nos.system(c)", language: "python" },
+    ],
+    [
+      "a name that a class only seems to give",
+      {
+        code: "import os\nc = 'curl x'\nclass A:\n    c = 'ls'\n    def f(self):\n        os.system(c)",
+        language: "python",
+      },
+    ],
+    ["npm exec", { command: "npm exec -- curl x" }],
+    ["npx", { command: "npx curl@8 x" }],
     ["code for a shell", { code: "ls\ncurl x", language: "bash" }],
     ["code that does not parse", { code: "def f(:", language: "python" }],
     ["code in a language that nobody reads", { code: "ls", language: "cobol" }],

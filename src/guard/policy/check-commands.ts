@@ -125,7 +125,9 @@ function complaint(command: ShellCommand, list: Items): string | undefined {
   if (list.some(({ value }) => matchCommand(commandPattern(value), command, "allow") === "yes"))
     return undefined;
   const { name = "", path } = command;
-  if (HARMLESS_BUILTINS.has(name) && path === name) return undefined;
+  // A list that allows nothing lets no program start a process, be it only to echo something.
+  const started = command.byProgram === true && list.length === 0;
+  if (HARMLESS_BUILTINS.has(name) && path === name && !started) return undefined;
   const shown = escapeUnsafe((path ?? name).slice(0, 80));
   return `${shown} is not in the list of allowed commands`;
 }

@@ -116,9 +116,9 @@ export abstract class ProgramReader {
     }
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
-    if (done.size === 0 && method !== undefined) {
+    if (method !== undefined && ![...done].some(isStarting)) {
       const known = table.method(method);
-      if (known !== undefined) {
+      if (known !== undefined && (done.size === 0 || isStarting(known))) {
         done.add(known);
         this.apply(known, method, node, given);
       }

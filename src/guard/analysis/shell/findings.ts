@@ -64,6 +64,7 @@ export class Findings {
       redirects: call.redirects,
       reads: call.reads,
       assignments: call.assignments,
+      ...(call.byProgram && { byProgram: true }),
     });
   }
 }

@@ -30,6 +30,8 @@ export interface ShellCommand {
   /** Commands whose output it reads: those before it in the pipeline, and those of its `<(…)`. */
   readonly reads: readonly ShellCommand[];
   readonly assignments: readonly ShellAssignment[];
+  /** A program of another language starts it, so it is a process, also where a shell has a builtin of that name. */
+  readonly byProgram?: true;
 }
 
 /** A place that could not be read, so that commands may be missing. */

@@ -145,6 +145,7 @@ export class ShellWalk extends Findings implements Walker {
       redirects: call.redirects,
       reads: call.reads,
       depth: call.depth + 1,
+      ...(call.byProgram && { byProgram: true }),
     };
     for (const { kind, place } of findBombs(script)) this.bomb(kind, place);
     const output = this.runScript(script, context);

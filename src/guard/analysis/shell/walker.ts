@@ -30,6 +30,8 @@ export interface Context {
   readonly reads: readonly ShellCommand[];
   /** Texts within texts. */
   readonly depth: number;
+  /** A program of another language starts it. */
+  readonly byProgram?: true;
 }
 
 /** A command whose words are expanded. */

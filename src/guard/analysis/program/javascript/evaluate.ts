@@ -294,13 +294,13 @@ export function createJavaScriptEvaluator(
   function targetsOf(node: number): readonly CallTarget[] {
     const { args, keywords } = argumentsOf(node);
     return evaluate(calleeOf(node)).names.flatMap((name): CallTarget[] => {
-      const [, base, way] = /^(.*)\.(call|apply)$/.exec(name) ?? [];
-      if (base !== undefined)
-        return [{ name: base, ...withOptions(way === "call" ? args.slice(1) : spread(args[1])) }];
       if (name === "Reflect.apply" || name === "Reflect.construct") {
         const handed = withOptions(spread(args[name === "Reflect.apply" ? 2 : 1]));
         return (args[0]?.names ?? []).map((one) => ({ name: one, ...handed }));
       }
+      const [, base, way] = /^(.*)\.(call|apply)$/.exec(name) ?? [];
+      if (base !== undefined)
+        return [{ name: base, ...withOptions(way === "call" ? args.slice(1) : spread(args[1])) }];
       return [{ name, args, keywords }];
     });
   }

@@ -179,7 +179,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
   {
     rule: "native-call",
     level: "safe",
-    names: ["*.system", "*.popen"],
+    names: words("*.system *.popen *.execv *.execve *.execvp *.execl *.execlp *.posix_spawn"),
     starts: ["command-if-text", 0],
     why: "Calls the C library's function of that name.",
   },
