@@ -12,7 +12,7 @@ export class BoundPool<Item extends PoolItem> {
   readonly #settings: PoolSettings;
   readonly #home: PoolHome | undefined;
   /** Of all that it ever did. */
-  readonly #tally = new PoolCounters();
+  readonly #counters = new PoolCounters();
   #pool: Pool<Item>;
   #clearing: Promise<void> | undefined;
 
@@ -65,7 +65,7 @@ export class BoundPool<Item extends PoolItem> {
         door = openPoolSocket(this.#home, () => pool.status()).catch(() => undefined);
     };
     const over = async () => (await door)?.close();
-    const pool: Pool<Item> = new Pool(this.#source, this.#settings, { began, over }, this.#tally);
+    const pool: Pool<Item> = new Pool(this.#source, this.#settings, { began, over }, this.#counters);
     return pool;
   }
 }

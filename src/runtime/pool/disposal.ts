@@ -6,7 +6,7 @@ import type { Slot } from "./slot.js";
 const LONGEST_WAIT_MS = 30_000;
 
 export interface DisposalOptions<Item extends PoolItem> {
-  readonly tally: PoolCounters;
+  readonly counters: PoolCounters;
   readonly timeoutMs: number;
   /** Called when one should have been gone by now; it still counts. */
   readonly overdue: () => void;
@@ -24,10 +24,10 @@ export class Disposal<Item extends PoolItem> {
 
   /** The slot is leaving. What is still being made follows when it has been: `destroy`. */
   begin(slot: Slot<Item>, keepsProcessAlive: boolean): void {
-    const { tally, timeoutMs, overdue } = this.#options;
+    const { counters, timeoutMs, overdue } = this.#options;
     slot.overdueTimer = setTimeout(() => {
       slot.isOverdue = true;
-      tally.note(tookTooLong("Removing a sandbox", timeoutMs));
+      counters.note(tookTooLong("Removing a sandbox", timeoutMs));
       overdue();
     }, timeoutMs);
     if (!keepsProcessAlive) slot.overdueTimer.unref();
@@ -37,14 +37,14 @@ export class Disposal<Item extends PoolItem> {
 
   /** Tries until it is gone: a slot that is given up would be lost, or filled beyond the maximum. */
   async destroy(slot: Slot<Item>, item: Item): Promise<void> {
-    const { tally, gone } = this.#options;
+    const { counters, gone } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
       try {
         await Promise.resolve().then(() => item.destroy());
-        tally.destroyed += 1;
+        counters.destroyed += 1;
         break;
       } catch (error) {
-        tally.note(error);
+        counters.note(error);
         const waitMs = Math.min(LONGEST_WAIT_MS, 500 * 2 ** attempt);
         await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
       }

@@ -1,21 +1,20 @@
 import { SandboxError } from "../../kit/errors.js";
 import type { PoolItem } from "./pool-item.js";
 import type { PoolLease, ReleaseOptions } from "./pool-lease.js";
-import type { Claim } from "./pool-request.js";
-import type { Slot } from "./slot.js";
+import type { PoolRequest, Slot } from "./slot.js";
 
 /** Every lease that was handed out, and who holds what. */
-export class LeaseBook<Item extends PoolItem> {
+export class LeaseRegistry<Item extends PoolItem> {
   readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
   /** Called when the last one who held an item has released it. */
-  readonly #released: (claim: Claim<Item>) => void;
+  readonly #released: (claim: PoolRequest<Item>) => void;
 
-  constructor(released: (claim: Claim<Item>) => void) {
+  constructor(released: (claim: PoolRequest<Item>) => void) {
     this.#released = released;
   }
 
   /** One more holder of the claim's item. */
-  issue(claim: Claim<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+  issue(claim: PoolRequest<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
     if (item === undefined) throw new SandboxError("INTERNAL", "The pool has lost an item");
     claim.leases += 1;
     let isHeld = true;

@@ -3,14 +3,13 @@ import { createDeferred, type Deferred } from "../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { withTimeout } from "../../kit/timeout.js";
 import { Disposal } from "./disposal.js";
-import { LeaseBook } from "./lease-registry.js";
+import { LeaseRegistry } from "./lease-registry.js";
 import { PoolCounters } from "./pool-counters.js";
 import { cancelled, endedByItself, exhausted, stopped, tookTooLong, unhealthy } from "./pool-errors.js";
 import type { PoolItem, PoolSource, PoolWatcher } from "./pool-item.js";
 import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./pool-lease.js";
 import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
-import { Claim } from "./pool-request.js";
-import { Slot, Slots } from "./slot.js";
+import { PoolRequest, Slot, Slots } from "./slot.js";
 import { WaitingLine } from "./waiting-line.js";
 
 /** Items for nobody in particular that may be on their way at the same time. */
@@ -28,10 +27,10 @@ export class Pool<Item extends PoolItem> {
   readonly #watcher: PoolWatcher;
   readonly #slots = new Slots<Item>();
   readonly #line = new WaitingLine<Item>();
-  readonly #leases = new LeaseBook<Item>((claim) => this.#released(claim));
+  readonly #leases = new LeaseRegistry<Item>((claim) => this.#released(claim));
   readonly #disposal: Disposal<Item>;
   readonly #backoff = new Backoff();
-  readonly #tally: PoolCounters;
+  readonly #counters: PoolCounters;
   #moment = 0;
   #isStarted = false;
   #isStopping = false;
@@ -44,14 +43,14 @@ export class Pool<Item extends PoolItem> {
     settings: Partial<PoolSettings> = {},
     watcher: PoolWatcher = {},
     /** Counts on from what was before. */
-    tally = new PoolCounters(),
+    counters = new PoolCounters(),
   ) {
-    this.#tally = tally;
+    this.#counters = counters;
     this.#source = source;
     this.#watcher = watcher;
     this.#settings = resolveSettings(settings);
     this.#disposal = new Disposal({
-      tally,
+      counters,
       timeoutMs: this.#settings.destroyTimeoutMs,
       overdue: () => {
         this.#tellIfEmpty();
@@ -83,7 +82,7 @@ export class Pool<Item extends PoolItem> {
     this.#begin();
     const known = this.#line.ofSession(sessionId);
     if (known?.slot?.state === "busy") return this.#lease(known, known.slot, true);
-    const claim = known ?? new Claim(request, ++this.#moment);
+    const claim = known ?? new PoolRequest(request, ++this.#moment);
     if (known === undefined) this.#line.join(claim);
     const lease = claim.wait(
       { signal, timeoutMs },
@@ -107,7 +106,7 @@ export class Pool<Item extends PoolItem> {
       waiting: this.#line.callers,
       minInstances,
       maxInstances,
-      ...this.#tally.describe(),
+      ...this.#counters.describe(),
       instances: [...this.#slots].map((slot) => slot.describe()),
       ...(remainingMs > 0 && { nextAttemptAt: new Date(Date.now() + remainingMs) }),
     };
@@ -139,7 +138,7 @@ export class Pool<Item extends PoolItem> {
     clearTimeout(deadline);
     if (this.#slots.size === 0) return;
     const message = `${this.#slots.size} of the pool's items could not be removed`;
-    throw new SandboxError("INTERNAL", message, { cause: this.#tally.lastFailure });
+    throw new SandboxError("INTERNAL", message, { cause: this.#counters.lastFailure });
   }
 
   /** Gives everybody in line what there is for them, then sees that enough is ready for those who come. */
@@ -196,7 +195,7 @@ export class Pool<Item extends PoolItem> {
     this.#alarm = setTimeout(() => this.#advance(), Math.max(1, Math.ceil(Math.min(...times)))).unref();
   }
 
-  #make(claim?: Claim<Item>): void {
+  #make(claim?: PoolRequest<Item>): void {
     const order = claim?.create;
     const slot = new Slot<Item>(order !== undefined);
     this.#slots.add(slot);
@@ -228,7 +227,7 @@ export class Pool<Item extends PoolItem> {
   #made(slot: Slot<Item>, item: Item): void {
     slot.item = item;
     slot.madeAt = performance.now();
-    this.#tally.created += 1;
+    this.#counters.created += 1;
     setTimeout(() => this.#endured(slot), PROVEN_MS).unref();
     const ended = () => this.#ended(slot);
     item.ended.then(ended, ended);
@@ -246,14 +245,14 @@ export class Pool<Item extends PoolItem> {
 
   /** Whoever waited for this one hears why; it is still in its slot. */
   #makingFailed(slot: Slot<Item>, error: unknown): void {
-    this.#tally.note(error);
+    this.#counters.note(error);
     this.#backoff.failed(slot.begunAt);
     const claim = slot.claim ?? this.#whoWaitsFor(slot);
     if (claim !== undefined) this.#fail(claim, toSandboxError(error, "SANDBOX_START_FAILED"));
   }
 
   /** The first in line waits for what was begun first, and so on. */
-  #whoWaitsFor(slot: Slot<Item>): Claim<Item> | undefined {
+  #whoWaitsFor(slot: Slot<Item>): PoolRequest<Item> | undefined {
     const place = this.#slots.beingPrepared().indexOf(slot);
     return this.#line.takers()[place];
   }
@@ -269,7 +268,7 @@ export class Pool<Item extends PoolItem> {
     slot.isFresh = false;
   }
 
-  #check(claim: Claim<Item>, slot: Slot<Item>): void {
+  #check(claim: PoolRequest<Item>, slot: Slot<Item>): void {
     const { item } = slot;
     if (item === undefined) return;
     if (slot.isFresh) return this.#grant(claim, slot);
@@ -285,7 +284,7 @@ export class Pool<Item extends PoolItem> {
   #checked(slot: Slot<Item>, failure: unknown): void {
     if (slot.state !== "acquiring") return;
     if (failure !== undefined) {
-      this.#tally.note(failure);
+      this.#counters.note(failure);
       this.#leave(slot);
       return this.#advance();
     }
@@ -300,7 +299,7 @@ export class Pool<Item extends PoolItem> {
     this.#advance();
   }
 
-  #grant(claim: Claim<Item>, slot: Slot<Item>): void {
+  #grant(claim: PoolRequest<Item>, slot: Slot<Item>): void {
     this.#line.delete(claim);
     claim.slot = slot;
     slot.claim = claim;
@@ -312,13 +311,13 @@ export class Pool<Item extends PoolItem> {
     claim.grant(() => this.#lease(claim, slot, wasReady));
   }
 
-  #lease(claim: Claim<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+  #lease(claim: PoolRequest<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
     const lease = this.#leases.issue(claim, slot, wasReady);
-    this.#tally[wasReady ? "hits" : "misses"] += 1;
+    this.#counters[wasReady ? "hits" : "misses"] += 1;
     return lease;
   }
 
-  #released(claim: Claim<Item>): void {
+  #released(claim: PoolRequest<Item>): void {
     const { slot } = claim;
     if (slot?.item === undefined || slot.claim !== claim || slot.state !== "busy") return;
     this.#line.forget(claim);
@@ -331,11 +330,11 @@ export class Pool<Item extends PoolItem> {
     slot.state = "resetting";
     slot.claim = undefined;
     withinTime("Resetting a sandbox", this.#settings.resetTimeoutMs, async () => item.reset?.())
-      .catch((error: unknown) => this.#tally.note(error))
+      .catch((error: unknown) => this.#counters.note(error))
       .then((isClean) => {
         if (slot.state !== "resetting") return;
         if (isClean === true) {
-          this.#tally.resets += 1;
+          this.#counters.resets += 1;
           return this.#ready(slot, false);
         }
         this.#leave(slot);
@@ -346,7 +345,7 @@ export class Pool<Item extends PoolItem> {
   #ended(slot: Slot<Item>): void {
     slot.hasEnded = true;
     if (slot.state === "leaving" || !this.#slots.has(slot)) return;
-    this.#tally.note(endedByItself());
+    this.#counters.note(endedByItself());
     // One that ends before anybody had it would be replaced by the next that does.
     if (slot.uses === 0) this.#backoff.failed(slot.begunAt);
     this.#leave(slot);
@@ -371,13 +370,13 @@ export class Pool<Item extends PoolItem> {
     this.#advance();
   }
 
-  #fail(claim: Claim<Item>, error: SandboxError): void {
+  #fail(claim: PoolRequest<Item>, error: SandboxError): void {
     this.#line.forget(claim);
     claim.fail(error);
   }
 
   /** A caller has given up; the last one takes the claim along. */
-  #left(claim: Claim<Item>): void {
+  #left(claim: PoolRequest<Item>): void {
     if (claim.waiting > 0) return;
     this.#line.forget(claim);
     const { slot } = claim;
@@ -389,7 +388,7 @@ export class Pool<Item extends PoolItem> {
   }
 
   #tooLate(timeoutMs: number): SandboxError {
-    this.#tally.noteTimeout();
+    this.#counters.noteTimeout();
     return exhausted(timeoutMs, this.status());
   }
 

@@ -1,28 +1,28 @@
 import type { PoolItem } from "./pool-item.js";
-import type { Claim } from "./pool-request.js";
+import type { PoolRequest } from "./slot.js";
 
 /** Who waits, in the order in which they came; and which claim is a session's, while it waits and while it holds. */
-export class WaitingLine<Item extends PoolItem> extends Set<Claim<Item>> {
-  readonly #sessions = new Map<string, Claim<Item>>();
+export class WaitingLine<Item extends PoolItem> extends Set<PoolRequest<Item>> {
+  readonly #sessions = new Map<string, PoolRequest<Item>>();
 
-  ofSession(sessionId: string | undefined): Claim<Item> | undefined {
+  ofSession(sessionId: string | undefined): PoolRequest<Item> | undefined {
     return sessionId === undefined ? undefined : this.#sessions.get(sessionId);
   }
 
-  join(claim: Claim<Item>): void {
+  join(claim: PoolRequest<Item>): void {
     this.add(claim);
     if (claim.sessionId !== undefined) this.#sessions.set(claim.sessionId, claim);
   }
 
   /** It waits no more, and is no session's. */
-  forget(claim: Claim<Item>): void {
+  forget(claim: PoolRequest<Item>): void {
     this.delete(claim);
     const { sessionId } = claim;
     if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
   }
 
   /** Those who take anything that is prepared, and have nothing in sight. */
-  takers(): Claim<Item>[] {
+  takers(): PoolRequest<Item>[] {
     return [...this].filter((claim) => claim.slot === undefined && claim.create === undefined);
   }
 

@@ -23,7 +23,7 @@ import {
   type TerminalSeat,
 } from "./executions/terminal.js";
 import type { FileChange } from "./files/change-log.js";
-import { TouchedFiles } from "./files/file-activity.js";
+import { type ReadLog, TouchedFiles } from "./files/file-activity.js";
 import { SandboxFiles } from "./files/sandbox-files.js";
 import {
   type ForkOptions,
@@ -34,15 +34,14 @@ import {
 import { SandboxNetwork } from "./network/network.js";
 import { CellRunner } from "./programs/cell-runner.js";
 import type { Harness } from "./programs/harness.js";
-import { findLanguage, type Language } from "./programs/languages.js";
-import { ProgramRunner } from "./programs/program-runner.js";
-import type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
+import { findLanguage } from "./programs/languages.js";
+import { ProgramPreparer } from "./programs/program-preparer.js";
+import type { SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import type { SessionSync } from "./sync/session-sync.js";
 import type { SyncReport } from "./sync/sync-workspace.js";
 import { UnsavedFiles } from "./sync/unsaved-files.js";
 
 export type { ExecOptions, RunCodeOptions } from "./executions/exec-options.js";
-export type { ReadLog, SandboxInit, SandboxSettings } from "./sandbox-init.js";
 
 /** A running sandbox of one session. */
 export class RunningSandbox {
@@ -57,7 +56,7 @@ export class RunningSandbox {
   readonly #settings: SandboxSettings;
   readonly #touched: TouchedFiles;
   readonly #start: CommandStart;
-  readonly #programs: ProgramRunner;
+  readonly #programs: ProgramPreparer;
   readonly #cells: CellRunner;
   readonly #contexts: Contexts;
   readonly #workspace: WorkspaceFiles;
@@ -66,11 +65,11 @@ export class RunningSandbox {
   readonly #onStopped: (() => void | Promise<void>) | undefined;
   readonly #activity = new Activity();
   readonly #executions: Executions;
-  readonly #snapshots: SandboxSnapshots;
+  readonly #snapshots: SandboxSnapshots<RunningSandbox>;
   #sessionId: string;
   #stopping: Promise<void> | undefined;
 
-  constructor(init: SandboxInit) {
+  constructor(init: SandboxInit<RunningSandbox>) {
     this.id = init.instance.id;
     this.#sessionId = init.sessionId;
     this.type = init.type;
@@ -96,7 +95,7 @@ export class RunningSandbox {
     });
     this.network = new SandboxNetwork(init.instance.runner, init.network);
     this.#start = new CommandStart(init.instance, this.network);
-    this.#programs = new ProgramRunner(init, this.#touched.changes, this.#start);
+    this.#programs = new ProgramPreparer(init, this.#touched.changes, this.#start);
     this.#cells = new CellRunner(init.instance, init.settings.cells, this.#start);
     const shared = {
       touched: this.#touched,
@@ -123,7 +122,7 @@ export class RunningSandbox {
       directory: (cwd) => this.#start.directory(cwd),
       prepare: (language) => this.#programs.prepareFor(language),
       takeWarm: (language, env) => this.#programs.takeWarm(findLanguage(language), env),
-      count: (timeoutMs, run) => this.#executions.count(timeoutMs, run),
+      track: () => this.#executions.track(),
       snapshot: async () => (await this.#snapshots.create({ isTemporary: true })).id,
       restore: async (id) => void (await this.#snapshots.restore(id)),
       forgetSnapshot: async (id) => void (await this.#snapshots.remove(id)),
@@ -253,26 +252,18 @@ export class RunningSandbox {
     this.#activity.assertFilesStay();
     checkExecOptions(options);
     this.touch();
-    if (options.isolate === true) return this.#runIsolated(language, options, sink);
-    return this.#programs.run(
-      language,
-      options,
-      (request, tidyUp) => this.#executions.execute(request, options, sink, { tidyUp, harness }),
-      harness,
-    );
-  }
-
-  async #runIsolated(
-    language: Language,
-    options: RunCodeOptions,
-    sink: ExecutionSink,
-  ): Promise<ExecutionResult> {
-    if (options.cwd !== undefined || options.filename !== undefined) {
-      throw new SandboxError("INVALID_ARGUMENT", "A program in a cell takes no directory and no file name", {
-        hint: "It starts in an empty workspace of its own. Leave cwd and filename out.",
-      });
+    const program =
+      options.isolate === true
+        ? this.#cells.prepare(language, options)
+        : await this.#programs.prepare(language, options, harness);
+    try {
+      const care = { tidyUp: program.tidyUp, harness: options.isolate === true ? undefined : harness };
+      return await this.#executions.execute(program.request, options, sink, care);
+    } catch (error) {
+      throw program.explain(error);
+    } finally {
+      await program.release?.();
     }
-    return this.#cells.run(language, options, (request) => this.#executions.execute(request, options, sink));
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
@@ -365,7 +356,7 @@ export class RunningSandbox {
   /** Makes cells ahead of the first program; resolves when the first of them is ready. */
   async prewarmCells(): Promise<void> {
     this.#assertRunning();
-    await this.#cells.prepare();
+    await this.#cells.prewarm();
   }
 
   /** Starts an interpreter ahead of the first program; resolves when it is ready. */

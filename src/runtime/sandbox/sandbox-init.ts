@@ -1,5 +1,6 @@
 import type { Instance } from "../backends/index.js";
 import type { SnapshotStore, WorkspaceFiles } from "../workspace/index.js";
+import type { ReadLog } from "./files/file-activity.js";
 import type { ForkSession } from "./files/snapshots.js";
 import type { NetworkInit } from "./network/network.js";
 import type { CellSettings } from "./programs/cell-runner.js";
@@ -15,14 +16,8 @@ export interface SandboxSettings {
   readonly cells?: CellSettings;
 }
 
-/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
-export interface ReadLog {
-  take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
-  /** Called once, before the sandbox ends. */
-  close(): Promise<void>;
-}
-
-export interface SandboxInit {
+/** What a sandbox is made of; `Forked` is what a fork resolves to. */
+export interface SandboxInit<Forked = unknown> {
   readonly instance: Instance;
   readonly type: string;
   readonly sessionId: string;
@@ -35,7 +30,7 @@ export interface SandboxInit {
   readonly reads?: ReadLog;
   /** Where the session's snapshots are kept. */
   readonly snapshots: SnapshotStore;
-  readonly fork: ForkSession;
+  readonly fork: ForkSession<Forked>;
   /** Left out: there is no way out, and no port can be opened. */
   readonly network?: NetworkInit;
   /** Called once, when the sandbox has stopped for whatever reason. */

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import type { AgentWorkspace } from "./agent-workspace.js";
 import { copyFile, copyLink, type Place } from "./copy-entry.js";
+import type { WorkspaceHandle } from "./descriptor-walk.js";
 import { makeDirectories } from "./descriptor-walk.js";
 import type { RelativePath } from "./relative-path.js";
 
@@ -24,7 +24,7 @@ export interface BootstrapTarget {
 }
 
 /** Copies from descriptor to descriptor; modification times are kept. */
-export function createDescriptorTarget(workspace: AgentWorkspace): BootstrapTarget {
+export function createDescriptorTarget(workspace: WorkspaceHandle): BootstrapTarget {
   const { owner } = workspace;
   return {
     makeDirectories: (paths) =>

@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
-import type { AgentWorkspace } from "./agent-workspace.js";
 import { type ByteName, byteNameOf, textOf } from "./byte-name.js";
+import type { WorkspaceHandle } from "./descriptor-walk.js";
 import { fileError } from "./file-errors.js";
 import { scanTree, type Visit } from "./tree-scan.js";
 
@@ -42,7 +42,7 @@ export interface FileChanges {
 }
 
 /** Records what is in the workspace; about 20 µs when it is empty, and 5 µs for each file. */
-export function takeSnapshot(workspace: AgentWorkspace, options: TrackingOptions = {}): Snapshot {
+export function takeSnapshot(workspace: WorkspaceHandle, options: TrackingOptions = {}): Snapshot {
   const takenAtNs = BigInt(Date.now()) * 1_000_000n;
   const files = new Map<ByteName, Fingerprint>();
   const excluded = options.excluded?.length ? new Set(options.excluded.map(byteNameOf)) : undefined;

@@ -25,6 +25,12 @@ export interface Owner {
   readonly gid: number;
 }
 
+/** An open workspace: its directory, and who owns what is made in it. */
+export interface WorkspaceHandle {
+  readonly descriptor: number;
+  readonly owner: Owner | undefined;
+}
+
 /**
  * An entry of an open directory. Only the last component of such a path belongs to the guest, so a call that
  * does not follow its last component cannot be led anywhere else.

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { systemCode } from "../../kit/errors.js";
-import type { AgentWorkspace } from "./agent-workspace.js";
+import type { WorkspaceHandle } from "./descriptor-walk.js";
 import { withParent } from "./descriptor-walk.js";
 import { fileError } from "./file-errors.js";
 import { HostTree } from "./host-tree.js";
@@ -19,10 +19,10 @@ const PASSED_OVER: ReadonlySet<string | undefined> = new Set([
 
 /** All of a workspace that is a directory of this host. */
 export class DirectoryTree implements WholeTree {
-  readonly #workspace: AgentWorkspace;
+  readonly #workspace: WorkspaceHandle;
   readonly #host: HostTree;
 
-  constructor(workspace: AgentWorkspace) {
+  constructor(workspace: WorkspaceHandle) {
     this.#workspace = workspace;
     this.#host = new HostTree(workspace);
   }

@@ -14,8 +14,8 @@ import {
 } from "node:fs";
 import type { Readable } from "node:stream";
 import { systemCode } from "../../kit/errors.js";
-import type { AgentWorkspace } from "./agent-workspace.js";
 import { byteNameOf, entryPath, textOf } from "./byte-name.js";
+import type { WorkspaceHandle } from "./descriptor-walk.js";
 import {
   beneath,
   duplicateDirectory,
@@ -35,9 +35,9 @@ import { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem } from "./wh
 
 /** A session's files on this host, walked from open directories: no link in it is ever followed. */
 export class HostTree {
-  readonly #workspace: AgentWorkspace;
+  readonly #workspace: WorkspaceHandle;
 
-  constructor(workspace: AgentWorkspace) {
+  constructor(workspace: WorkspaceHandle) {
     this.#workspace = workspace;
   }
 
@@ -194,7 +194,13 @@ export class IncomingFile {
   #open = true;
 
   /** Takes the directory's descriptor over. */
-  constructor(directoryFd: number, leaf: string, mode: number, owner: AgentWorkspace["owner"], path: string) {
+  constructor(
+    directoryFd: number,
+    leaf: string,
+    mode: number,
+    owner: WorkspaceHandle["owner"],
+    path: string,
+  ) {
     this.path = path;
     this.#directoryFd = directoryFd;
     this.#leaf = leaf;

@@ -7,8 +7,9 @@ import { type Authority, hostText } from "../rules/host.js";
 import type { RuleSets, Verdict } from "../rules/rules.js";
 import { DialError, dial } from "./dial.js";
 import type { EgressLimits } from "./limits.js";
+import type { Resolve } from "./lookup-queue.js";
 import { systemLookups } from "./lookup-queue.js";
-import { type Resolve, resolveChecked } from "./resolve.js";
+import { resolveChecked } from "./resolve.js";
 
 /** The rules refuse it. */
 export class Refused extends Error {

@@ -11,8 +11,8 @@ import { rawAnswer } from "./error-response.js";
 import { DenialLines, EventMerger } from "./event-merger.js";
 import { HttpProxy } from "./http-proxy.js";
 import { DEFAULT_LIMITS, type EgressLimits } from "./limits.js";
+import type { Resolve } from "./lookup-queue.js";
 import { peek } from "./peek.js";
-import type { Resolve } from "./resolve.js";
 import { replyForTrouble, SocksReply, serveSocks, socksReply } from "./socks-proxy.js";
 import { openTunnel, type TunnelAnswers } from "./tunnel.js";
 

@@ -1,5 +1,7 @@
 import { lookup } from "node:dns/promises";
-import type { Resolve } from "./resolve.js";
+
+/** All addresses of a name. Rejects when it has none. */
+export type Resolve = (name: string, signal?: AbortSignal) => Promise<string[]>;
 
 /** One question that is asked or waits to be, with everybody who wants its answer. */
 interface Question {

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { egressRulesOfDomains } from "../rules/from-config.js";
 import { parseHost } from "../rules/host.js";
-import { type Resolve, resolveChecked, systemResolve } from "./resolve.js";
+import type { Resolve } from "./lookup-queue.js";
+import { resolveChecked, systemResolve } from "./resolve.js";
 
 const rules = egressRulesOfDomains(["api.example", "localhost"], "--allow-domain");
 const api = parseHost("api.example")!;

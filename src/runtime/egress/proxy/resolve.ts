@@ -3,10 +3,7 @@ import { canonicalAddress } from "../rules/addresses.js";
 import { decideAddress } from "../rules/decide.js";
 import type { Host } from "../rules/host.js";
 import type { RuleSets, Verdict } from "../rules/rules.js";
-import { systemLookups } from "./lookup-queue.js";
-
-/** All addresses of a name. Rejects when it has none. */
-export type Resolve = (name: string, signal?: AbortSignal) => Promise<string[]>;
+import { type Resolve, systemLookups } from "./lookup-queue.js";
 
 /** Longer than this nobody waits for a name. */
 export const RESOLVE_MS = 10_000;

@@ -3,9 +3,9 @@ import { Mutex, type QueuedTurn } from "../../../kit/mutex.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../executions/execution.js";
-import type { ExecutionResult, Reason } from "../executions/result.js";
-import { type CommandOutcome, outcomeOf } from "../executions/run-command.js";
-import type { FilesWatch } from "../files/file-activity.js";
+import type { TrackedExecution } from "../executions/executions.js";
+import type { CommandOutcome, Reason } from "../executions/result.js";
+import { outcomeOf } from "../executions/run-command.js";
 import { checkContextRun } from "./check-options.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
 import type { ContextLanguage } from "./context-languages.js";
@@ -32,10 +32,7 @@ export interface ContextHost {
   /** The order that starts an interpreter: with a warm one where there is one. */
   request(): Promise<{ readonly request: RunRequest; done(): void }>;
   /** Counts as an execution of the sandbox while it runs: files, network, activity. */
-  count(
-    timeoutMs: number | undefined,
-    run: (watch: FilesWatch) => Promise<CommandOutcome>,
-  ): Promise<ExecutionResult>;
+  track(): Promise<TrackedExecution>;
   /** Another context, around an interpreter that runs already. */
   adopt(start: () => Promise<Kernel>, frozen: WarmHandle): Promise<CodeContext>;
   /** The workspace's files: kept, and brought back. */
@@ -229,57 +226,69 @@ export class CodeContext {
     code: string,
     options: ContextRunOptions,
   ): Promise<ContextResult> {
-    const kernel = this.#kernel;
     const shown = new ShownResults(options.maxResultBytes ?? RESULT_BYTES);
-    let finished: Finished | undefined;
-    const executed = await this.#host.count(options.timeoutMs, async (watch) => {
-      const killsBefore = (await this.#host.instance.memoryKills()) ?? 0;
-      const startedAt = performance.now();
-      const output = new RunOutput(sink, options, this.#host.maxOutputBytes);
-      const ending = new Interruption(kernel, options.timeoutMs ?? this.#host.timeoutMs, [
-        ...(options.signal === undefined ? [] : [options.signal]),
-        sink.signal,
-      ]);
-      output.onLimit = () => ending.end("output-limit");
-      sink.onDrain = () => kernel.resume();
-      this.#interrupt = () => ending.end("cancelled");
-      try {
-        const encode = (run: number) =>
-          this.#language.encodeRun(run, code, options.maxResultBytes ?? RESULT_BYTES);
-        const outcome = await kernel.run(encode, {
-          output: (type, data) => output.take(type, data),
-          result: (result, bytes) => {
-            if (shown.take(result, bytes)) sink.emit?.({ type: "result", result });
-          },
-        });
-        watch.ended();
-        const durationMs = performance.now() - startedAt;
-        if ("run" in outcome) {
-          finished = outcome;
-          return output.describe(doneOutcome(outcome, durationMs, kernel.isWarm), ending.reason);
-        }
-        const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
-        return output.describe(
-          this.#died(outcome, durationMs, kills > killsBefore, ending.reason),
-          ending.reason,
-        );
-      } finally {
-        ending.stop();
-        this.#interrupt = undefined;
+    const tracked = await this.#host.track();
+    try {
+      const { outcome, finished } = await this.#execute(tracked, shown, sink, code, options);
+      const executed = await tracked.report(outcome, { timeoutMs: options.timeoutMs });
+      if (finished !== undefined) this.#count = finished.count;
+      return {
+        ...executed,
+        ...(finished?.exception !== undefined &&
+          executed.reason === "exited" && { error: errorLine(finished) }),
+        ...(finished === undefined && executed.success && { success: false, error: this.#whyEnded() }),
+        contextId: this.id,
+        results: shown.results,
+        ...(finished?.exception !== undefined && { exception: finished.exception }),
+        executionCount: finished?.count ?? 0,
+        ...((finished?.cut === true || shown.isCut) && { resultsTruncated: true }),
+      };
+    } finally {
+      tracked.end();
+    }
+  }
+
+  /** Runs the code in the interpreter. Without `finished`, the interpreter ended meanwhile. */
+  async #execute(
+    { watch }: TrackedExecution,
+    shown: ShownResults,
+    sink: ExecutionSink<ResultEvent>,
+    code: string,
+    options: ContextRunOptions,
+  ): Promise<{ readonly outcome: CommandOutcome; readonly finished?: Finished }> {
+    const kernel = this.#kernel;
+    const killsBefore = (await this.#host.instance.memoryKills()) ?? 0;
+    const startedAt = performance.now();
+    const output = new RunOutput(sink, options, this.#host.maxOutputBytes);
+    const ending = new Interruption(kernel, options.timeoutMs ?? this.#host.timeoutMs, [
+      ...(options.signal === undefined ? [] : [options.signal]),
+      sink.signal,
+    ]);
+    output.onLimit = () => ending.end("output-limit");
+    sink.onDrain = () => kernel.resume();
+    this.#interrupt = () => ending.end("cancelled");
+    try {
+      const encode = (run: number) =>
+        this.#language.encodeRun(run, code, options.maxResultBytes ?? RESULT_BYTES);
+      const ended = await kernel.run(encode, {
+        output: (type, data) => output.take(type, data),
+        result: (result, bytes) => {
+          if (shown.take(result, bytes)) sink.emit?.({ type: "result", result });
+        },
+      });
+      watch.ended();
+      const durationMs = performance.now() - startedAt;
+      if ("run" in ended) {
+        const done = doneOutcome(ended, durationMs, kernel.isWarm);
+        return { outcome: output.describe(done, ending.reason), finished: ended };
       }
-    });
-    if (finished !== undefined) this.#count = finished.count;
-    return {
-      ...executed,
-      ...(finished?.exception !== undefined &&
-        executed.reason === "exited" && { error: errorLine(finished) }),
-      ...(finished === undefined && executed.success && { success: false, error: this.#whyEnded() }),
-      contextId: this.id,
-      results: shown.results,
-      ...(finished?.exception !== undefined && { exception: finished.exception }),
-      executionCount: finished?.count ?? 0,
-      ...((finished?.cut === true || shown.isCut) && { resultsTruncated: true }),
-    };
+      const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
+      const died = this.#died(ended, durationMs, kills > killsBefore, ending.reason);
+      return { outcome: output.describe(died, ending.reason) };
+    } finally {
+      ending.stop();
+      this.#interrupt = undefined;
+    }
   }
 
   #whyEnded(): string {

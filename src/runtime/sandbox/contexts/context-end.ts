@@ -1,8 +1,8 @@
 import { constants } from "node:os";
 import { SandboxError } from "../../../kit/errors.js";
 import type { RunExit } from "../../wire/index.js";
-import type { Reason } from "../executions/result.js";
-import { type CommandOutcome, outcomeOf } from "../executions/run-command.js";
+import type { CommandOutcome, Reason } from "../executions/result.js";
+import { outcomeOf } from "../executions/run-command.js";
 import type { Finished } from "./kernel.js";
 
 /** An interpreter that is gone, of which nobody told the end. */

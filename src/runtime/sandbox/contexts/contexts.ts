@@ -2,9 +2,7 @@ import { randomBytes } from "node:crypto";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
-import type { ExecutionResult } from "../executions/result.js";
-import type { CommandOutcome } from "../executions/run-command.js";
-import type { FilesWatch } from "../files/file-activity.js";
+import type { TrackedExecution } from "../executions/executions.js";
 import { CodeContext, type ContextHost } from "./code-context.js";
 import { contextCommand, findContextLanguage } from "./context-languages.js";
 import { Kernel } from "./kernel.js";
@@ -32,10 +30,7 @@ export interface ContextsInit {
     language: string,
     env: Readonly<Record<string, string>>,
   ) => { readonly id: number; done(): void } | undefined;
-  readonly count: (
-    timeoutMs: number | undefined,
-    run: (watch: FilesWatch) => Promise<CommandOutcome>,
-  ) => Promise<ExecutionResult>;
+  readonly track: () => Promise<TrackedExecution>;
   readonly snapshot: () => Promise<string>;
   readonly restore: (snapshotId: string) => Promise<void>;
   readonly forgetSnapshot: (snapshotId: string) => Promise<void>;
@@ -120,12 +115,12 @@ export class Contexts {
   }
 
   #hostFor(id: string, options: ContextOptions): ContextHost {
-    const { instance, timeoutMs, maxOutputBytes, count, snapshot, restore, forgetSnapshot } = this.#init;
+    const { instance, timeoutMs, maxOutputBytes, track, snapshot, restore, forgetSnapshot } = this.#init;
     return {
       instance,
       timeoutMs,
       maxOutputBytes,
-      count,
+      track,
       snapshot,
       restore,
       forgetSnapshot,

@@ -1,7 +1,6 @@
 import type { ExecutionSink } from "../executions/execution.js";
 import { OutputCollector } from "../executions/output-collector.js";
-import type { Reason } from "../executions/result.js";
-import type { CommandOutcome } from "../executions/run-command.js";
+import type { CommandOutcome, Reason } from "../executions/result.js";
 import type { ContextRunOptions } from "./context-options.js";
 import type { ResultEvent, RichResult } from "./context-result.js";
 

@@ -9,8 +9,8 @@ import type { Activity, ActivityKind } from "./activity.js";
 import type { CommandStart } from "./command-start.js";
 import { checkExecOptions, type ExecOptions } from "./exec-options.js";
 import type { ExecutionSink } from "./execution.js";
-import { createResult, type ExecutionResult } from "./result.js";
-import { type CommandOutcome, runCommand } from "./run-command.js";
+import { type CommandOutcome, createResult, type ExecutionResult } from "./result.js";
+import { runCommand } from "./run-command.js";
 import { openTerminal, type Terminal, type TerminalOptions } from "./terminal.js";
 
 export interface ExecutionsInit {
@@ -36,7 +36,19 @@ export interface ExecutionCare {
   readonly harness?: Harness | undefined;
 }
 
-/** What runs in a sandbox: each counts while it runs, and what it does to files and the network is told in its result. */
+/** Something that runs inside, from before it starts until its result is out. */
+export interface TrackedExecution {
+  readonly watch: FilesWatch;
+  /** The result of what has ended: with what it did to files and the network. */
+  report(
+    outcome: CommandOutcome,
+    options?: { readonly timeoutMs?: number | undefined } & Pick<ExecutionCare, "tidyUp">,
+  ): Promise<ExecutionResult>;
+  /** Called once, whatever came of it. */
+  end(): void;
+}
+
+/** What runs in a sandbox: each is tracked while it runs, and what it does to files and the network is in its result. */
 export class Executions {
   readonly #init: ExecutionsInit;
 
@@ -53,81 +65,76 @@ export class Executions {
   ): Promise<ExecutionResult> {
     checkExecOptions(options);
     const { instance, settings, start } = this.#init;
-    const stream = options.stream ?? false;
-    return this.count(
-      options.timeoutMs,
-      (watch) =>
-        runCommand(
-          instance,
-          { ...request, env: { ...start.environment, ...options.env }, cwd: start.directory(options.cwd) },
-          {
-            stdin: options.stdin,
-            timeoutMs: options.timeoutMs ?? settings.timeoutMs,
-            signal: options.signal,
-            stream,
-            overlapped: () => watch.overlapped,
-            maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : settings.maxOutputBytes),
-            ended: watch.ended,
-            ...(harness !== undefined && { control: (stream) => harness.control(stream) }),
-          },
-          execution,
-        ),
-      tidyUp,
-      request.terminal === undefined ? "execution" : "terminal",
-    );
-  }
-
-  /** Something that runs inside, as an execution. */
-  async count(
-    timeoutMs: number | undefined,
-    run: (watch: FilesWatch) => Promise<CommandOutcome>,
-    /** Something to do while it is found out what happened to the files. Never throws. */
-    tidyUp?: () => Promise<void>,
-    kind: ActivityKind = "execution",
-  ): Promise<ExecutionResult> {
-    const { instance, touched, network, activity, assertRunning } = this.#init;
-    assertRunning();
-    const over = activity.begin(kind);
-    const { watch, ready } = touched.begin({ reads: true });
-    let used: (() => NetworkUse | undefined) | undefined;
+    const { timeoutMs, stream = false } = options;
+    const tracked = await this.track(request.terminal === undefined ? "execution" : "terminal");
+    const { watch } = tracked;
     try {
-      await ready;
-      used = network.measure();
-      const outcome = await run(watch);
-      const [seen] = await Promise.all([watch.seen(), tidyUp?.()]);
-      return this.#result(outcome, seen, used(), timeoutMs);
+      const outcome = await runCommand(
+        instance,
+        { ...request, env: { ...start.environment, ...options.env }, cwd: start.directory(options.cwd) },
+        {
+          stdin: options.stdin,
+          timeoutMs: timeoutMs ?? settings.timeoutMs,
+          signal: options.signal,
+          stream,
+          overlapped: () => watch.overlapped,
+          maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : settings.maxOutputBytes),
+          ended: watch.ended,
+          ...(harness !== undefined && { control: (channel) => harness.control(channel) }),
+        },
+        execution,
+      );
+      return await tracked.report(outcome, { timeoutMs, tidyUp });
     } catch (error) {
       throw commandUnavailable(error, instance.imageOf?.());
     } finally {
-      used?.();
-      watch.over();
-      over();
+      tracked.end();
     }
+  }
+
+  /** Counts as activity from the call on; resolves when it may run. */
+  async track(kind: ActivityKind = "execution", { reads = true } = {}): Promise<TrackedExecution> {
+    const { touched, network, activity, assertRunning } = this.#init;
+    assertRunning();
+    const over = activity.begin(kind);
+    const { watch, ready } = touched.begin({ reads });
+    const used = await ready.then(
+      () => network.measure(),
+      (error: unknown) => {
+        watch.over();
+        over();
+        throw error;
+      },
+    );
+    return {
+      watch,
+      report: async (outcome, { timeoutMs, tidyUp } = {}) => {
+        const [seen] = await Promise.all([watch.seen(), tidyUp?.()]);
+        return this.#result(outcome, seen, used(), timeoutMs);
+      },
+      end: () => {
+        used();
+        watch.over();
+        over();
+      },
+    };
   }
 
   /** A real terminal inside, with a shell unless another command is given. */
   async terminal(options: TerminalOptions): Promise<Terminal> {
-    const { instance, touched, start, network, activity, assertRunning } = this.#init;
+    const { instance, start, assertRunning } = this.#init;
     assertRunning();
     const cwd = start.directory(options.cwd);
-    const over = activity.begin("terminal");
-    const { watch, ready } = touched.begin({ reads: false });
-    const used = network.measure();
-    const ended = () => {
-      used();
-      watch.over();
-      over();
-    };
+    const tracked = await this.track("terminal", { reads: false });
     try {
-      await ready;
       const env = { ...start.environment, ...options.env };
-      const terminal = await openTerminal(instance, { ...options, env, cwd }, async (outcome) =>
-        this.#result(outcome, await watch.seen(), used()),
+      const terminal = await openTerminal(instance, { ...options, env, cwd }, (outcome) =>
+        tracked.report(outcome),
       );
-      terminal.exit.then(ended, ended);
+      terminal.exit.then(tracked.end, tracked.end);
       return terminal;
     } catch (error) {
-      ended();
+      tracked.end();
       throw error;
     }
   }

@@ -1,7 +1,6 @@
 import { constants } from "node:os";
 import type { FileChange } from "../files/change-log.js";
 import type { NetworkUse } from "../network/network.js";
-import type { CommandOutcome } from "./run-command.js";
 
 /** Why an execution ended. */
 export const REASONS = [
@@ -51,6 +50,22 @@ export interface ExecutionResult {
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
   readonly error?: string;
+}
+
+/** How a command ended, before it is put into words. */
+export interface CommandOutcome {
+  readonly reason: Reason;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+  readonly cpuTimeMs: number;
+  readonly memoryKb: number;
+  /** False: something of it is still alive, and the sandbox must go. */
+  readonly clean: boolean;
+  readonly warm: boolean;
 }
 
 interface ResultContext {

@@ -5,7 +5,7 @@ import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest } from "../../wire/index.js";
 import type { ExecutionSink } from "./execution.js";
 import { OutputCollector } from "./output-collector.js";
-import type { Reason } from "./result.js";
+import type { CommandOutcome, Reason } from "./result.js";
 import { signalName } from "./signal-name.js";
 
 /** How long what a command has said over its control socket may take to be taken. */
@@ -37,22 +37,6 @@ export interface CommandOptions {
   readonly ended: () => void;
   /** Takes its control socket, where the request has one; it ends with the command. */
   readonly control?: ((stream: Duplex) => void) | undefined;
-}
-
-/** How a command ended, before it is put into words. */
-export interface CommandOutcome {
-  readonly reason: Reason;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly truncated: boolean;
-  readonly durationMs: number;
-  readonly cpuTimeMs: number;
-  readonly memoryKb: number;
-  /** False: something of it is still alive, and the sandbox must go. */
-  readonly clean: boolean;
-  readonly warm: boolean;
 }
 
 /** Runs one command to its end. Throws only when it could not be run at all or the sandbox was lost. */

@@ -1,7 +1,13 @@
 import type { WorkspaceFiles } from "../../workspace/index.js";
-import type { ReadLog } from "../sandbox-init.js";
 import type { SessionSync } from "../sync/session-sync.js";
 import { ChangeLog, type ChangesSeen, type FileChange } from "./change-log.js";
+
+/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
+export interface ReadLog {
+  take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
+  /** Called once, before the sandbox ends. */
+  close(): Promise<void>;
+}
 
 /** What an execution did to the files. */
 export interface FilesTouched extends ChangesSeen {

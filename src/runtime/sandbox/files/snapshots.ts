@@ -16,7 +16,6 @@ import {
   type WorkspaceFiles,
 } from "../../workspace/index.js";
 import type { Activity } from "../executions/activity.js";
-import type { RunningSandbox } from "../running-sandbox.js";
 import type { TouchedFiles } from "./file-activity.js";
 
 export interface RestoreOptions {
@@ -37,13 +36,13 @@ export interface ForkOptions {
 }
 
 /** Makes a new session whose workspace is what `fill` makes of an empty one. */
-export type ForkSession = (
+export type ForkSession<Forked> = (
   key: string,
   fill: (files: WorkspaceFiles) => Promise<void>,
   signal: AbortSignal | undefined,
-) => Promise<RunningSandbox>;
+) => Promise<Forked>;
 
-export interface SandboxSnapshotsInit {
+export interface SandboxSnapshotsInit<Forked> {
   readonly store: SnapshotStore;
   readonly workspace: WorkspaceFiles;
   readonly touched: TouchedFiles;
@@ -51,19 +50,19 @@ export interface SandboxSnapshotsInit {
   readonly sessionId: () => string;
   /** Throws when the sandbox has stopped. */
   readonly assertRunning: () => void;
-  readonly fork: ForkSession;
+  readonly fork: ForkSession<Forked>;
 }
 
 /** The snapshots of a running sandbox's session: taken, brought back, forked from. */
-export class SandboxSnapshots {
-  readonly #init: SandboxSnapshotsInit;
+export class SandboxSnapshots<Forked> {
+  readonly #init: SandboxSnapshotsInit<Forked>;
   /** A snapshot that is taken while another is brought back would be half of both. */
   readonly #mutex = new Mutex();
   /** Those that go with this sandbox. */
   readonly #temporary = new Set<string>();
   readonly #closing = new AbortController();
 
-  constructor(init: SandboxSnapshotsInit) {
+  constructor(init: SandboxSnapshotsInit<Forked>) {
     this.#init = init;
   }
 
@@ -135,10 +134,7 @@ export class SandboxSnapshots {
   }
 
   /** A new session with the files of a snapshot, those that `denyWrite` protects included. */
-  async fork(
-    key = `fork-${randomBytes(6).toString("hex")}`,
-    options: ForkOptions = {},
-  ): Promise<RunningSandbox> {
+  async fork(key = `fork-${randomBytes(6).toString("hex")}`, options: ForkOptions = {}): Promise<Forked> {
     const { store, fork, assertRunning } = this.#init;
     validateSessionKey(key);
     assertRunning();

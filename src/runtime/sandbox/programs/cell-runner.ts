@@ -1,11 +1,11 @@
 import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
-import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
-import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
+import type { CellLimits, WarmHandle } from "../../wire/index.js";
 import type { CommandStart } from "../executions/command-start.js";
 import type { RunCodeOptions } from "../executions/exec-options.js";
-import type { ExecutionResult } from "../executions/result.js";
-import { type Language, languageUnavailable } from "./languages.js";
+import { explainMissingCommand, type Language } from "./languages.js";
+import type { PreparedProgram } from "./prepared-program.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */
 export interface CellSettings {
@@ -33,11 +33,12 @@ export class CellRunner {
     this.#start = start;
   }
 
-  async run(
-    language: Language,
-    options: RunCodeOptions,
-    execute: (request: Omit<RunRequest, "env" | "cwd">) => Promise<ExecutionResult>,
-  ): Promise<ExecutionResult> {
+  prepare(language: Language, options: RunCodeOptions): PreparedProgram {
+    if (options.cwd !== undefined || options.filename !== undefined) {
+      throw new SandboxError("INVALID_ARGUMENT", "A program in a cell takes no directory and no file name", {
+        hint: "It starts in an empty workspace of its own. Leave cwd and filename out.",
+      });
+    }
     const settings = this.#require();
     const content = Buffer.from(options.code);
     if (content.length > MAX_CELL_CODE_BYTES) {
@@ -55,32 +56,20 @@ export class CellRunner {
     const warm =
       language.name === "python" && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
     const env = { ...this.#start.environment, ...options.env };
-    try {
-      return await execute({
+    const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: options.code };
+    return {
+      request: {
         argv: [...language.command(path, guestRuntime), ...args],
         language: language.name,
         cell: { limits: settings.limits, file: { path, content } },
-        ...(warm !== undefined && {
-          warm: {
-            id: warm.id,
-            job: JSON.stringify({
-              path,
-              argv: [path, ...args],
-              cwd: guestWorkspace,
-              env,
-              file: options.code,
-            }),
-          },
-        }),
-      });
-    } catch (error) {
-      if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
-      throw languageUnavailable(language, error);
-    }
+        ...(warm !== undefined && { warm: { id: warm.id, job: JSON.stringify(job) } }),
+      },
+      explain: (error) => explainMissingCommand(language, error),
+    };
   }
 
   /** Resolves when programs of Python find an interpreter that is ready. */
-  async prepare(): Promise<void> {
+  async prewarm(): Promise<void> {
     this.#warm(this.#require());
     await this.#interpreter?.ready;
   }

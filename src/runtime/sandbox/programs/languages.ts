@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { SandboxError } from "../../../kit/errors.js";
+import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { needsModuleSyntax } from "./module-syntax.js";
 
@@ -134,6 +134,12 @@ export function languageUnavailable(language: Language, cause: unknown, image?: 
       cause,
     },
   );
+}
+
+/** The same when a program's interpreter was not found; every other error stays as it is. */
+export function explainMissingCommand(language: Language, error: unknown, image?: string): unknown {
+  if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") return error;
+  return languageUnavailable(language, error, image);
 }
 
 /** Names the image that a command is missing in; everything else stays as it is. */

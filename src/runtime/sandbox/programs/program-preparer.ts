@@ -1,32 +1,24 @@
-import { toSandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
-import type { RunRequest } from "../../wire/index.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { CommandStart } from "../executions/command-start.js";
 import type { RunCodeOptions } from "../executions/exec-options.js";
-import type { ExecutionResult } from "../executions/result.js";
 import type { ChangeLog } from "../files/change-log.js";
 import type { SandboxInit } from "../sandbox-init.js";
 import type { Harness } from "./harness.js";
-import { type Language, languageUnavailable } from "./languages.js";
+import { explainMissingCommand, type Language } from "./languages.js";
+import type { PreparedProgram } from "./prepared-program.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { WarmInterpreters } from "./warm-interpreters.js";
 
-/** Runs a command; when it has ended, `tidyUp` is called, and the result waits for it. */
-type Execute = (
-  request: Omit<RunRequest, "env" | "cwd">,
-  tidyUp: () => Promise<void>,
-) => Promise<ExecutionResult>;
-
-/** Runs programs that are given as text: as a file of their own, in an interpreter that is ready where there is one. */
-export class ProgramRunner {
+/** Prepares programs that are given as text: as a file of their own, in an interpreter that is ready where there is one. */
+export class ProgramPreparer {
   readonly #instance: Instance;
   readonly #workspace: WorkspaceFiles;
   readonly #changes: ChangeLog;
   readonly #start: CommandStart;
   readonly #warm: WarmInterpreters;
   /** Languages whose programs have a place to run in, where those have places of their own. */
-  readonly #prepared = new Map<string, Promise<void>>();
+  readonly #preparedLanguages = new Map<string, Promise<void>>();
   #isClosed = false;
 
   constructor(
@@ -42,20 +34,15 @@ export class ProgramRunner {
   }
 
   /** With a harness it is not a warm interpreter's, but started by the harness's own command. */
-  async run(
-    language: Language,
-    options: RunCodeOptions,
-    execute: Execute,
-    harness?: Harness,
-  ): Promise<ExecutionResult> {
+  async prepare(language: Language, options: RunCodeOptions, harness?: Harness): Promise<PreparedProgram> {
     const { code, filename } = options;
     await this.prepareFor(language.name);
     const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
     try {
-      return await this.#run(language, program, options, execute, harness);
-    } finally {
+      return this.#prepared(language, program, options, harness);
+    } catch (error) {
       await program.remove();
-      if (!this.#isClosed && harness === undefined) this.#warm.replenish(language);
+      throw error;
     }
   }
 
@@ -67,7 +54,7 @@ export class ProgramRunner {
 
   /** Makes a place for programs of a language, where languages have places of their own. */
   async prepareFor(language: string): Promise<void> {
-    if (this.#instance.prepareLanguage !== undefined) await this.#prepare(language);
+    if (this.#instance.prepareLanguage !== undefined) await this.#prepareLanguage(language);
   }
 
   /** An interpreter that is ready, for something else than a program that was given as text. */
@@ -91,46 +78,46 @@ export class ProgramRunner {
     this.#warm.close();
   }
 
-  async #run(
+  #prepared(
     language: Language,
     program: ProgramFile,
     options: RunCodeOptions,
-    execute: Execute,
     harness: Harness | undefined,
-  ): Promise<ExecutionResult> {
+  ): PreparedProgram {
     const { guestWorkspace, guestRuntime } = this.#instance;
     const path = `${guestWorkspace}/${program.path}`;
     const args = options.args ?? [];
     const env = { ...this.#start.environment, ...options.env };
     const cwd = this.#start.directory(options.cwd);
-    const interpreter = harness === undefined ? this.#warm.take(language, options.env ?? {}) : undefined;
     const command = harness?.command(guestRuntime, path) ?? language.command(path, guestRuntime);
-    const request: Omit<RunRequest, "env" | "cwd"> = {
-      argv: [...command, ...args],
-      language: language.name,
-      ...(harness !== undefined && { control: true }),
-      ...(interpreter !== undefined && {
-        warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
-      }),
+    const interpreter = harness === undefined ? this.#warm.take(language, options.env ?? {}) : undefined;
+    return {
+      request: {
+        argv: [...command, ...args],
+        language: language.name,
+        ...(harness !== undefined && { control: true }),
+        ...(interpreter !== undefined && {
+          warm: { id: interpreter.id, job: JSON.stringify({ path, argv: [path, ...args], cwd, env }) },
+        }),
+      },
+      tidyUp: () => program.remove(),
+      explain: (error) => explainMissingCommand(language, error, this.#instance.imageOf?.(language.name)),
+      release: async () => {
+        interpreter?.done();
+        await program.remove();
+        if (!this.#isClosed && harness === undefined) this.#warm.replenish(language);
+      },
     };
-    try {
-      return await execute(request, () => program.remove());
-    } catch (error) {
-      if (toSandboxError(error).code !== "COMMAND_NOT_FOUND") throw error;
-      throw languageUnavailable(language, error, this.#instance.imageOf?.(language.name));
-    } finally {
-      interpreter?.done();
-    }
   }
 
   /** Once for each language; a failure is not remembered. */
-  #prepare(language: string): Promise<void> | undefined {
-    const known = this.#prepared.get(language);
+  #prepareLanguage(language: string): Promise<void> | undefined {
+    const known = this.#preparedLanguages.get(language);
     if (known !== undefined) return known;
     const prepared = this.#instance.prepareLanguage?.(language);
     if (prepared === undefined) return undefined;
-    this.#prepared.set(language, prepared);
-    prepared.catch(() => this.#prepared.delete(language));
+    this.#preparedLanguages.set(language, prepared);
+    prepared.catch(() => this.#preparedLanguages.delete(language));
     return prepared;
   }
 }
