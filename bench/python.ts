@@ -1,8 +1,8 @@
-import type { Sandbox } from "skerry";
+import type { RunningSandbox } from "skerry/manager";
 import { type BenchContext, PYTHON } from "./bench-context.js";
 
 /** Runs a program in the sandbox; anything but this output is an error. */
-export async function runPython(sandbox: Sandbox, code: string, stdout: string): Promise<void> {
+export async function runPython(sandbox: RunningSandbox, code: string, stdout: string): Promise<void> {
   const result = await sandbox.runCode({ language: "python", code });
   if (result.success && result.stdout === stdout) return;
   throw new Error(

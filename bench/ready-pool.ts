@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PoolManager, type PoolStatus, type SandboxManager } from "skerry";
+import { PoolManager, type SandboxManager } from "skerry";
+import type { PoolStatus } from "skerry/manager";
 import type { BenchContext } from "./bench-context.js";
 
 /** So many sandboxes are kept ready, and twice as many may exist. */

@@ -5,7 +5,7 @@ import type { BenchContext } from "./bench-context.js";
 export async function unavailableReason(bench: BenchContext, backend: string): Promise<string | undefined> {
   const manager = bench.manager({ backend });
   try {
-    const sandbox = await manager.getSandbox("probe", { ephemeral: true, signal: bench.signal });
+    const sandbox = await manager.startSandbox("probe", { ephemeral: true, signal: bench.signal });
     await sandbox.stop();
     return undefined;
   } catch (error) {

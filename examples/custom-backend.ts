@@ -1,6 +1,7 @@
 // A backend from outside the package. This one keeps a list of the sandboxes it started and leaves the work to a
 // built-in one; a backend with an isolation of its own implements the same three methods.
 //   node dist-bench/examples/custom-backend.js
+import { SandboxManager } from "skerry";
 import {
   type BackendContext,
   type CreateSpec,
@@ -9,8 +10,7 @@ import {
   type Probe,
   registerBackend,
   type SandboxBackend,
-  SandboxManager,
-} from "skerry";
+} from "skerry/backend";
 
 class LoggingBackend implements SandboxBackend {
   readonly name = "logging";

@@ -3,13 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  loadConfig,
-  parseConfig,
-  registerBackend,
-  SandboxManager,
-  type SandboxManagerOptions,
-} from "../src/index.js";
+import { registerBackend } from "../src/backend.js";
+import { loadConfig, parseConfig, SandboxManager, type SandboxManagerOptions } from "../src/index.js";
 import { greetGuest } from "../src/runtime/backends/start-guest.js";
 import { createSubprocessBackend } from "../src/runtime/backends/subprocess/backend.js";
 
@@ -70,7 +65,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
   });
 
   it("an unknown backend", async () => {
-    await expect(createManager({ backend: "bubblewarp" }).getSandbox("s")).rejects.toEqual(
+    await expect(createManager({ backend: "bubblewarp" }).startSandbox("s")).rejects.toEqual(
       error("BACKEND_UNKNOWN"),
     );
     expect(residue()).toEqual([]);
@@ -79,7 +74,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
   it.each(["a/b", "../a", "a\\b", "a\nb", "a\u0000b", "", "\u202egnp", "x".repeat(300)])(
     "the session name %j",
     async (name) => {
-      await expect(createManager().getSandbox(name)).rejects.toEqual(error("SESSION_NAME_INVALID"));
+      await expect(createManager().startSandbox(name)).rejects.toEqual(error("SESSION_NAME_INVALID"));
       expect(residue()).toEqual([]);
     },
   );
@@ -109,7 +104,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
       sandbox: { backends: { bubblewrap: { path: "/usr/bin/no-such-bwrap" } } },
     });
     for (const backend of ["auto", "bubblewrap"]) {
-      await expect(createManager({ config, backend }).getSandbox("s")).rejects.toEqual(
+      await expect(createManager({ config, backend }).startSandbox("s")).rejects.toEqual(
         error("BACKEND_UNAVAILABLE"),
       );
     }
@@ -122,7 +117,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
       mode: 0o755,
     });
     const config = await parseConfig({ sandbox: { backends: { bubblewrap: { path: impostor } } } });
-    await expect(createManager({ config }).getSandbox("s")).rejects.toEqual(error("SANDBOX_START_FAILED"));
+    await expect(createManager({ config }).startSandbox("s")).rejects.toEqual(error("SANDBOX_START_FAILED"));
     expect(residue()).toEqual([]);
   });
 
@@ -151,7 +146,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
     mkdirSync(state);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k,mode=0711", "tmpfs", state]);
     try {
-      await expect(createManager().getSandbox("s")).rejects.toEqual(error("DISK_FULL"));
+      await expect(createManager().startSandbox("s")).rejects.toEqual(error("DISK_FULL"));
       expect(residue()).toEqual([]);
       await Promise.all(managers.splice(0).map((manager) => manager.close()));
     } finally {
@@ -163,7 +158,9 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
     const state = join(directory, "open");
     mkdirSync(state);
     chmodSync(state, 0o777);
-    await expect(createManager({ stateDir: state }).getSandbox("s")).rejects.toEqual(error("CONFIG_INVALID"));
+    await expect(createManager({ stateDir: state }).startSandbox("s")).rejects.toEqual(
+      error("CONFIG_INVALID"),
+    );
     expect(readdirSync(state)).toEqual([]);
   });
 
@@ -177,7 +174,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
 
   it.each(["garbage-at-once", "garbage-later", "silent-exit"])("a guest that sends %s", async (backend) => {
     const manager = createManager({ backend });
-    const attempt = manager.getSandbox("s").then((sandbox) => sandbox.exec(["true"]));
+    const attempt = manager.startSandbox("s").then((sandbox) => sandbox.exec(["true"]));
     await expect(attempt).rejects.toMatchObject({
       code: expect.stringMatching(/^(WIRE_VIOLATION|SANDBOX_START_FAILED|SANDBOX_LOST)$/),
     });

@@ -301,17 +301,20 @@ describe("the package, installed where there is no compiler", { timeout: 180_000
 
   it("is a library", () => {
     const code = `
-      import { SandboxManager } from "skerry";
-      const manager = new SandboxManager({ backend: "auto" });
-      const sandbox = await manager.getSandbox("installed", { ephemeral: true });
+      import { Sandbox } from "skerry";
+      const sandbox = await Sandbox.create({ backend: "auto", ephemeral: true });
       const outputs = [];
       for (let run = 0; run < 3; run++) {
-        const { stdout } = await sandbox.runCode({ language: "python", code: "print(40+2)" });
-        outputs.push(stdout.trim());
+        const { stdout, sandboxType } = await sandbox.runCode("print(40+2)", { language: "python" });
+        outputs.push(sandboxType, stdout.trim());
       }
-      await manager.close();
-      console.log(sandbox.type, outputs.join());`;
-    expect(module(code)).toEqual({ status: 0, stdout: "bubblewrap 42,42,42\n", stderr: "" });
+      await sandbox.close();
+      console.log(outputs.join());`;
+    expect(module(code)).toEqual({
+      status: 0,
+      stdout: "bubblewrap,42,bubblewrap,42,bubblewrap,42\n",
+      stderr: "",
+    });
   });
 
   it("has its other entries", () => {
@@ -319,11 +322,20 @@ describe("the package, installed where there is no compiler", { timeout: 180_000
       import { loadConformanceSuite } from "skerry/testing";
       import { createBubblewrapBackend } from "skerry/backends/bubblewrap";
       import { createMcpServer } from "skerry/mcp";
+      import { queryAudit } from "skerry/audit";
+      import { registerBackend } from "skerry/backend";
+      import { ConfirmationQueue } from "skerry/confirmation";
+      import { evaluate } from "skerry/eval";
+      import { AgentWorkspace } from "skerry/manager";
+      import { PolicyEngine } from "skerry/policy";
+      import { ToolSet } from "skerry/tools";
       import { readFileSync } from "node:fs";
       const manifest = JSON.parse(readFileSync(new URL(import.meta.resolve("skerry/package.json")), "utf8"));
       const suite = await loadConformanceSuite({ name: "bubblewrap" });
-      console.log(suite.length > 20, typeof createBubblewrapBackend, typeof createMcpServer, manifest.name);`;
-    expect(module(code)).toEqual({ status: 0, stdout: "true function function skerry\n", stderr: "" });
+      console.log(suite.length > 20, typeof createBubblewrapBackend, typeof createMcpServer, manifest.name);
+      const all = [queryAudit, registerBackend, ConfirmationQueue, evaluate, AgentWorkspace, PolicyEngine, ToolSet];
+      console.log(all.every((each) => typeof each === "function"));`;
+    expect(module(code)).toEqual({ status: 0, stdout: "true function function skerry\ntrue\n", stderr: "" });
   });
 
   it("leaves no session behind", () => {

@@ -1,4 +1,4 @@
-import type { CodeContext } from "skerry";
+import type { CodeContext } from "skerry/manager";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 import { missingModules } from "../python.js";
@@ -21,7 +21,7 @@ export const checkpoint: Benchmark = {
   unavailable: (bench) => missingModules(bench, ["numpy", "pandas"]),
   async measure(bench) {
     const manager = bench.manager({ limits: { memoryMb: 3072 } });
-    const sandbox = await manager.getSandbox("bench");
+    const sandbox = await manager.startSandbox("bench");
     const [saved, built] = await Promise.all([sandbox.createContext(), sandbox.createContext()]);
     await expectValue(built, BUILD, "25000000");
     await expectValue(saved, BUILD, "25000000");

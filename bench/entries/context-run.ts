@@ -12,7 +12,7 @@ export const contextRun: Benchmark = {
   better: "lower",
   goal: 0.15,
   async measure(bench) {
-    const sandbox = await bench.manager().getSandbox("bench");
+    const sandbox = await bench.manager().startSandbox("bench");
     const context = await sandbox.createContext({ language: "python" });
     return interleave(
       bench,

@@ -31,7 +31,7 @@ export const createTrue: Benchmark = {
 /** Destroying the sandbox is not part of the time, but done before the next sample. */
 async function createAndRunTrue(bench: BenchContext, manager: SandboxManager): Promise<number> {
   const startedAt = performance.now();
-  const sandbox = await manager.getSandbox("bench", { ephemeral: true, signal: bench.signal });
+  const sandbox = await manager.startSandbox("bench", { ephemeral: true, signal: bench.signal });
   try {
     const result = await sandbox.exec(["true"]);
     if (!result.success) throw new Error(`true failed: ${result.error}`);

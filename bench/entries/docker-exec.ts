@@ -1,6 +1,7 @@
 import { PassThrough } from "node:stream";
 import Docker from "dockerode";
-import { DEFAULT_CONFIG, getBackend } from "skerry";
+import { DEFAULT_CONFIG } from "skerry";
+import { getBackend } from "skerry/backend";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
 
@@ -29,7 +30,7 @@ export const dockerExec: Benchmark = {
     const docker = new Docker();
     const sandbox = await bench
       .manager({ backend: "docker", warm: true })
-      .getSandbox("bench", { ephemeral: true });
+      .startSandbox("bench", { ephemeral: true });
     const container = await docker.createContainer({
       Image: image,
       Entrypoint: ["sleep"],

@@ -21,7 +21,7 @@ export const egressDownload: Benchmark = {
     await using origin = await startWebServer(bench);
     const relay = await startRelay(origin);
     try {
-      const sandbox = await (await managerFor(bench, origin)).getSandbox("bench");
+      const sandbox = await (await managerFor(bench, origin)).startSandbox("bench");
       const path = `/bytes/${BYTES}`;
       const curl = (url: string) => ["-sS", "-o", "/dev/null", "-w", "%{size_download}", url];
       const speed = async (fetch: () => Promise<unknown>) => BYTES / MIB / ((await timeMs(fetch)) / 1000);

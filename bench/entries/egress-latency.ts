@@ -37,7 +37,7 @@ export const egressLatency: Benchmark = {
   goal: 50,
   async measure(bench) {
     await using origin = await startWebServer(bench);
-    const sandbox = await (await managerFor(bench, origin)).getSandbox("bench");
+    const sandbox = await (await managerFor(bench, origin)).startSandbox("bench");
     const args = ["-c", CLIENT, `${origin.url}/`, String(REQUESTS)];
     const ours = async () => {
       const { stdout, stderr, success } = await sandbox.exec(["python3", ...args], { signal: bench.signal });

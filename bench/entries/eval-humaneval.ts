@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { AuditLogger, canonicalSamples, evaluate, loadProblems } from "skerry";
+import { AuditLogger } from "skerry";
+import { canonicalSamples, evaluate, loadProblems } from "skerry/eval";
 import { PYTHON } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { forEachOf, HUMANEVAL_PROGRAMS, humanevalFile, slicesOf, withoutHumaneval } from "../humaneval.js";

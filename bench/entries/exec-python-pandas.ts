@@ -16,7 +16,7 @@ export const execPythonPandas: Benchmark = {
   unavailable: (bench) => missingModules(bench, MODULES),
   async measure(bench) {
     const config = await bench.config({ languages: { python: { preload: MODULES } } });
-    const sandbox = await bench.manager({ config }).getSandbox("bench");
+    const sandbox = await bench.manager({ config }).startSandbox("bench");
     await sandbox.prewarm("python");
     return interleave(
       bench,

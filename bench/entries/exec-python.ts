@@ -13,7 +13,7 @@ export const execPython: Benchmark = {
   better: "lower",
   goal: 0.3,
   async measure(bench) {
-    const sandbox = await bench.manager().getSandbox("bench");
+    const sandbox = await bench.manager().startSandbox("bench");
     await sandbox.prewarm("python");
     return interleave(
       bench,

@@ -1,4 +1,4 @@
-import type { Sandbox } from "skerry";
+import type { RunningSandbox } from "skerry/manager";
 import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { percentile } from "../measure.js";
@@ -23,10 +23,10 @@ export const idle200: Benchmark = {
   async measure(bench) {
     const count = bench.quick ? 2 * ENDS : COUNT;
     const manager = bench.manager({ warm: false });
-    const create = (name: string) => manager.getSandbox(name, { ephemeral: true, signal: bench.signal });
+    const create = (name: string) => manager.startSandbox(name, { ephemeral: true, signal: bench.signal });
     // What is made once per machine and process is not a cost of the first sandbox.
     await (await create("warm-up")).stop();
-    const sandboxes: Sandbox[] = [];
+    const sandboxes: RunningSandbox[] = [];
     const times: number[] = [];
     for (let index = 0; index < count; index++) {
       bench.signal.throwIfAborted();
@@ -54,7 +54,7 @@ export const idle200: Benchmark = {
   },
 };
 
-async function countAnswers(bench: BenchContext, sandboxes: readonly Sandbox[]): Promise<number> {
+async function countAnswers(bench: BenchContext, sandboxes: readonly RunningSandbox[]): Promise<number> {
   let answered = 0;
   for (const [index, sandbox] of sandboxes.entries()) {
     bench.signal.throwIfAborted();

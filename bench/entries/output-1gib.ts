@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Sandbox } from "skerry";
+import type { RunningSandbox } from "skerry/manager";
 import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
@@ -19,7 +19,7 @@ export const output1Gib: Benchmark = {
   better: "higher",
   goal: 0.3,
   async measure(bench) {
-    const sandbox = await bench.manager().getSandbox("bench");
+    const sandbox = await bench.manager().startSandbox("bench");
     const growths: number[] = [];
     const speed = async (discard: () => Promise<number>) => {
       const ms = await timeMs(async () => {
@@ -44,9 +44,9 @@ export const output1Gib: Benchmark = {
   },
 };
 
-async function discardOurs(sandbox: Sandbox, bench: BenchContext): Promise<number> {
+async function discardOurs(sandbox: RunningSandbox, bench: BenchContext): Promise<number> {
   let bytes = 0;
-  for await (const event of sandbox.exec(COMMAND, { stream: true, signal: bench.signal })) {
+  for await (const event of sandbox.exec(COMMAND, { signal: bench.signal })) {
     if (event.type === "stdout") bytes += event.data.length;
     else if (event.type === "exit" && !event.result.success)
       throw new Error(`head failed: ${event.result.error}`);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { assess } from "skerry";
+import { assess } from "skerry/policy";
 import { type Grammar, type Grammarian, loadGrammar } from "../../src/kit/parser/grammar.js";
 import { WorkBudget } from "../../src/kit/parser/work-budget.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "../../test/risk-corpus/snippets.js";

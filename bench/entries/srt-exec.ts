@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import type { SandboxManager } from "@anthropic-ai/sandbox-runtime";
-import { getBackend } from "skerry";
+import { getBackend } from "skerry/backend";
 import type { BenchContext } from "../bench-context.js";
 import type { Benchmark } from "../benchmark.js";
 import { interleave, timeMs } from "../measure.js";
@@ -26,7 +26,7 @@ export const srtExec: Benchmark = {
       : `there is no ${missing.join(", no ")}: apt-get install socat ripgrep`;
   },
   async measure(bench) {
-    const sandbox = await bench.manager({ backend: "srt" }).getSandbox("bench", { ephemeral: true });
+    const sandbox = await bench.manager({ backend: "srt" }).startSandbox("bench", { ephemeral: true });
     const { SandboxManager: srt } = await import("@anthropic-ai/sandbox-runtime");
     const before = process.cwd();
     // It searches its working directory before every command: a small one is the kindest to it.

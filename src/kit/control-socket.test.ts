@@ -74,7 +74,7 @@ requires("bubblewrap").describe.each(Object.keys(KINDS))("a socket in %s", (kind
     const path = pathOf(kind);
     const look = `for each in "$@"; do test -e "$each" && echo "$each is there"; done; echo looked`;
     const argv = ["sh", "-c", look, "sh", path, dirname(path)];
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     const { stdout } = await sandbox.exec(argv);
     expect(stdout).toBe("looked\n");
     expect(spawnSync(argv[0]!, argv.slice(1), { encoding: "utf8" }).stdout).toBe(

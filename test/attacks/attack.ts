@@ -1,4 +1,6 @@
-import type { Capabilities, ExecutionResult, Limits, Sandbox, SandboxManager } from "../../src/index.js";
+import type { Capabilities } from "../../src/backend.js";
+import type { ExecutionResult, Limits, SandboxManager } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 
 export type Group = "files" | "processes" | "network" | "resources" | "host file API" | "information";
 
@@ -47,11 +49,11 @@ export interface Context {
   readonly isolated: boolean;
   readonly capabilities: Capabilities;
   readonly manager: SandboxManager;
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningSandbox;
   /** Another sandbox, gone after the attack. */
-  newSandbox(limits?: Limits): Promise<Sandbox>;
+  newSandbox(limits?: Limits): Promise<RunningSandbox>;
   /** Runs Python with the prelude in any sandbox. */
-  python(sandbox: Sandbox, code: string, timeoutMs?: number): Promise<ExecutionResult>;
+  python(sandbox: RunningSandbox, code: string, timeoutMs?: number): Promise<ExecutionResult>;
   /** Python with the prelude as one argument, for commands that must not be warm. */
   prelude(code: string): string;
   onCleanUp(undo: () => unknown): void;

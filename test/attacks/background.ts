@@ -1,4 +1,5 @@
-import type { Execution, Sandbox } from "../../src/index.js";
+import type { Execution } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import type { Context } from "./attack.js";
 
 /** A program that goes on while the attack does. */
@@ -10,7 +11,7 @@ export interface Background {
 /** Starts a command in the background; resolves when it has printed something. */
 export async function startInBackground(
   context: Context,
-  sandbox: Sandbox,
+  sandbox: RunningSandbox,
   code: string,
   timeoutMs: number,
 ): Promise<Background> {

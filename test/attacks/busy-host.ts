@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Sandbox } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import type { Attack } from "./attack.js";
 import { survives, unwell } from "./survival.js";
 
@@ -181,7 +181,7 @@ for size in (2**63 - 1, 2**62, 2**60, 2**44 - 4096, 2**43, 2**40, 2**36):
 ];
 
 /** How many bytes a stream gives before it ends, fails or has given too many. */
-async function drain(sandbox: Sandbox, path: string, enough: number): Promise<string> {
+async function drain(sandbox: RunningSandbox, path: string, enough: number): Promise<string> {
   let bytes = 0;
   try {
     for await (const chunk of await sandbox.files.readStream(path)) {

@@ -30,7 +30,7 @@ if os.path.isdir("/home") and tried(os.listdir, "/home"): won("/home")`,
     name: "reads another session's file",
     group,
     setUp: async ({ manager, facts }) => {
-      const other = await manager.getSandbox("the other session");
+      const other = await manager.startSandbox("the other session");
       await other.files.write("diary.txt", facts.word);
     },
     code: `
@@ -43,7 +43,7 @@ for top in (FACTS["stateDir"], "/workspace/..", "/var/lib/skerry", "/proc/1/root
     name: "writes into another session's workspace",
     group,
     setUp: async ({ manager, facts }) => {
-      const other = await manager.getSandbox("the other session");
+      const other = await manager.startSandbox("the other session");
       await other.files.write("diary.txt", facts.word);
     },
     code: `

@@ -186,7 +186,7 @@ ambush(2, caught)`;
     group,
     run: async (context) => {
       // Not a throw-away one: those keep no interpreter.
-      const sandbox = await context.manager.getSandbox("a session to be stopped");
+      const sandbox = await context.manager.startSandbox("a session to be stopped");
       await sandbox.prewarm("python");
       const code = `
 if not zygotes(): raise SystemError("there is no warm interpreter to attack")
@@ -256,7 +256,7 @@ while time.time() < end: tried(os.kill, 1, signal.SIGSTOP)`;
     name: "kills and stops the warm interpreter and what it forks",
     group,
     run: async (context) => {
-      const sandbox = await context.manager.getSandbox("a session to be killed");
+      const sandbox = await context.manager.startSandbox("a session to be killed");
       await sandbox.prewarm("python");
       return andThen(
         { ...context, sandbox },

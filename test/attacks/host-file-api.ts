@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Sandbox } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import type { Attack, Context, Outcome } from "./attack.js";
 import { goOn } from "./background.js";
 
@@ -23,7 +23,7 @@ async function answer(call: () => Promise<unknown>): Promise<string> {
 function trap(
   name: string,
   code: string,
-  calls: (sandbox: Sandbox) => (() => Promise<unknown>)[],
+  calls: (sandbox: RunningSandbox) => (() => Promise<unknown>)[],
   about?: string,
 ): Attack {
   return {

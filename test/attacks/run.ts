@@ -7,15 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import {
-  type Capabilities,
-  getBackend,
-  type Limits,
-  parseConfig,
-  type Sandbox,
-  type SandboxError,
-  SandboxManager,
-} from "../../src/index.js";
+import { type Capabilities, getBackend } from "../../src/backend.js";
+import { type Limits, parseConfig, type SandboxError, SandboxManager } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import { backendOptions } from "../../src/runtime/backends/registry.js";
 import { ATTACKS } from "./all.js";
 import { type Attack, type Context, type Facts, type Group, hasSucceeded, type Outcome } from "./attack.js";
@@ -108,11 +102,11 @@ async function runOne(
   const undo: (() => unknown)[] = [];
   const marker = `marker-${randomBytes(8).toString("hex")}`;
   const isolated = capabilities.isolates;
-  const isInCell = ({ hasCells }: Sandbox) =>
+  const isInCell = ({ hasCells }: RunningSandbox) =>
     hasCells && attack.group !== "host file API" && attack.besideCells !== true;
   const whole = (code: string) => `${prelude(marker, facts, isolated)}\n${code}\n`;
-  const newSandbox = async (limits: Limits = {}): Promise<Sandbox> => {
-    const sandbox = await manager.getSandbox("attacker", {
+  const newSandbox = async (limits: Limits = {}): Promise<RunningSandbox> => {
+    const sandbox = await manager.startSandbox("attacker", {
       ephemeral: true,
       limits: enforceable(limits, capabilities),
       ...(cells && { cells }),
@@ -124,7 +118,7 @@ async function runOne(
   try {
     const sandbox = attack.fresh
       ? await newSandbox(attack.limits)
-      : await manager.getSandbox("attacker", cells ? { cells } : {});
+      : await manager.startSandbox("attacker", cells ? { cells } : {});
     const context: Context = {
       marker,
       facts,

@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
-import type { ExecutionResult, Sandbox } from "../../src/index.js";
+import type { ExecutionResult } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import type { Context, Outcome } from "./attack.js";
 import { watchHost } from "./host.js";
 
 /** Ran to its end, or was ended for it; the sandbox, or a new one, and the host go on. */
 export async function survives(
   context: Context,
-  start: (sandbox: Sandbox) => PromiseLike<ExecutionResult>,
+  start: (sandbox: RunningSandbox) => PromiseLike<ExecutionResult>,
 ): Promise<Outcome> {
   const watch = watchHost();
   const result = await Promise.resolve(start(context.sandbox)).then(

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, expect } from "vitest";
-import { type Sandbox, SandboxManager } from "../../src/index.js";
+import { SandboxManager } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 import { requires } from "../setup/requires.js";
 import { goOn } from "./background.js";
 import { uniqueSleep } from "./host.js";
@@ -12,13 +13,13 @@ const { describe, it } = requires("linux", "bubblewrap", "python3");
 
 let stateDir: string;
 let manager: SandboxManager;
-let sandbox: Sandbox;
+let sandbox: RunningSandbox;
 
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-cells-"));
   chmodSync(stateDir, 0o711);
   manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false });
-  sandbox = await manager.getSandbox("cells", { cells: { workers: 2 } });
+  sandbox = await manager.startSandbox("cells", { cells: { workers: 2 } });
   await sandbox.prewarmCells();
 });
 afterAll(async () => {

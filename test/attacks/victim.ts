@@ -10,8 +10,8 @@ interface Orders {
 
 const { backend, stateDir, mark, config = {} } = JSON.parse(process.argv[2] ?? "{}") as Orders;
 const manager = new SandboxManager({ backend, stateDir, config: await parseConfig({ sandbox: config }) });
-const sandbox = await manager.getSandbox("victim", { ephemeral: true });
+const sandbox = await manager.startSandbox("victim", { ephemeral: true });
 const command = `sleep ${mark} & setsid sh -c '(sleep ${mark} &) ; sleep ${mark}' & echo ready; wait`;
-for await (const event of sandbox.exec(["bash", "-c", command], { stream: true })) {
+for await (const event of sandbox.exec(["bash", "-c", command])) {
   if (event.type === "stdout") process.stdout.write("ready\n");
 }

@@ -13,7 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseConfig, type Sandbox, SandboxManager } from "../../src/index.js";
+import { parseConfig, SandboxManager } from "../../src/index.js";
+import type { RunningSandbox } from "../../src/manager.js";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 const SIBLINGS = [".stdin", ".args", ".env", ".stdio", ".stdout"];
@@ -89,7 +90,7 @@ afterAll(async () => {
 });
 
 /** Puts the program's files into an empty workspace; resolves to its main file's name and code. */
-async function place(sandbox: Sandbox, program: Program): Promise<{ main: string; code: string }> {
+async function place(sandbox: RunningSandbox, program: Program): Promise<{ main: string; code: string }> {
   await sandbox.exec(["find", ".", "-mindepth", "1", "-delete"]);
   rmSync(staging, { recursive: true, force: true });
   if (!statSync(program.source).isDirectory()) {
@@ -109,17 +110,17 @@ async function place(sandbox: Sandbox, program: Program): Promise<{ main: string
 }
 
 describe.each(LANGUAGES)("%s in a warm interpreter prints and ends as in a plain one", (language) => {
-  let sandbox: Sandbox;
+  let sandbox: RunningSandbox;
 
   beforeAll(async () => {
-    sandbox = await manager.getSandbox(`corpus-${language}`);
+    sandbox = await manager.startSandbox(`corpus-${language}`);
   });
 
   it.each(loadPrograms(language).map((program) => [program.name, program] as const))(
     "%s",
     async (_, program) => {
       const options = { stdin: program.stdin, env: program.env, timeoutMs: 60_000 };
-      const shown = (result: Awaited<ReturnType<Sandbox["exec"]>>) => ({
+      const shown = (result: Awaited<ReturnType<RunningSandbox["exec"]>>) => ({
         stdout: normalise(result.stdout),
         stderr: normalise(result.stderr),
         exitCode: result.exitCode,
@@ -154,7 +155,7 @@ it("holds for the runners by themselves, with their output broken or full as wel
 }, 300_000);
 
 it("gives runs hash seeds and random numbers of their own", async () => {
-  const sandbox = await manager.getSandbox("seeds");
+  const sandbox = await manager.startSandbox("seeds");
   await sandbox.prewarm("python");
   const code = "import random, uuid\nprint(hash('skerry'), random.random(), uuid.uuid4())";
   const run = async (pauseMs: number) => {
@@ -181,7 +182,7 @@ it("gives runs hash seeds and random numbers of their own", async () => {
 it("never lets two programs share a hash seed where the configuration asks for that", async () => {
   const config = await parseConfig({ sandbox: { languages: { python: { freshHashSeed: true } } } });
   await using strict = new SandboxManager({ config, stateDir, handleSignals: false });
-  const sandbox = await strict.getSandbox("fresh-seeds");
+  const sandbox = await strict.startSandbox("fresh-seeds");
   await sandbox.prewarm("python");
   const hashes: string[] = [];
   let warm = 0;

@@ -76,7 +76,7 @@ describe("what can go wrong with Docker", () => {
 
   it("leaves no cgroup of a container that its runtime could not start", async () => {
     const manager = await open({ runtime: "broken" });
-    await expect(manager.getSandbox("broken")).rejects.toMatchObject({
+    await expect(manager.startSandbox("broken")).rejects.toMatchObject({
       code: "SANDBOX_START_FAILED",
     });
     const made = readFileSync(join(daemon.directory, "broken-groups"), "utf8").trim().split("\n");
@@ -86,7 +86,7 @@ describe("what can go wrong with Docker", () => {
 
   it("says that there is no daemon, and what to do", async () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });
-    await expect(manager.getSandbox("a")).rejects.toMatchObject({
+    await expect(manager.startSandbox("a")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
       message: expect.stringContaining("there is no Docker daemon at unix://"),
       hint: expect.stringContaining("backends.docker.host"),
@@ -117,7 +117,7 @@ describe("what can go wrong with Docker", () => {
       ["skerry-sandbox:latest", "skerry image build"],
       ["example/other:1", "docker pull example/other:1"],
     ] as const) {
-      await expect((await open({ image })).getSandbox("a")).rejects.toMatchObject({
+      await expect((await open({ image })).startSandbox("a")).rejects.toMatchObject({
         code: "IMAGE_MISSING",
         hint: expect.stringContaining(hint),
       });
@@ -126,7 +126,7 @@ describe("what can go wrong with Docker", () => {
   });
 
   it("says that an image has no interpreter, and goes on working", async () => {
-    const sandbox = await (await open()).getSandbox("a");
+    const sandbox = await (await open()).startSandbox("a");
     await expect(Promise.resolve(sandbox.runCode({ language: "python", code: "1" }))).rejects.toMatchObject({
       code: "LANGUAGE_UNAVAILABLE",
     });
@@ -134,7 +134,7 @@ describe("what can go wrong with Docker", () => {
   });
 
   it("tells the end at a timeout and at the memory limit", async () => {
-    const sandbox = await (await open()).getSandbox("a", { limits: { memoryMb: 32 } });
+    const sandbox = await (await open()).startSandbox("a", { limits: { memoryMb: 32 } });
     expect((await sandbox.exec(["sleep", "60"], { timeoutMs: 300 })).reason).toBe("timeout");
     for (let round = 0; round < 2; round++) {
       expect((await sandbox.exec(["tail", "/dev/zero"])).reason).toBe("memory");
@@ -144,7 +144,7 @@ describe("what can go wrong with Docker", () => {
 
   it("loses a container that is killed from outside at once, and starts the next one", async () => {
     const manager = await open();
-    const sandbox = await manager.getSandbox("a");
+    const sandbox = await manager.startSandbox("a");
     await sandbox.exec(["sh", "-c", "echo kept > file"]);
     const running = await startSleeping(sandbox);
     const killedAt = performance.now();
@@ -152,22 +152,22 @@ describe("what can go wrong with Docker", () => {
     await running.lost;
     expect(performance.now() - killedAt).toBeLessThan(30_000);
     await waitUntil(() => containers().length === 0);
-    const next = await manager.getSandbox("a");
+    const next = await manager.startSandbox("a");
     expect((await next.exec(["cat", "file"])).stdout).toBe("kept\n");
   });
 
   it("loses its sandboxes with the daemon, says that it is gone, and works again when it is back", async () => {
     const manager = await open();
-    const sandbox = await manager.getSandbox("a");
+    const sandbox = await manager.startSandbox("a");
     const running = await startSleeping(sandbox);
     await daemon.kill("SIGKILL");
     await running.lost;
-    await expect(manager.getSandbox("b")).rejects.toMatchObject({
+    await expect(manager.startSandbox("b")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
       hint: expect.any(String),
     });
     await daemon.start();
-    const next = await manager.getSandbox("b");
+    const next = await manager.startSandbox("b");
     expect((await next.exec(["echo", "back"])).stdout).toBe("back\n");
     await manager.close();
     await waitUntil(async () => {
@@ -182,7 +182,7 @@ describe("what can go wrong with Docker", () => {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=32m,mode=711", "tmpfs", small]);
     try {
       const manager = await open({}, small);
-      await expect(manager.getSandbox("a")).rejects.toMatchObject({ code: "DISK_FULL" });
+      await expect(manager.startSandbox("a")).rejects.toMatchObject({ code: "DISK_FULL" });
       await manager.close();
     } finally {
       execFileSync("umount", [small]);
@@ -201,10 +201,12 @@ describe("what can go wrong with Docker", () => {
       const { bavail, bsize } = statfsSync(join(small.directory, "data-root"));
       const filler = join(small.directory, "data-root", "filler");
       writeFileSync(filler, Buffer.alloc(bavail * bsize));
-      await expect(manager.getSandbox("a", { ephemeral: true })).rejects.toMatchObject({ code: "DISK_FULL" });
+      await expect(manager.startSandbox("a", { ephemeral: true })).rejects.toMatchObject({
+        code: "DISK_FULL",
+      });
       expect(mounts()).toEqual([]);
       rmSync(filler);
-      const sandbox = await manager.getSandbox("a", { ephemeral: true });
+      const sandbox = await manager.startSandbox("a", { ephemeral: true });
       expect((await sandbox.exec(["echo", "room"])).stdout).toBe("room\n");
       await manager.close();
     } finally {
@@ -218,7 +220,7 @@ describe("what can go wrong with Docker", () => {
       `const { SandboxManager, parseConfig } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
       `const config = await parseConfig(${JSON.stringify({ sandbox: { backends: { docker } } })});\n` +
       `const manager = new SandboxManager({ config, backend: "docker", stateDir: ${JSON.stringify(stateDir)} });\n` +
-      `const sandbox = await manager.getSandbox("doomed", { ephemeral: true });\n` +
+      `const sandbox = await manager.startSandbox("doomed", { ephemeral: true });\n` +
       `const events = sandbox.exec(["sh", "-c", "echo up; sleep 1000"], { stream: true });\n` +
       `for await (const event of events) if (event.type === "stdout") console.log("up");\n`;
     const host = spawn(process.execPath, ["--input-type=module", "-e", script], {

@@ -34,7 +34,7 @@ describe.each(["always", "never"] as const)("gVisor, with shareFiles %s", (share
 
   it("refuses to start where the runtime is another, and leaves nothing", async () => {
     const { manager, host } = await open({ runtime: "runc" });
-    await expect(manager.getSandbox("a")).rejects.toMatchObject({
+    await expect(manager.startSandbox("a")).rejects.toMatchObject({
       code: "SANDBOX_START_FAILED",
       message: expect.stringContaining("this runtime is not gVisor"),
     });
@@ -47,7 +47,7 @@ describe.each(["always", "never"] as const)("gVisor, with shareFiles %s", (share
 
   it("runs programs behind the whole filter, with the errors it names", async () => {
     const { manager } = await open();
-    const sandbox = await manager.getSandbox("a");
+    const sandbox = await manager.startSandbox("a");
     const code = `
 import ctypes, errno, json, platform
 libc = ctypes.CDLL(None, use_errno=True)
@@ -64,7 +64,7 @@ print(json.dumps([error_of(435, 0, 0), error_of(97 if arm else 272, 0), error_of
 
   it("shows no process but the sandbox's own, and passes large output and input on whole", async () => {
     const { manager } = await open();
-    const sandbox = await manager.getSandbox("a");
+    const sandbox = await manager.startSandbox("a");
     const list =
       "import os; print(sorted(open(f'/proc/{p}/cmdline').read() for p in os.listdir('/proc') if p.isdigit())[-1])";
     expect((await sandbox.exec(["python3", "-c", list])).stdout).toBe("skerry-guest\0\n");

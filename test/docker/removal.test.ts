@@ -73,7 +73,7 @@ describe("what a container leaves when it cannot be removed", () => {
 
   it("tells whoever stops the sandbox, and tries again with the next one", async () => {
     const manager = await open();
-    const sandbox = await manager.getSandbox("a");
+    const sandbox = await manager.startSandbox("a");
     refuseRemovals();
     await expect(manager.cleanupAll()).rejects.toSatisfy((error) =>
       /Something of the sandbox is left: the Docker daemon refused/.test(inspect(error)),
@@ -85,7 +85,7 @@ describe("what a container leaves when it cannot be removed", () => {
     );
     expect(mounts()).toEqual([]);
     proxy.fate = () => "pass";
-    const next = await manager.getSandbox("b");
+    const next = await manager.startSandbox("b");
     expect(next.id).not.toBe(sandbox.id);
     await waitUntil(async () => (await containers()).length === 1);
     await manager.close();
@@ -95,23 +95,23 @@ describe("what a container leaves when it cannot be removed", () => {
     it(`counts in the pool's maximum (shareFiles ${shareFiles})`, async () => {
       const pool = new PoolManager({ minInstances: 0, maxInstances: 1, acquireTimeoutMs: 4000 });
       const manager = await open({ pool }, { shareFiles });
-      await (await manager.getSandbox("a")).exec(["true"]);
+      await (await manager.startSandbox("a")).exec(["true"]);
       refuseRemovals();
       await manager.cleanupSession("a").catch(() => undefined);
       for (const key of ["b", "c"]) {
-        await expect(manager.getSandbox(key)).rejects.toMatchObject({ code: "POOL_EXHAUSTED" });
+        await expect(manager.startSandbox(key)).rejects.toMatchObject({ code: "POOL_EXHAUSTED" });
       }
       expect((await containers()).length).toBe(1);
       expect(pool.status().lastFailure).toBeDefined();
       proxy.fate = () => "pass";
       await waitUntil(async () => (await containers()).length === 0);
-      expect((await (await manager.getSandbox("d")).exec(["echo", "room"])).stdout).toBe("room\n");
+      expect((await (await manager.startSandbox("d")).exec(["echo", "room"])).stdout).toBe("room\n");
     }, 180_000);
   }
 
   it("does not keep anybody who closes for long where the daemon is stuck", async () => {
     const manager = await open();
-    await manager.getSandbox("a");
+    await manager.startSandbox("a");
     proxy.fate = () => "stall";
     const begun = performance.now();
     await expect(manager.close()).rejects.toSatisfy((error) =>
@@ -140,7 +140,7 @@ describe("what a container leaves when it cannot be removed", () => {
       `const { SandboxManager, parseConfig } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
       `const config = await parseConfig(${JSON.stringify({ sandbox: { backends: { docker: settings } } })});\n` +
       `const manager = new SandboxManager({ config, backend: "docker", stateDir: ${JSON.stringify(stateDir)} });\n` +
-      `await manager.getSandbox("doomed");\n` +
+      `await manager.startSandbox("doomed");\n` +
       `console.log("up");\nsetInterval(() => undefined, 1000);\n`;
     return spawn(process.execPath, ["--input-type=module", "-e", script], {
       stdio: ["ignore", "pipe", "inherit"],

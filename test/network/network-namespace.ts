@@ -4,15 +4,8 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import {
-  AuditLogger,
-  type AuditRecord,
-  createCallbackSink,
-  createFileSink,
-  parseConfig,
-  SandboxManager,
-  type SecretOptions,
-} from "../../src/index.js";
+import { type AuditRecord, createCallbackSink, createFileSink } from "../../src/audit.js";
+import { AuditLogger, parseConfig, SandboxManager, type SecretOptions } from "../../src/index.js";
 import { EgressHosts } from "../setup/egress-hosts.js";
 import { DnsServer } from "./dns-server.js";
 import { Origins, type Visit } from "./origin-servers.js";
@@ -108,14 +101,14 @@ export class NetworkNamespace {
     env = {},
     timeoutMs = 30_000,
   ): Promise<ExecOutcome> {
-    const sandbox = await this.#of(name).manager.getSandbox(session);
+    const sandbox = await this.#of(name).manager.startSandbox(session);
     const started = performance.now();
     const { exitCode, stdout, stderr, network } = await sandbox.exec([...argv], { env, timeoutMs });
     return { exitCode, stdout, stderr, denied: network?.denied ?? [], ms: performance.now() - started };
   }
 
   async python(name: string, session: string, code: string): Promise<ExecOutcome> {
-    const sandbox = await this.#of(name).manager.getSandbox(session);
+    const sandbox = await this.#of(name).manager.startSandbox(session);
     const started = performance.now();
     const run = sandbox.runCode({ language: "python", code, timeoutMs: 30_000 });
     const { exitCode, stdout, stderr, network } = await run;
@@ -130,7 +123,7 @@ export class NetworkNamespace {
   }
 
   async putFile(name: string, session: string, path: string, contents: Uint8Array | string): Promise<void> {
-    const sandbox = await this.#of(name).manager.getSandbox(session);
+    const sandbox = await this.#of(name).manager.startSandbox(session);
     await sandbox.files.write(path, contents);
   }
 

@@ -13,7 +13,7 @@ import {
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { getBackend, listBackends } from "../../src/index.js";
+import { getBackend, listBackends } from "../../src/backend.js";
 import { startDocker } from "../setup/docker.js";
 import { ADDRESSES, PUBLIC_V6, RESOLVER } from "./addresses.js";
 import type { NetworkNamespace } from "./network-namespace.js";

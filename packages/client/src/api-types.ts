@@ -1002,7 +1002,8 @@ export interface components {
         };
         readonly ExecutionResult: {
             readonly executionId: string;
-            readonly session: string;
+            /** @description The session's name. */
+            readonly sessionId: string;
             readonly success: boolean;
             /** @enum {string} */
             readonly reason: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";

@@ -27,15 +27,15 @@ async function bundle(script = ""): Promise<{ text: string; imports: string[] }>
 const PAGE = `
 async function use(client: SkerryClient) {
   await using session = await client.sessions.create();
-  const { stdout } = await session.run("print(6 * 7)", { language: "python" });
+  const { stdout } = await session.runCode("print(6 * 7)", { language: "python" });
   const events: string[] = [];
   for await (const event of session.exec("echo streamed")) events.push(event.type);
   await session.files.write("a b", new Blob(["from a page"]));
   const terminal = await session.terminals.open({ rows: 24, columns: 80, argv: ["sh", "-c", "echo on it"] });
   let seen = "";
   for await (const bytes of await terminal.connect()) seen += new TextDecoder().decode(bytes);
-  const missing = await session.files.read("none").catch((error) => [error.code, typeof error.requestId]);
-  return { stdout, events, text: await session.files.readText("a b"), seen, missing };
+  const missing = await session.files.readBytes("none").catch((error) => [error.code, typeof error.requestId]);
+  return { stdout, events, text: await session.files.read("a b"), seen, missing };
 }`;
 
 it("takes nothing of Node.js, and little of anything else", async () => {

@@ -15,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => testServer?.close());
 
 describe("a client", () => {
-  it("makes a session once, runs in it, and ends it with its scope", async () => {
+  it("makes a session once, runs in it, keeps it past its scope, and ends it", async () => {
     const idempotencyKey = "the-same";
     let name: string;
     {
       await using session = await client.sessions.create({ idempotencyKey });
-      name = session.name;
-      expect((await client.sessions.create({ idempotencyKey })).name).toBe(name);
+      name = session.sessionId;
+      expect((await client.sessions.create({ idempotencyKey })).sessionId).toBe(name);
       const events: ExecutionEvent[] = [];
       for await (const event of session.exec(["sh", "-c", "echo out; echo err >&2; exit 3"]))
         events.push(event);
@@ -29,13 +29,14 @@ describe("a client", () => {
         expect.arrayContaining(["execution", "started", "stdout", "stderr", "exit"]),
       );
       expect(events.at(-1)).toMatchObject({ type: "exit", result: { success: false, exitCode: 3 } });
-      expect(await session.run("print(6*7)", { language: "python" })).toMatchObject({
+      expect(await session.runCode("print(6*7)", { language: "python" })).toMatchObject({
         success: true,
         stdout: "42\n",
-        session: name,
+        sessionId: name,
       });
       expect(await session.info()).toMatchObject({ name, state: "active" });
     }
+    await client.sessions.get(name).delete();
     await expect(client.sessions.get(name).info()).rejects.toMatchObject({
       code: "SESSION_NOT_FOUND",
       status: 404,
@@ -49,7 +50,7 @@ describe("a client", () => {
   it("ends what runs when the loop is left, or the request is cancelled", async () => {
     await using session = await client.sessions.create();
     const isRunning = async () => {
-      for await (const { state } of client.executions.list({ session: session.name }))
+      for await (const { state } of client.executions.list({ session: session.sessionId }))
         if (state === "running") return true;
       return false;
     };
@@ -75,8 +76,8 @@ describe("a client", () => {
     await files.write("stream", new Blob(["y".repeat(100_000)]).stream());
     await files.mkdir("d/e");
     await files.move("blob", "d/e/moved");
-    expect(await files.readText("a/b c.txt")).toBe("text");
-    expect([...(await files.read("bytes"))]).toEqual([0, 255, 10]);
+    expect(await files.read("a/b c.txt")).toBe("text");
+    expect([...(await files.readBytes("bytes"))]).toEqual([0, 255, 10]);
     let size = 0;
     for await (const piece of await files.readStream("d/e/moved")) size += piece.length;
     expect(size).toBe(100_000);
@@ -91,8 +92,8 @@ describe("a client", () => {
       "file d/e/moved",
       "file stream",
     ]);
-    await files.delete("d", { recursive: true });
-    await expect(files.read("d/e/moved")).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+    await files.remove("d", { recursive: true });
+    await expect(files.readBytes("d/e/moved")).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 
   it("keeps state in contexts, and goes back in it", async () => {
@@ -123,9 +124,9 @@ describe("a client", () => {
     const kept = await session.snapshots.create({ name: "first" });
     await session.files.write("f", "2");
     expect(await session.snapshots.restore(kept)).toMatchObject({ written: 1 });
-    expect(await session.files.readText("f")).toBe("1");
+    expect(await session.files.read("f")).toBe("1");
     await using forked = await session.fork();
-    expect(await forked.files.readText("f")).toBe("1");
+    expect(await forked.files.read("f")).toBe("1");
     const copy = await forked.snapshots.import(await session.snapshots.export(kept), { name: "copy" });
     expect(await forked.snapshots.list()).toMatchObject([{ id: copy.id, name: "copy", files: 1 }]);
     await session.snapshots.delete(kept);
@@ -136,13 +137,13 @@ describe("a client", () => {
     await using session = await client.sessions.create();
     const { executionId, auditId } = await session.exec("true");
     expect(await client.executions.get(executionId)).toMatchObject({ id: executionId, state: "done" });
-    const { value: record } = await client.audit({ session: session.name, tool: "shell_exec" }).next();
+    const { value: record } = await client.audit({ session: session.sessionId, tool: "shell_exec" }).next();
     expect(record).toMatchObject({ id: auditId, result: "success" });
     expect(await client.metrics()).toContain("sandbox_executions_total");
     expect(await client.pool()).toMatchObject({ running: expect.any(Number) });
     expect(await client.approvals.list()).toEqual([]);
     await client.ready();
-    expect(await session.renew({ ttlMs: 60_000 })).toMatchObject({ name: session.name });
+    expect(await session.renew({ ttlMs: 60_000 })).toMatchObject({ name: session.sessionId });
   });
 });
 
@@ -171,8 +172,8 @@ describe("what goes on without a request", () => {
         return new Response(response.body!.pipeThrough(cutting), response);
       },
     });
-    const { id } = await session.processes.run(program, { language: "python" });
-    const process = flaky.sessions.get(session.name).processes.get(id);
+    const { id } = await session.processes.runCode(program, { language: "python" });
+    const process = flaky.sessions.get(session.sessionId).processes.get(id);
     expect(await process.info()).toMatchObject({ id, state: "running" });
     const events: unknown[] = [];
     for await (const event of process.follow()) {
@@ -222,7 +223,7 @@ describe("what goes on without a request", () => {
       "print('ready', flush=True)",
       "s.serve_forever()",
     ].join("\n");
-    const process = await session.processes.run(server, { language: "python" });
+    const process = await session.processes.runCode(server, { language: "python" });
     for await (const event of process.follow()) if (event.type === "stdout") break;
     const answers = await Promise.all(["/a?b=c", "/no"].map((path) => session.ports.fetch(8000, path)));
     expect(await Promise.all(answers.map(async (each) => [each.status, await each.text()]))).toEqual([

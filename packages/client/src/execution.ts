@@ -9,7 +9,7 @@ export type RichResult = NonNullable<ExecutionResult["results"]>[number];
 
 /** What happens while something runs, in the order it happens. The last event is the exit. */
 export type ExecutionEvent =
-  | { readonly type: "execution"; readonly executionId: string; readonly session: string }
+  | { readonly type: "execution"; readonly executionId: string; readonly sessionId: string }
   | { readonly type: "started" }
   | { readonly type: "stdout" | "stderr"; readonly text: string }
   | { readonly type: "result"; readonly result: RichResult }
@@ -19,28 +19,25 @@ export interface ExecutionOrder {
   readonly path: string;
   readonly json: object;
   readonly signal?: AbortSignal | undefined;
-  /** True: it will be iterated, though not at once. */
-  readonly stream?: boolean | undefined;
 }
 
 /**
- * Something on its way: await it for its result, or iterate it for its events. To leave the loop early ends what runs. It is sent
- * once, and never again by itself.
+ * Something on its way: await it for its result, or iterate it for its events. Iterated where it is made, events come as they
+ * happen; iterated later, they come at the end. To leave the loop early ends what runs. It is sent once, and never again by itself.
  */
 export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent> {
   readonly #transport: Transport;
   readonly #order: ExecutionOrder;
   readonly #hangUp = new AbortController();
   readonly #answer: Promise<Response>;
-  #streams: boolean;
+  #streams = false;
   #isSent = false;
   #result: Promise<ExecutionResult> | undefined;
 
   constructor(transport: Transport, order: ExecutionOrder) {
     this.#transport = transport;
     this.#order = order;
-    this.#streams = order.stream ?? false;
-    // A loop over it asks for the iterator before this; whoever awaits it does not.
+    // A loop over it asks for the iterator before this.
     this.#answer = Promise.resolve().then(() => this.#send());
     this.#answer.catch(() => undefined);
   }
@@ -55,15 +52,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
-    if (this.#isSent && !this.#streams) {
-      throw new SandboxError(
-        "INVALID_ARGUMENT",
-        "This was sent for its result, and has no events to iterate",
-        {
-          hint: "Iterate it where it is made, or pass { stream: true }.",
-        },
-      );
-    }
+    if (this.#isSent && !this.#streams) return this.#wholeOutput();
     this.#streams = true;
     return this.#events();
   }
@@ -90,6 +79,14 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     } catch (error) {
       throw this.#lost(error);
     }
+  }
+
+  async *#wholeOutput(): AsyncGenerator<ExecutionEvent> {
+    const result = await this;
+    for (const type of ["stdout", "stderr"] as const)
+      if (result[type] !== "") yield { type, text: result[type] };
+    for (const shown of result.results ?? []) yield { type: "result", result: shown };
+    yield { type: "exit", result };
   }
 
   async #lastOf(): Promise<ExecutionResult> {

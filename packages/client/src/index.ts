@@ -3,7 +3,27 @@ export type { CallOptions } from "./api.js";
 export { ApiError, apiErrorOf, unreachable } from "./api-error.js";
 export type { ClientOptions } from "./client-options.js";
 export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
-export { SandboxError } from "./sandbox-error.js";
+export { type ErrorCode, SandboxError, type SandboxErrorInit } from "./sandbox-error.js";
+export type {
+  SandboxSession,
+  SandboxSessionContexts,
+  SandboxSessionFiles,
+  SandboxSessionPorts,
+  SandboxSessionProcesses,
+  SandboxSessionSnapshots,
+  SandboxSessionTerminals,
+  SessionContext,
+  SessionEvent,
+  SessionExecution,
+  SessionFile,
+  SessionProcess,
+  SessionProcessEvent,
+  SessionResult,
+  SessionRunOptions,
+  SessionSnapshot,
+  SessionTerminal,
+  SessionTerminalConnection,
+} from "./sandbox-session.js";
 export { type RunOptions, Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,

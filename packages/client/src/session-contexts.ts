@@ -9,10 +9,7 @@ export type ContextInfo = Answer<typeof ALL, "post">;
 export type CheckpointInfo = ContextInfo["checkpoints"][number];
 type CodeRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
-export interface ContextRunOptions extends CallOptions, Omit<CodeRequest, "code" | "language"> {
-  /** True: it will be iterated, though not at once. */
-  readonly stream?: boolean;
-}
+export interface ContextRunOptions extends CallOptions, Omit<CodeRequest, "code" | "language"> {}
 
 /** Code that keeps its state between runs. It goes with the session's sandbox. */
 export class SessionContexts {
@@ -58,13 +55,12 @@ export class Context {
   }
 
   /** Runs code in it: await the result, or iterate the events. */
-  run(code: string, { signal, stream, ...rest }: ContextRunOptions = {}): RemoteExecution {
+  run(code: string, { signal, ...rest }: ContextRunOptions = {}): RemoteExecution {
     const json: CodeRequest = { code, ...rest };
     return new RemoteExecution(this.#transport, {
       path: fill(`${ONE}/execute`, this.#path),
       json,
       signal,
-      stream,
     });
   }
 
@@ -74,7 +70,7 @@ export class Context {
     return (await call(this.#transport, "post", `${ONE}/interrupt`, input, options)).interrupted;
   }
 
-  /** Starts it anew, with an empty state. */
+  /** Starts it again, with an empty state. */
   restart(options: CallOptions = {}): Promise<ContextInfo> {
     return call(this.#transport, "post", `${ONE}/restart`, { path: this.#path }, options);
   }
@@ -84,7 +80,7 @@ export class Context {
     return call(this.#transport, "post", `${ONE}/checkpoint`, { path: this.#path, json }, { signal });
   }
 
-  async rollback(checkpoint: string | CheckpointInfo, options: CallOptions = {}): Promise<void> {
+  async rollback(checkpoint: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
     const json = { checkpoint: typeof checkpoint === "string" ? checkpoint : checkpoint.id };
     await call(this.#transport, "post", `${ONE}/rollback`, { path: this.#path, json }, options);
   }

@@ -31,11 +31,11 @@ export class SessionFiles {
     );
   }
 
-  async read(path: string, options: CallOptions = {}): Promise<Uint8Array> {
+  async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
     return new Uint8Array(await (await this.#get(path, options)).arrayBuffer());
   }
 
-  async readText(path: string, options: CallOptions = {}): Promise<string> {
+  async read(path: string, options: CallOptions = {}): Promise<string> {
     return (await this.#get(path, options)).text();
   }
 
@@ -55,7 +55,7 @@ export class SessionFiles {
   }
 
   /** With `recursive` also a directory and all that is in it. */
-  async delete(
+  async remove(
     path: string,
     { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {

@@ -37,7 +37,7 @@ export class SessionProcesses {
   }
 
   /** Starts a program given as text. */
-  run(code: string, options: StartOptions & { readonly language: string }): Promise<RemoteProcess> {
+  runCode(code: string, options: StartOptions & { readonly language: string }): Promise<RemoteProcess> {
     return this.#start({ code }, options);
   }
 
@@ -57,7 +57,7 @@ export class SessionProcesses {
   }
 }
 
-/** A process that goes on, whoever is connected. */
+/** A process that goes on without a connection. */
 export class RemoteProcess {
   readonly id: string;
   readonly #transport: Transport;

@@ -28,19 +28,19 @@ export class SessionSnapshots {
     return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
   }
 
-  async delete(snapshot: string | SnapshotInfo, options: CallOptions = {}): Promise<void> {
+  async delete(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
     await call(this.#transport, "delete", ONE, { path: this.#names(snapshot) }, options);
   }
 
   /** Makes the files what they were. */
-  restore(snapshot: string | SnapshotInfo, options: CallOptions = {}): Promise<RestoreReport> {
+  restore(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<RestoreReport> {
     const input = { path: this.#names(snapshot) };
     return call(this.#transport, "post", `${ONE}/restore`, input, options);
   }
 
   /** As an uncompressed tar. */
   async export(
-    snapshot: string | SnapshotInfo,
+    snapshot: string | { readonly id: string },
     options: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
     const path = fill(`${ONE}/export`, this.#names(snapshot));
@@ -57,7 +57,7 @@ export class SessionSnapshots {
     return this.#transport.json("POST", path, { query: { name }, body, signal });
   }
 
-  #names(snapshot: string | SnapshotInfo) {
+  #names(snapshot: string | { readonly id: string }) {
     return { name: this.#session, id: typeof snapshot === "string" ? snapshot : snapshot.id };
   }
 }

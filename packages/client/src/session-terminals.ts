@@ -41,7 +41,7 @@ export class SessionTerminals {
   }
 }
 
-/** A terminal that goes on, whoever is connected. */
+/** A terminal that goes on without a connection. */
 export class RemoteTerminal {
   readonly id: string;
   readonly #transport: Transport;

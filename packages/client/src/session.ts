@@ -1,5 +1,6 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
 import { RemoteExecution } from "./execution.js";
+import type { SandboxSession } from "./sandbox-session.js";
 import { SessionContexts } from "./session-contexts.js";
 import { SessionFiles } from "./session-files.js";
 import { SessionPorts } from "./session-ports.js";
@@ -13,14 +14,11 @@ type ExecuteRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
 export type SessionInfo = Answer<typeof ONE, "get">;
 
-export interface RunOptions extends CallOptions, Omit<ExecuteRequest, "code" | "command" | "argv"> {
-  /** True: it will be iterated, though not at once. */
-  readonly stream?: boolean;
-}
+export interface RunOptions extends CallOptions, Omit<ExecuteRequest, "code" | "command" | "argv"> {}
 
-/** A session by its name. It is there when something is asked of it, or not: nothing is asked before. */
-export class Session implements AsyncDisposable {
-  readonly name: string;
+/** A session of a server by its name. Making this object asks the server nothing; running something in it makes the session. */
+export class Session implements SandboxSession {
+  readonly sessionId: string;
   readonly files: SessionFiles;
   readonly contexts: SessionContexts;
   readonly snapshots: SessionSnapshots;
@@ -29,15 +27,15 @@ export class Session implements AsyncDisposable {
   readonly ports: SessionPorts;
   readonly #transport: Transport;
 
-  constructor(transport: Transport, name: string) {
-    this.name = name;
+  constructor(transport: Transport, sessionId: string) {
+    this.sessionId = sessionId;
     this.#transport = transport;
-    this.files = new SessionFiles(transport, name);
-    this.contexts = new SessionContexts(transport, name);
-    this.snapshots = new SessionSnapshots(transport, name);
-    this.processes = new SessionProcesses(transport, name);
-    this.terminals = new SessionTerminals(transport, name);
-    this.ports = new SessionPorts(transport, name);
+    this.files = new SessionFiles(transport, sessionId);
+    this.contexts = new SessionContexts(transport, sessionId);
+    this.snapshots = new SessionSnapshots(transport, sessionId);
+    this.processes = new SessionProcesses(transport, sessionId);
+    this.terminals = new SessionTerminals(transport, sessionId);
+    this.ports = new SessionPorts(transport, sessionId);
   }
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
@@ -46,18 +44,18 @@ export class Session implements AsyncDisposable {
   }
 
   /** Runs a program given as text. */
-  run(code: string, options: RunOptions & { readonly language: string }): RemoteExecution {
+  runCode(code: string, options: RunOptions & { readonly language: string }): RemoteExecution {
     return this.#run({ code }, options);
   }
 
   /** What the server knows of it. SESSION_NOT_FOUND: there is none. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
-    return call(this.#transport, "get", ONE, { path: { name: this.name } }, options);
+    return call(this.#transport, "get", ONE, { path: { name: this.sessionId } }, options);
   }
 
   /** Lets it live longer, from now; null: until somebody deletes it. */
   renew({ signal, ...json }: CallOptions & { readonly ttlMs?: number | null } = {}): Promise<SessionInfo> {
-    const input = { path: { name: this.name }, json };
+    const input = { path: { name: this.sessionId }, json };
     return call(this.#transport, "post", `${ONE}/renew`, input, { signal, isRepeatable: true });
   }
 
@@ -66,7 +64,7 @@ export class Session implements AsyncDisposable {
     signal,
     ...json
   }: CallOptions & { name?: string; snapshotId?: string; ttlMs?: number | null } = {}): Promise<Session> {
-    const input = { path: { name: this.name }, json };
+    const input = { path: { name: this.sessionId }, json };
     const { name } = await call(this.#transport, "post", `${ONE}/fork`, input, { signal });
     return new Session(this.#transport, name);
   }
@@ -76,29 +74,28 @@ export class Session implements AsyncDisposable {
     signal,
     ...json
   }: CallOptions & { readonly allow?: string[]; readonly deny?: string[] }): Promise<void> {
-    const input = { path: { name: this.name }, json };
+    const input = { path: { name: this.sessionId }, json };
     await call(this.#transport, "post", `${ONE}/egress`, input, { signal, isRepeatable: true });
   }
 
   /** Ends it: what runs in it stops, and its files go. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: { name: this.name } }, options);
+    await call(this.#transport, "delete", ONE, { path: { name: this.sessionId } }, options);
   }
 
-  /** The same; one that has ended already is fine. */
+  /** Lets go of it. The session stays at the server, with its files, until it expires or is deleted. */
+  async close(): Promise<void> {}
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.delete().catch((error: unknown) => {
-      if ((error as { code?: unknown }).code !== "SESSION_NOT_FOUND") throw error;
-    });
+    await this.close();
   }
 
-  #run(what: object, { signal, stream, ...rest }: RunOptions): RemoteExecution {
+  #run(what: object, { signal, ...rest }: RunOptions): RemoteExecution {
     const json: ExecuteRequest = { ...what, ...rest };
     return new RemoteExecution(this.#transport, {
-      path: fill(`${ONE}/execute`, { name: this.name }),
+      path: fill(`${ONE}/execute`, { name: this.sessionId }),
       json,
       signal,
-      stream,
     });
   }
 }

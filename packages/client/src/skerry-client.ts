@@ -95,8 +95,8 @@ export class SessionsClient {
   }
 
   /** One by its name, without asking whether it is there: to run something in it makes it. */
-  get(name: string): Session {
-    return new Session(this.#transport, name);
+  get(sessionId: string): Session {
+    return new Session(this.#transport, sessionId);
   }
 
   /** The latest first. */

@@ -65,7 +65,7 @@ describe("what is safe to repeat", () => {
 
   it("includes making a session: with one key, however often", async () => {
     answers = [drop, json(201, { name: "a" })];
-    expect((await client.sessions.create({ role: "reader" })).name).toBe("a");
+    expect((await client.sessions.create({ role: "reader" })).sessionId).toBe("a");
     const [first, second] = seen.map(({ body }) => JSON.parse(body));
     expect(first).toEqual({ role: "reader", idempotencyKey: expect.stringMatching(/^[0-9a-f-]{36}$/) });
     expect(second).toEqual(first);
@@ -182,7 +182,7 @@ describe("a request", () => {
     answers = [json(200, { path: "x" })];
     await client.sessions.get("a b/c").files.write("./d?/é#.txt", "x");
     expect(requests()).toEqual(["PUT /v1/sessions/a%20b%2Fc/files/d%3F/%C3%A9%23.txt"]);
-    await expect(client.sessions.get("a").files.read("x/../../b")).rejects.toMatchObject({
+    await expect(client.sessions.get("a").files.readBytes("x/../../b")).rejects.toMatchObject({
       code: "PATH_TRAVERSAL",
     });
   });
@@ -234,16 +234,24 @@ describe("events", () => {
 
   it("tell of a failure as an error", async () => {
     answers = [events('event: error\ndata: {"code":"SANDBOX_LOST","message":"gone","requestId":"r"}\n\n')];
-    const execution = client.sessions.get("a").exec(["make"], { stream: true });
-    await expect(execution).rejects.toMatchObject({ code: "SANDBOX_LOST", requestId: "r" });
+    const loop = async () => {
+      for await (const _ of client.sessions.get("a").exec(["make"]));
+    };
+    await expect(loop()).rejects.toMatchObject({ code: "SANDBOX_LOST", requestId: "r" });
   });
 
-  it("cannot be asked for when the result was", async () => {
-    answers = [json(200, { stdout: "" })];
+  it("come at the end when the result was asked for first", async () => {
+    const result = { stdout: "out", stderr: "", results: [{ data: {}, isMain: true }] };
+    answers = [json(200, result)];
     const execution = client.sessions.get("a").exec(["make"]);
     await execution;
-    expect(() => execution[Symbol.asyncIterator]()).toThrow(
-      expect.objectContaining({ code: "INVALID_ARGUMENT" }),
-    );
+    const came: unknown[] = [];
+    for await (const event of execution) came.push(event);
+    expect(came).toEqual([
+      { type: "stdout", text: "out" },
+      { type: "result", result: result.results[0] },
+      { type: "exit", result },
+    ]);
+    expect(seen).toHaveLength(1);
   });
 });

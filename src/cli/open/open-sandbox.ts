@@ -49,7 +49,7 @@ export function openSandbox(
   signal: AbortSignal,
 ): Promise<RunningSandbox> {
   const { session } = options;
-  return manager.getSandbox(session ?? `cli-${randomBytes(8).toString("hex")}`, {
+  return manager.startSandbox(session ?? `cli-${randomBytes(8).toString("hex")}`, {
     ephemeral: session === undefined,
     limits: limitsOf(options),
     signal,

@@ -1,6 +1,7 @@
 export { missingRole } from "./call/assess-call.js";
 export type { CallHarness, GuardedFiles, TouchedPath } from "./call/call-kind.js";
 export { textOf } from "./call/checked-call.js";
+export { everythingAt } from "./call/everything-at.js";
 export type { ExplainOptions, Explanation } from "./call/explain-call.js";
 export {
   type FileCall,
@@ -20,6 +21,8 @@ export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
 export type { WatchCall } from "./files/watch-files.js";
+export type { SandboxCaller } from "./handle/handle-host.js";
+export { SandboxHandle, type SandboxRunOptions } from "./handle/sandbox-handle.js";
 export type { CellOptions, OpenSessionOptions, SandboxConnection } from "./manager-options.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";

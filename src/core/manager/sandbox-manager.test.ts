@@ -68,7 +68,7 @@ function createManager(options: SandboxManagerOptions = {}): SandboxManager {
 describe("SandboxManager", () => {
   it("creates one sandbox for calls that come at the same time", async () => {
     const manager = createManager();
-    const sandboxes = await Promise.all(Array.from({ length: 20 }, () => manager.getSandbox("chat:42")));
+    const sandboxes = await Promise.all(Array.from({ length: 20 }, () => manager.startSandbox("chat:42")));
     expect(new Set(sandboxes).size).toBe(1);
     expect(faults.created).toBe(1);
   });
@@ -76,28 +76,28 @@ describe("SandboxManager", () => {
   it("gives each session its own sandbox and directory, however alike the names are", async () => {
     const manager = createManager();
     const keys = ["a:b", "a_b", "A:b", "a b", "a.b"];
-    for (const key of keys) await (await manager.getSandbox(key)).files.write("who", key);
-    for (const key of keys) expect(await (await manager.getSandbox(key)).files.readText("who")).toBe(key);
+    for (const key of keys) await (await manager.startSandbox(key)).files.write("who", key);
+    for (const key of keys) expect(await (await manager.startSandbox(key)).files.readText("who")).toBe(key);
     expect(readdirSync(join(stateDir, "sessions")).length).toBe(keys.length);
   });
 
   it("does not remember a failed start, and leaves nothing of it", async () => {
     const manager = createManager();
     faults.create = 1;
-    const attempts = await Promise.allSettled([manager.getSandbox("s"), manager.getSandbox("s")]);
+    const attempts = await Promise.allSettled([manager.startSandbox("s"), manager.startSandbox("s")]);
     expect(attempts.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(attempts[0]).toMatchObject({ reason: { code: "SANDBOX_START_FAILED", message: "no luck" } });
     expect(readdirSync(join(stateDir, "sessions"))).toEqual([]);
-    expect((await (await manager.getSandbox("s")).exec(["echo", "hi"])).stdout).toBe("hi\n");
+    expect((await (await manager.startSandbox("s")).exec(["echo", "hi"])).stdout).toBe("hi\n");
   });
 
   it("starts a new sandbox with the same files after the old one was lost", async () => {
     const manager = createManager();
-    const first = await manager.getSandbox("s");
+    const first = await manager.startSandbox("s");
     await first.files.write("kept", "1");
     await first.exec(["sh", "-c", "kill -9 $PPID"]).catch(() => undefined);
     await waitUntil(() => !first.isRunning);
-    const second = await manager.getSandbox("s");
+    const second = await manager.startSandbox("s");
     expect(second.id).not.toBe(first.id);
     expect(await second.files.readText("kept")).toBe("1");
   });
@@ -105,7 +105,7 @@ describe("SandboxManager", () => {
   it("cleans up all sandboxes past failures, and reports them together", async () => {
     const manager = createManager();
     faults.destroy = 2;
-    const sandboxes = await Promise.all(["a", "b", "c", "d"].map((key) => manager.getSandbox(key)));
+    const sandboxes = await Promise.all(["a", "b", "c", "d"].map((key) => manager.startSandbox(key)));
     await expect(manager.cleanupAll()).rejects.toMatchObject({
       code: "INTERNAL",
       message: expect.stringContaining("2 sandboxes could not be cleaned up: "),
@@ -115,12 +115,12 @@ describe("SandboxManager", () => {
 
   it("shares one sandbox in mode shared, and refuses in mode disabled or when switched off", async () => {
     const shared = createManager({ mode: "shared" });
-    expect(await shared.getSandbox("a")).toBe(await shared.getSandbox("b"));
-    await expect(createManager({ mode: "disabled" }).getSandbox("a")).rejects.toMatchObject({
+    expect(await shared.startSandbox("a")).toBe(await shared.startSandbox("b"));
+    await expect(createManager({ mode: "disabled" }).startSandbox("a")).rejects.toMatchObject({
       code: "SANDBOX_DISABLED",
     });
     const config = await parseConfig({ sandbox: { enabled: false } });
-    await expect(createManager({ config }).getSandbox("a")).rejects.toMatchObject({
+    await expect(createManager({ config }).startSandbox("a")).rejects.toMatchObject({
       code: "SANDBOX_DISABLED",
     });
   });
@@ -128,7 +128,7 @@ describe("SandboxManager", () => {
   it("stops a sandbox that nobody uses, but not one that works", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "400ms" } } });
     const manager = createManager({ config });
-    const [idle, busy] = await Promise.all([manager.getSandbox("idle"), manager.getSandbox("busy")]);
+    const [idle, busy] = await Promise.all([manager.startSandbox("idle"), manager.startSandbox("busy")]);
     const work = busy.exec(["sleep", "1"]);
     await waitUntil(() => !idle.isRunning);
     expect(busy.isRunning).toBe(true);
@@ -142,13 +142,13 @@ describe("SandboxManager", () => {
 
   it("stops a sandbox that is too old, even one that works", async () => {
     const config = await parseConfig({ sandbox: { runtime: { maxAge: "300ms" } } });
-    const sandbox = await createManager({ config }).getSandbox("s");
+    const sandbox = await createManager({ config }).startSandbox("s");
     await expect(sandbox.exec(["sleep", "10"])).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
   });
 
   it("deletes a session with its files, and says whether there was one", async () => {
     const manager = createManager();
-    await (await manager.getSandbox("s")).files.write("f", "x");
+    await (await manager.startSandbox("s")).files.write("f", "x");
     expect(manager.hasSession("s")).toBe(true);
     expect(await manager.deleteSession("s")).toBe(true);
     expect(await manager.deleteSession("s")).toBe(false);
@@ -163,7 +163,7 @@ describe("SandboxManager", () => {
     writeFileSync(join(source, "skills/s.md"), "skill");
     writeFileSync(join(source, "AGENTS.md"), "not with an init directory");
     const manager = createManager({ config: await parseConfig({ sandbox: { workspace: { source } } }) });
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     expect((await sandbox.files.list(".", { recursive: true })).map(({ path }) => path)).toEqual([
       "skills",
       "skills/s.md",
@@ -172,7 +172,7 @@ describe("SandboxManager", () => {
     ]);
     await sandbox.files.remove("skills", { recursive: true });
     await manager.cleanupSession("s");
-    expect(await (await manager.getSandbox("s")).files.exists("skills")).toBe(false);
+    expect(await (await manager.startSandbox("s")).files.exists("skills")).toBe(false);
   });
 
   it("leaves no session behind when its workspace cannot be filled", async () => {
@@ -180,7 +180,7 @@ describe("SandboxManager", () => {
     mkdirSync(join(source, "init"), { recursive: true });
     symlinkSync("/etc/passwd", join(source, "init/link"));
     const manager = createManager({ config: await parseConfig({ sandbox: { workspace: { source } } }) });
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({ code: expect.any(String) });
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({ code: expect.any(String) });
     expect(readdirSync(join(stateDir, "sessions"))).toEqual([]);
   });
 
@@ -213,7 +213,7 @@ describe("SandboxManager", () => {
       sandbox: { backends: { bubblewrap: { path: "/nonexistent/bwrap" } } },
     });
     const manager = createManager({ backend: "auto", config });
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
       hint: expect.stringContaining("bubblewrap"),
     });
@@ -222,7 +222,7 @@ describe("SandboxManager", () => {
 
   it("refuses rules for single domains while no backend can enforce them", async () => {
     const config = await parseConfig({ sandbox: { network: { allowedDomains: ["example.com"] } } });
-    await expect(createManager({ config }).getSandbox("s")).rejects.toMatchObject({ code: "UNSUPPORTED" });
+    await expect(createManager({ config }).startSandbox("s")).rejects.toMatchObject({ code: "UNSUPPORTED" });
   });
 
   it.each([
@@ -255,7 +255,7 @@ describe("SandboxManager", () => {
         },
       };
     });
-    await expect(createManager({ backend: name }).getSandbox("s")).rejects.toMatchObject({
+    await expect(createManager({ backend: name }).startSandbox("s")).rejects.toMatchObject({
       code: "INTERNAL",
       message: expect.stringContaining(name),
       hint: expect.stringContaining("sharedWorkspace"),
@@ -267,7 +267,7 @@ describe("SandboxManager", () => {
   it("cannot be used after it was closed", async () => {
     const manager = createManager();
     await manager.close();
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "SANDBOX_NOT_RUNNING",
       hint: expect.stringContaining("new SandboxManager"),
     });
@@ -275,12 +275,12 @@ describe("SandboxManager", () => {
 
   it("leaves no sandbox running when one is asked for while it closes", async () => {
     const manager = createManager();
-    await manager.getSandbox("a");
+    await manager.startSandbox("a");
     const cleaning = manager.cleanupAll();
-    const late = await manager.getSandbox("b");
+    const late = await manager.startSandbox("b");
     await cleaning;
     const closing = manager.close();
-    const refused = manager.getSandbox("c").catch((error: unknown) => error);
+    const refused = manager.startSandbox("c").catch((error: unknown) => error);
     await closing;
     expect(late.isRunning).toBe(false);
     expect(await refused).toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
@@ -289,30 +289,30 @@ describe("SandboxManager", () => {
   it("keeps a session that another process has started when its own start fails", async () => {
     const [slow, quick] = [createManager(), createManager()];
     faults.create = 1;
-    await expect(slow.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
-    await (await quick.getSandbox("s")).files.write("kept", "1");
+    await expect(slow.startSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
+    await (await quick.startSandbox("s")).files.write("kept", "1");
     faults.create = 1;
-    await expect(slow.getSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
-    expect(await (await quick.getSandbox("s")).files.readText("kept")).toBe("1");
+    await expect(slow.startSandbox("s")).rejects.toMatchObject({ code: "SANDBOX_START_FAILED" });
+    expect(await (await quick.startSandbox("s")).files.readText("kept")).toBe("1");
   });
 
   it("lets one caller's signal go without the others, and refuses other limits for a running sandbox", async () => {
     const manager = createManager();
     const controller = new AbortController();
-    const impatient = manager.getSandbox("s", { signal: controller.signal });
-    const patient = manager.getSandbox("s");
+    const impatient = manager.startSandbox("s", { signal: controller.signal });
+    const patient = manager.startSandbox("s");
     controller.abort();
     await expect(impatient).rejects.toMatchObject({ code: "CANCELLED" });
     expect((await patient).isRunning).toBe(true);
-    await expect(manager.getSandbox("s", { limits: { memoryMb: 64 } })).rejects.toMatchObject({
+    await expect(manager.startSandbox("s", { limits: { memoryMb: 64 } })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
   });
 
   it("keeps mode shared apart from a session of that name, and refuses unknown modes", async () => {
     const shared = createManager({ mode: "shared" });
-    await (await shared.getSandbox("anyone")).files.write("ours", "1");
-    expect(await (await createManager().getSandbox("shared")).files.exists("ours")).toBe(false);
+    await (await shared.startSandbox("anyone")).files.write("ours", "1");
+    expect(await (await createManager().startSandbox("shared")).files.exists("ours")).toBe(false);
     expect(shared.hasSession("somebody else")).toBe(true);
     expect(() => createManager({ mode: "perSession" as "shared" })).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT" }),
@@ -323,7 +323,7 @@ describe("SandboxManager", () => {
     const manager = createManager({
       config: await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } }),
     });
-    const [typed, read] = await Promise.all([manager.getSandbox("t"), manager.getSandbox("f")]);
+    const [typed, read] = await Promise.all([manager.startSandbox("t"), manager.startSandbox("f")]);
     const terminal = await typed.terminal({ rows: 24, columns: 80, argv: ["cat"] });
     terminal.output.resume();
     for (let round = 0; round < 10; round++) {
@@ -352,7 +352,7 @@ describe("SandboxManager", () => {
       const script =
         `const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
         `const manager = new SandboxManager({ backend: "subprocess", stateDir: ${JSON.stringify(stateDir)} });\n` +
-        `const sandbox = await manager.getSandbox("s", { ephemeral: true });\n` +
+        `const sandbox = await manager.startSandbox("s", { ephemeral: true });\n` +
         `sandbox.exec(["sleep", "60"]).catch(() => undefined); console.log("up"); setInterval(() => undefined, 1000);`;
       const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
         stdio: ["ignore", "pipe", "inherit"],

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { ConfirmationQueue } from "../../guard/confirmation/index.js";
 import { PolicyEngine } from "../../guard/policy/index.js";
@@ -47,6 +48,8 @@ import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
 import { openWatch, type WatchCall } from "./files/watch-files.js";
+import type { SandboxCaller } from "./handle/handle-host.js";
+import { SandboxHandle } from "./handle/sandbox-handle.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
@@ -77,6 +80,8 @@ export class SandboxManager {
   readonly #forgetAlerts: (() => void) | undefined;
   /** Terminals and processes. */
   readonly #longRunning = new Set<LongRunningCall<unknown>>();
+  /** Sessions whose files go with this manager. */
+  readonly #ephemeral = new Set<string>();
   readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
@@ -151,13 +156,14 @@ export class SandboxManager {
   }
 
   /**
-   * Runs a tool call: policy, risk, confirmation, a sandbox, an audit record. Await it for its result, or with
-   * `stream: true` iterate it for its events.
+   * Runs a tool call: policy, risk, confirmation, a sandbox, an audit record. Await it for its result, or
+   * iterate it for its events.
    */
   execute(call: ToolCall): Execution<ToolResult, ResultEvent> {
     const named = this.#inSession(copyCall(call));
-    return new Execution<ToolResult, ResultEvent>(named?.stream === true, (sink) =>
-      runToolCall(named, this.#guards, sink),
+    return new Execution<ToolResult, ResultEvent>(
+      (sink, stream) => runToolCall(named && { ...named, stream }, this.#guards, sink),
+      { streams: named?.stream === true },
     );
   }
 
@@ -191,7 +197,7 @@ export class SandboxManager {
   /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. */
   async executeBy(harness: CallHarness, call: ToolCall): Promise<ToolResult> {
     const named = this.#inSession(copyCall(call));
-    return new Execution<ToolResult>(false, (sink) =>
+    return new Execution<ToolResult>((sink) =>
       runToolCall(named, this.#guards, sink, { type: "harness", harness }),
     );
   }
@@ -233,15 +239,35 @@ export class SandboxManager {
   async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
     const { limits, ...given } = options;
     const call = copyCall(given);
-    return new Execution<ToolResult>(false, (sink) => runToolCall(call, { ...this.#guards, limits }, sink));
+    return new Execution<ToolResult>((sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 
   /**
-   * The session's sandbox itself, past policy, confirmation and audit: for code of your own. What an agent asks for
-   * goes through `execute`. The first call starts it, calls at the same time get the same one.
+   * One session: its programs, files, contexts and the rest, decided about and recorded like `execute`. Rejects where its
+   * sandbox cannot start; with a policy it starts with the first call, whose limits it has.
    */
-  async getSandbox(key: string, options: GetSandboxOptions = {}): Promise<RunningSandbox> {
-    return this.#getSandbox(key, options);
+  async getSandbox(key: string, options: GetSandboxOptions & SandboxCaller = {}): Promise<SandboxHandle> {
+    const { agentId, role, ephemeral, ...start } = options;
+    validateSessionKey(key);
+    // A name of its own: an older session's files must not go with it.
+    const sessionId = ephemeral === true ? `${key.slice(0, 100)}-${randomUUID()}` : key;
+    if (ephemeral === true) this.#ephemeral.add(sessionId);
+    if (this.#options.policy === undefined) await this.startSandbox(sessionId, start);
+    const remove = async () => {
+      this.#ephemeral.delete(sessionId);
+      await this.deleteSession(sessionId);
+    };
+    const close = ephemeral === true ? remove : () => this.cleanupSession(sessionId);
+    return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove });
+  }
+
+  /**
+   * The session's running sandbox, past policy, confirmation and audit. The first call starts it, calls at the same time get
+   * the same one.
+   * @internal
+   */
+  async startSandbox(key: string, options: GetSandboxOptions = {}): Promise<RunningSandbox> {
+    return this.#startSandbox(key, options);
   }
 
   /**
@@ -358,6 +384,8 @@ export class SandboxManager {
 
   /** Stops everything; the manager cannot be used afterwards. */
   async close(): Promise<void> {
+    for (const sessionId of this.#ephemeral) await this.deleteSession(sessionId);
+    this.#ephemeral.clear();
     this.#closed = true;
     this.#guards.confirmations.close();
     this.#watches.close();
@@ -393,10 +421,10 @@ export class SandboxManager {
     const expected = caller === undefined ? {} : await expectedStart(caller, this.#guards);
     // A request that ended the session meanwhile has looked for its sandbox already.
     if (expected === undefined || options.signal?.aborted) return;
-    await this.#getSandbox(key, { ...options, ...expected, isBackground: true });
+    await this.#startSandbox(key, { ...options, ...expected, isBackground: true });
   }
 
-  async #getSandbox(
+  async #startSandbox(
     key: string,
     options: GetSandboxOptions & Pick<StartOptions, "isBackground" | "backend">,
   ): Promise<RunningSandbox> {
@@ -418,7 +446,7 @@ export class SandboxManager {
       done = { value: await work(files, sandbox) };
     };
     const task = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
-    const result = await new Execution<ToolResult>(false, (sink) =>
+    const result = await new Execution<ToolResult>((sink) =>
       runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { type: "files", task }),
     );
     return { ...result, ...done };

@@ -38,7 +38,7 @@ let manager: SandboxManager;
 
 /** Starts a program that prints when it has got to where it wants to be, and then stays until the sandbox stops. */
 async function start(limits: Limits, code: string): Promise<RunningSandbox> {
-  const sandbox = await manager.getSandbox("monitored", { limits });
+  const sandbox = await manager.startSandbox("monitored", { limits });
   const execution = sandbox.runCode({ language: "python", code, stream: true, timeoutMs: 120_000 });
   const events = execution[Symbol.asyncIterator]();
   for (let event = await events.next(); event.value?.type !== "stdout"; event = await events.next()) {

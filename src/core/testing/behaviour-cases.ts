@@ -119,7 +119,7 @@ export const behaviourCases: readonly ConformanceCase[] = [
       const hashes = { stdout: createHash("sha256"), stderr: createHash("sha256") };
       const expected = createHash("sha256");
       for (let i = 0; i < 8 * 4096; i++) expected.update(ALL_BYTES);
-      for await (const event of sandbox.exec(["python3", "-c", program], { stream: true })) {
+      for await (const event of sandbox.exec(["python3", "-c", program])) {
         if (event.type === "stdout" || event.type === "stderr") hashes[event.type].update(event.data);
       }
       const wanted = expected.digest("hex");

@@ -82,7 +82,7 @@ async function runCase(
       config,
       manager,
       createSandbox: (limits) =>
-        manager.getSandbox(`case-${++count}`, { ephemeral: true, ...(limits !== undefined && { limits }) }),
+        manager.startSandbox(`case-${++count}`, { ephemeral: true, ...(limits !== undefined && { limits }) }),
     });
   } finally {
     await manager.close();

@@ -75,7 +75,7 @@ export const fileCases: readonly ConformanceCase[] = [
     title: "tells whoever watches what a program did to the files, and is as idle as before",
     async run({ manager }) {
       await manager.execute({ sessionId: "watched", command: "echo 1 > a" });
-      const sandbox = await manager.getSandbox("watched");
+      const sandbox = await manager.startSandbox("watched");
       using watch = await manager.watchFiles({ sessionId: "watched" });
       const events = watch[Symbol.asyncIterator]();
       const next = async () => (await events.next()).value;
@@ -226,7 +226,7 @@ export const fileCases: readonly ConformanceCase[] = [
       };
       const manager = new SandboxManager({ backend, stateDir, config, handleSignals: false });
       try {
-        const sandbox = await manager.getSandbox("filled");
+        const sandbox = await manager.startSandbox("filled");
         deepEqual(
           (await sandbox.files.list(".", { recursive: true })).map(({ path, type }) => `${path} ${type}`),
           [
@@ -247,7 +247,7 @@ export const fileCases: readonly ConformanceCase[] = [
         deepEqual([ran.stdout, ran.filesWritten], ["ran\n", ["skills/one/SKILL.md"]], ran.stderr);
         await manager.cleanupSession("filled");
         ok(
-          !(await (await manager.getSandbox("filled")).files.exists("empty")),
+          !(await (await manager.startSandbox("filled")).files.exists("empty")),
           "it was filled a second time",
         );
       } finally {
@@ -258,7 +258,7 @@ export const fileCases: readonly ConformanceCase[] = [
   {
     title: "keeps a session's files in a snapshot, brings them back, and forks them",
     async run({ manager }) {
-      const sandbox = await manager.getSandbox("kept");
+      const sandbox = await manager.startSandbox("kept");
       const look = async ({ files }: RunningSandbox) =>
         (await files.list(".", { recursive: true })).map(({ path, type, mode, size }) =>
           type === "file" ? `${path} ${mode.toString(8)} ${size}` : `${path} ${type}`,
@@ -284,7 +284,7 @@ export const fileCases: readonly ConformanceCase[] = [
       equal((await forked.exec(["sh", "-c", "echo own >> a/b/f && cat a/link"])).stdout, "one\nown\n");
       equal(await sandbox.files.readText("a/b/f"), "one\n");
       await manager.cleanupSession("kept");
-      deepEqual(await look(await manager.getSandbox("kept")), before);
+      deepEqual(await look(await manager.startSandbox("kept")), before);
       equal(await manager.snapshots("kept").delete(id), true);
     },
   },

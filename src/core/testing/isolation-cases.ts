@@ -22,7 +22,7 @@ export const isolationCases: readonly ConformanceCase[] = [
         "u = socket.socket(socket.AF_UNIX); u.bind('\\0conformance'); u.listen()\nprint('up', flush=True)\ntime.sleep(30)";
       const controller = new AbortController();
       const events = one
-        .exec(["python3", "-c", server], { stream: true, signal: controller.signal })
+        .exec(["python3", "-c", server], { signal: controller.signal })
         [Symbol.asyncIterator]();
       for (let next = await events.next(); next.value?.type !== "stdout"; next = await events.next());
       const look =

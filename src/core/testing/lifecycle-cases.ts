@@ -30,14 +30,14 @@ export const lifecycleCases: readonly ConformanceCase[] = [
   {
     title: "keeps a session's files when its sandbox is stopped and started again",
     async run({ manager }) {
-      const first = await manager.getSandbox("keep");
+      const first = await manager.startSandbox("keep");
       await first.exec(["sh", "-c", "echo kept > file"]);
       await manager.cleanupSession("keep");
-      const second = await manager.getSandbox("keep");
+      const second = await manager.startSandbox("keep");
       ok(second.id !== first.id);
       equal((await second.exec(["cat", "file"])).stdout, "kept\n");
       equal(await manager.deleteSession("keep"), true);
-      equal((await (await manager.getSandbox("keep")).exec(["ls"])).stdout, "");
+      equal((await (await manager.startSandbox("keep")).exec(["ls"])).stdout, "");
     },
   },
   {
@@ -52,7 +52,7 @@ export const lifecycleCases: readonly ConformanceCase[] = [
           ? ""
           : `registerBackend(${JSON.stringify(backend)}, (await import(${JSON.stringify(module)})).default);\n`) +
         `const manager = new SandboxManager({ config: ${JSON.stringify(config)}, backend: ${JSON.stringify(backend)}, stateDir: ${JSON.stringify(stateDir)} });\n` +
-        `const sandbox = await manager.getSandbox("doomed", { ephemeral: true });\n` +
+        `const sandbox = await manager.startSandbox("doomed", { ephemeral: true });\n` +
         `const events = sandbox.exec(["sh", "-c", "(setsid sleep ${marker} &); echo up; sleep ${marker}"], { stream: true });\n` +
         `for await (const event of events) if (event.type === "stdout") console.log("up");\n`;
       const host = spawn(process.execPath, ["--input-type=module", "-e", script], {

@@ -13,7 +13,6 @@ export {
   type VercelTool,
 } from "./adapters.js";
 export type { BrowserTool, BrowserTools } from "./browser-tools.js";
-export { beneath } from "./catalog/file-delete.js";
 export {
   createTools,
   type ToolCallOptions,

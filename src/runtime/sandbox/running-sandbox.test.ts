@@ -20,7 +20,7 @@ describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backen
     stateDir = mkdtempSync(join(tmpdir(), "skerry-sandbox-"));
     chmodSync(stateDir, 0o711);
     manager = new SandboxManager({ backend, stateDir, handleSignals: false });
-    sandbox = await manager.getSandbox("s", { ephemeral: true });
+    sandbox = await manager.startSandbox("s", { ephemeral: true });
   });
 
   afterAll(async () => {
@@ -30,7 +30,7 @@ describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backen
 
   describe("Execution", () => {
     it("ends the program when its iterator is left early", async () => {
-      for await (const event of sandbox.exec(["sh", "-c", "echo up; sleep 60"], { stream: true })) {
+      for await (const event of sandbox.exec(["sh", "-c", "echo up; sleep 60"])) {
         if (event.type === "stdout") break;
       }
       await expect.poll(() => sandbox.activeExecutions).toBe(0);
@@ -47,14 +47,24 @@ describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backen
       expect(text).toBe("a\nb\n");
     });
 
-    it("says what to do when it is iterated without streaming", async () => {
-      const iterate = async () => {
-        for await (const _ of sandbox.exec(["true"]));
-      };
-      await expect(iterate()).rejects.toMatchObject({
-        code: "INVALID_ARGUMENT",
-        hint: expect.stringContaining("stream"),
-      });
+    it("tells at the end what it printed when it is iterated after it was awaited", async () => {
+      const execution = sandbox.exec(["sh", "-c", "echo out; echo err >&2"]);
+      const result = await execution;
+      const events: unknown[] = [];
+      for await (const event of execution) events.push(event);
+      expect(events).toEqual([
+        { type: "stdout", text: "out\n", data: Buffer.from("out\n") },
+        { type: "stderr", text: "err\n", data: Buffer.from("err\n") },
+        { type: "exit", result },
+      ]);
+    });
+
+    it("cuts no character in two, and tells what is none at the end", async () => {
+      const halves = "printf '\\303'; sleep 0.2; printf '\\251\\303'";
+      const texts: string[] = [];
+      for await (const event of sandbox.exec(["sh", "-c", halves]))
+        if (event.type === "stdout") texts.push(event.text);
+      expect(texts.join("")).toBe("\u00e9\ufffd");
     });
 
     it("fails when standard input fails, instead of passing for a whole one", async () => {
@@ -110,7 +120,7 @@ describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backen
     });
 
     it("runs nothing of the session's own between two programs", async () => {
-      const session = await manager.getSandbox("zygote");
+      const session = await manager.startSandbox("zygote");
       await session.runCode({
         language: "python",
         code: "import os, site\nd = site.getusersitepackages()\nos.makedirs(d)\nopen(d + '/usercustomize.py', 'w').write('import os\\nif os.fork() == 0:\\n  import time\\n  while True: open(\"/tmp/beat\", \"a\").write(\".\"); time.sleep(0.05)\\n')",

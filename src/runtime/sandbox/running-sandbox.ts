@@ -216,7 +216,9 @@ export class RunningSandbox {
 
   /** Runs a command; arguments are passed as they are, without a shell. */
   exec(argv: readonly string[], options: ExecOptions = {}): Execution {
-    return new Execution(options.stream ?? false, (sink) => this.execInto(sink, argv, options));
+    return new Execution((sink, stream) => this.execInto(sink, argv, { ...options, stream }), {
+      streams: options.stream,
+    });
   }
 
   /** The same, with the events in an execution that has begun already. */
@@ -236,7 +238,9 @@ export class RunningSandbox {
 
   /** Runs a program given as text. */
   runCode(options: RunCodeOptions): Execution {
-    return new Execution(options.stream ?? false, (sink) => this.runCodeInto(sink, options));
+    return new Execution((sink, stream) => this.runCodeInto(sink, { ...options, stream }), {
+      streams: options.stream,
+    });
   }
 
   /** The same, with the events in an execution that has begun already; by a harness, where there is one. */
@@ -451,7 +455,7 @@ export class RunningSandbox {
     if (this.isRunning) return;
     const message = `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`;
     throw new SandboxError("SANDBOX_NOT_RUNNING", message, {
-      hint: "Ask the manager for it again: getSandbox starts a new one with the same files.",
+      hint: "Ask the manager for it again: startSandbox starts a new one with the same files.",
     });
   }
 }

@@ -46,14 +46,14 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function getSandbox(ephemeral: boolean): Promise<RunningSandbox> {
+async function startSandbox(ephemeral: boolean): Promise<RunningSandbox> {
   const manager = new SandboxManager({
     backend: "watched",
     stateDir: join(directory, "state"),
     handleSignals: false,
   });
   managers.push(manager);
-  return manager.getSandbox("watched", { ephemeral });
+  return manager.startSandbox("watched", { ephemeral });
 }
 
 async function watch(sandbox: RunningSandbox): Promise<AccessWatch> {
@@ -93,7 +93,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     ["a session's, on an image", false],
     ["one that is thrown away, in memory", true],
   ])("are told: %s", async (_, ephemeral) => {
-    const sandbox = await getSandbox(ephemeral);
+    const sandbox = await startSandbox(ephemeral);
     await sandbox.files.write("data/in.txt", "content");
     await sandbox.files.write("unread", "");
     const watched = await watch(sandbox);
@@ -116,7 +116,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     ],
     ["is killed", "import os; f = open('data'); f.read(); os.kill(os.getpid(), 9)"],
   ])("are told of a program that %s, warm or not", async (_, code) => {
-    const sandbox = await getSandbox(false);
+    const sandbox = await startSandbox(false);
     await sandbox.files.write("data", "content");
     const watched = await watch(sandbox);
     await sandbox.prewarm("python");
@@ -128,7 +128,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
   });
 
   it("are told to both sandboxes of one session", async () => {
-    const [one, other] = [await getSandbox(false), await getSandbox(false)];
+    const [one, other] = [await startSandbox(false), await startSandbox(false)];
     await one.files.write("file", "");
     const watches = [await watch(one), await watch(other)];
     for (const each of watches) await each.take();
@@ -144,7 +144,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     ["a session's, on an image", false],
     ["one that is thrown away, in memory", true],
   ])("do not keep a sandbox's file system: %s", async (_, ephemeral) => {
-    const sandbox = await getSandbox(ephemeral);
+    const sandbox = await startSandbox(ephemeral);
     await sandbox.shell("mkdir -p a/b/c; echo > a/b/file");
     const watched = await watch(sandbox);
     expect(loopDevices()).toHaveLength(ephemeral ? 0 : 1);
@@ -159,7 +159,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
   });
 
   it("are told up to the end of a sandbox that dies", async () => {
-    const sandbox = await getSandbox(true);
+    const sandbox = await startSandbox(true);
     await sandbox.files.write("file", "");
     const watched = await watch(sandbox);
     const running = sandbox.exec(["sh", "-c", "cat file; echo done; sleep 1000"], { stream: true });

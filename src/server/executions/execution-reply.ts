@@ -9,7 +9,7 @@ export type ExecutionReply = z.output<typeof executionResult>;
 /** The reply for a result. */
 export function toExecutionReply(
   result: ToolResult,
-  about: { executionId: string; session: string },
+  about: { executionId: string; sessionId: string },
 ): ExecutionReply {
   const { decision, risk, confirmation, auditId, filesRead, network, error } = result;
   const { contextId, executionCount, results, resultsTruncated, exception } = result;

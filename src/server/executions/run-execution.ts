@@ -1,4 +1,3 @@
-import { StringDecoder } from "node:string_decoder";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ToolResult } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
@@ -31,7 +30,7 @@ export async function runExecution(
   const tool = body.code === undefined ? "shell_exec" : "code_run";
   try {
     const id = executions.begin(session, tool);
-    const about = { executionId: id, session: session.name };
+    const about = { executionId: id, sessionId: session.name };
     const call = { ...callOf(body, services.config), ...caller, signal: used.signal };
     const end = (result: ToolResult) => {
       executions.end(id, toSummary(result));
@@ -46,7 +45,7 @@ export async function runExecution(
       const stream = new EventStream(reply, lost);
       try {
         await stream.send("execution", about);
-        await sendEvents(stream, manager.execute({ ...call, stream: true }), end);
+        await sendEvents(stream, manager.execute(call), end);
       } catch (error) {
         if (lost.aborted) throw error;
         const told = toPublicError(error);
@@ -75,26 +74,19 @@ async function sendEvents(
   execution: ReturnType<Services["manager"]["execute"]>,
   end: (result: ToolResult) => ExecutionReply,
 ): Promise<void> {
-  const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
   for await (const event of execution) {
     switch (event.type) {
       case "started":
         await stream.send("started", {});
         break;
       case "stdout":
-      case "stderr": {
-        const text = decoders[event.type].write(event.data);
-        if (text !== "") await stream.send(event.type, { text });
+      case "stderr":
+        if (event.text !== "") await stream.send(event.type, { text: event.text });
         break;
-      }
       case "result":
         await stream.send("result", event.result);
         break;
       case "exit":
-        for (const type of ["stdout", "stderr"] as const) {
-          const rest = decoders[type].end();
-          if (rest !== "") await stream.send(type, { text: rest });
-        }
         await stream.send("exit", end(event.result));
         break;
     }

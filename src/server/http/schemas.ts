@@ -85,7 +85,7 @@ const richResult = z.object({ data: z.record(z.string(), z.unknown()), isMain: z
 export const executionResult = z
   .object({
     executionId: z.string(),
-    session: z.string(),
+    sessionId: z.string().describe("The session's name."),
     success: z.boolean(),
     reason: z.enum(REASONS),
     exitCode: z.number().nullable(),

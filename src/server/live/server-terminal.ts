@@ -168,7 +168,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   #goodbye(): unknown {
     const { result, failure } = this.outcome!;
     if (failure !== undefined) return { type: "exit", result: null, error: failure.toJSON() };
-    const about = { executionId: this.id, session: this.owner.session.name };
+    const about = { executionId: this.id, sessionId: this.owner.session.name };
     return { type: "exit", result: toExecutionReply(result, about) };
   }
 }

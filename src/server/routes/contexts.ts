@@ -89,7 +89,7 @@ export function addContextRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ session }) => {
         if (!manager.isRunning(session.id)) return { items: [] };
-        return { items: (await manager.getSandbox(session.id)).listContexts().map(toReply) };
+        return { items: (await manager.startSandbox(session.id)).listContexts().map(toReply) };
       }),
   );
 
@@ -217,12 +217,12 @@ export function addContextRoutes(app: App, services: Services): void {
 
 async function isThere(manager: Services["manager"], session: string, id: string): Promise<boolean> {
   if (!manager.isRunning(session)) return false;
-  return (await manager.getSandbox(session)).listContexts().some((each) => each.id === id);
+  return (await manager.startSandbox(session)).listContexts().some((each) => each.id === id);
 }
 
 async function withFound(manager: Services["manager"], session: string, id: string): Promise<CodeContext> {
   if (!manager.isRunning(session)) throw noContext();
-  return (await manager.getSandbox(session)).context(id);
+  return (await manager.startSandbox(session)).context(id);
 }
 
 function toReply(found: CodeContext): z.output<typeof context> {

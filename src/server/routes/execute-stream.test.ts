@@ -69,7 +69,7 @@ requires("bubblewrap", "python3").describe("events", { timeout: 180_000 }, () =>
         .map(({ data }) => data.text)
         .join("");
     expect([text("stdout"), text("stderr")]).toEqual(["é→", "err\n"]);
-    expect(sent[0]).toMatchObject({ event: "execution", data: { session: "sse" } });
+    expect(sent[0]).toMatchObject({ event: "execution", data: { sessionId: "sse" } });
     expect(sent.at(-1)).toMatchObject({ event: "exit", data: { success: true, exitCode: 0 } });
     expect(sent.at(-1)?.data.executionId).toBe(sent[0]?.data.executionId);
   });

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { FileCall, GuardedFiles, TouchedPath } from "../../core/manager/index.js";
-import { workValue } from "../../core/manager/index.js";
-import { beneath } from "../../core/tools/index.js";
+import type { FileCall, TouchedPath } from "../../core/manager/index.js";
+import { everythingAt, workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
@@ -151,8 +150,9 @@ export function addFileRoutes(app: App, services: Services): void {
         tool: "file_delete",
         summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
         paths: [writes(file)],
-        work: async ({ files, maySee, changed }) => {
-          const gone = recursive ? await allOf(file, files, maySee) : [file];
+        work: async (guarded) => {
+          const { files, changed } = guarded;
+          const gone = recursive ? await everythingAt(file, guarded) : [file];
           await files.remove(file, { recursive });
           for (const each of gone) changed(each, "deleted");
         },
@@ -196,9 +196,10 @@ export function addFileRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const [from, to] = [parseInnerPath(request.body.from).text, parseInnerPath(request.body.to).text];
-      const work: FileCall<void>["work"] = async ({ files, maySee, changed }) => {
+      const work: FileCall<void>["work"] = async (guarded) => {
+        const { files, changed } = guarded;
         // A directory would take along what the policy keeps back.
-        const moved = await allOf(from, files, maySee);
+        const moved = await everythingAt(from, guarded);
         await files.move(from, to);
         for (const each of moved) {
           changed(each, "deleted");
@@ -214,16 +215,6 @@ export function addFileRoutes(app: App, services: Services): void {
       );
     },
   );
-}
-
-/** A file, or a directory with what is in it; throws where the policy keeps some of that back. */
-async function allOf(
-  file: string,
-  files: GuardedFiles["files"],
-  maySee: GuardedFiles["maySee"],
-): Promise<readonly string[]> {
-  const { type } = await files.stat(file);
-  return type === "directory" ? beneath(file, files, maySee) : [file];
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -100,7 +100,7 @@ requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, ()
     for (const each of [one, two]) {
       expect((await each.message("exit")).result).toMatchObject({
         executionId: made.id,
-        session: "s",
+        sessionId: "s",
         reason: "exited",
         exitCode: 3,
         stdout: "",

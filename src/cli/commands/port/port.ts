@@ -74,7 +74,6 @@ async function serve(
     ...identityOf(config, options),
     sessionId: options.session,
     signal: interrupt.signal,
-    stream: true,
     stdin: standardInput(),
     env: options.env,
     cwd: options.cwd,

@@ -137,7 +137,7 @@ describe("what a call brings along", () => {
     const policy = "policies:\n  tools:\n    shell_exec: { denied_paths: [kept/**, '*.key'] }\n";
     const manager = fixture.manager({ policy });
     // Programs may open what they like in their workspace; the host hands out what the policy lets it.
-    await (await manager.getSandbox("s")).files.writeAll([
+    await (await manager.startSandbox("s")).files.writeAll([
       { path: "kept/a", content: "1" },
       { path: "deep/b.key", content: "2" },
       { path: "open", content: "3" },

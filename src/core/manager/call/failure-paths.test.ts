@@ -292,7 +292,7 @@ real.describe("a tool call that is ended while it runs", () => {
     const manager = fixture.manager();
     const running = manager.execute({ ...STAYS, sessionId: "s" });
     const lost = expect(
-      untilReady(running, async () => killFromHost((await manager.getSandbox("s")).id)),
+      untilReady(running, async () => killFromHost((await manager.startSandbox("s")).id)),
     ).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     await lost;
     const record = await fixture.onlyRecord();
@@ -387,7 +387,7 @@ describe("what fails after the code has run", () => {
 
   it("does not take it out of the record: files that cannot be brought back", async () => {
     const manager = fixture.manager({ backend: "faulty" });
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     // The disk under the workspace fails when its files are read.
     sandbox.files.collect = () => Promise.reject(new Error("the disk is gone"));
     const call = { ...WRITES, sessionId: "s", outputFiles: ["*"] };

@@ -55,7 +55,7 @@ const curl = (path = "/", host = HOST) => ["curl", "-sS", "-m", "10", `http://${
 describe("a sandbox that may reach a host", () => {
   it("reaches it, and is told about every other", async () => {
     const manager = await open(allowed());
-    const sandbox = await manager.getSandbox("s", { ephemeral: true });
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
     const reached = await sandbox.exec(curl("/there"));
     expect(reached).toMatchObject({ success: true, stdout: "GET /there" });
     expect(reached.network).toMatchObject({ denied: [] });
@@ -73,14 +73,14 @@ describe("a sandbox that may reach a host", () => {
 
   it("has nothing of it in its environment where nothing may be reached", async () => {
     const manager = await open({});
-    const sandbox = await manager.getSandbox("s", { ephemeral: true });
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
     expect((await sandbox.exec(["env"])).stdout).not.toMatch(/proxy/i);
     expect((await sandbox.exec(["true"])).network).toBeUndefined();
   });
 
   it("is reached by programs of every language", async () => {
     const manager = await open(allowed());
-    const sandbox = await manager.getSandbox("s", { ephemeral: true });
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
     const url = JSON.stringify(`http://${HOST}:${port}/there`);
     const python = `import urllib.request\nprint(urllib.request.urlopen(${url}).read().decode())`;
     const javascript = `console.log(await (await fetch(${url})).text())`;
@@ -105,7 +105,7 @@ describe("a sandbox that may reach a host", () => {
 describe("rules that change while a session runs", () => {
   it("let it reach more", async () => {
     const manager = await open({ allowedPorts: [port], allowedIps: [`${HOST}/32`] });
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     const other = () => sandbox.exec(curl("/", "localhost.example"));
     expect((await other()).stdout).toContain("localhost.example is not allowed by rule");
     expect(await manager.changeEgress("s", { allow: ["localhost.example"], deny: [] })).toBe(1);
@@ -115,7 +115,7 @@ describe("rules that change while a session runs", () => {
 
   it("close what is open to a host that is no longer allowed", async () => {
     const manager = await open(allowed());
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     const running = sandbox.exec(curl("/never-ends"));
     await waitUntil(async () => (await connections()) > 0, 10_000);
     await manager.changeEgress("s", { allow: [], deny: [HOST] });
@@ -228,7 +228,7 @@ describe("a change of what a session reaches", () => {
     "is refused for what is no host: %j",
     async (host) => {
       const manager = await open(allowed());
-      await manager.getSandbox("s");
+      await manager.startSandbox("s");
       await expect(manager.changeEgress("s", { deny: [host] })).rejects.toMatchObject({
         code: "INVALID_ARGUMENT",
       });
@@ -237,11 +237,11 @@ describe("a change of what a session reaches", () => {
 
   it("holds in every spelling, for ranges, and for the session's next sandbox", async () => {
     const manager = await open({ ...allowed(), allowedDomains: ["evil.example"] });
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     await manager.changeEgress("s", { deny: ["ＥＶＩＬ.example."] });
     await manager.changeEgress("s", { deny: ["127.0.0.0/24"] });
     await manager.cleanupSession("s");
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     expect((await sandbox.exec(curl("/", "evil.example"))).stdout).toContain(
       "evil.example is denied by rule egress deny evil.example",
     );
@@ -252,7 +252,7 @@ describe("a change of what a session reaches", () => {
 
   it("takes one list, and neither nothing nor something else", async () => {
     const manager = await open(allowed());
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     for (const change of [{}, undefined, ["a.example"], { deny: "a.example" }]) {
       await expect(manager.changeEgress("s", change as never)).rejects.toMatchObject({
         code: "INVALID_ARGUMENT",
@@ -264,7 +264,7 @@ describe("a change of what a session reaches", () => {
 describe("what cannot be enforced", () => {
   it("is refused on a backend that cannot tell hosts apart", async () => {
     const manager = await open(allowed(), { backend: "subprocess" });
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({ code: "UNSUPPORTED" });
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({ code: "UNSUPPORTED" });
   });
 
   it.each(["*", "*.com", "*.co.uk"])("is refused as a host: %s", async (name) => {
@@ -274,7 +274,7 @@ describe("what cannot be enforced", () => {
   it("is refused as a secret for a host that may not be reached", async () => {
     const secrets = [{ name: "TOKEN", value: "a-secret-value", hosts: ["api.example"] }];
     const manager = await open({}, { secrets });
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
       message: "The secret TOKEN is for api.example, which no rule allows",
     });

@@ -139,7 +139,7 @@ policies:
       sessionId: "s",
     });
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    expect(await (await manager.getSandbox("s")).files.exists("end")).toBe(false);
+    expect(await (await manager.startSandbox("s")).files.exists("end")).toBe(false);
     expect((await text(terminal.output)).length).toBe(8_000_002);
     expect(await terminal.exit).toMatchObject({ success: true, filesWritten: ["end"] });
     await fixture.expectNothingLeft(manager);
@@ -434,7 +434,7 @@ real.describe("a terminal that is ended while it is open", () => {
   it("by the end of its sandbox is lost, and the session goes on", async () => {
     const manager = fixture.manager();
     const terminal = await openBusy(manager, { sessionId: "s" });
-    const { id } = await manager.getSandbox("s");
+    const { id } = await manager.startSandbox("s");
     killFromHost(id);
     await expect(terminal.exit).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     expect(terminal.output.readableEnded || terminal.output.read() === null).toBe(true);

@@ -68,7 +68,7 @@ afterEach(async () => {
 });
 
 it("prepares a language before its first program, once, also for programs at the same time", async () => {
-  const sandbox = await manager.getSandbox("s");
+  const sandbox = await manager.startSandbox("s");
   const program = { language: "bash", code: "true" };
   await Promise.all([sandbox.runCode(program), sandbox.runCode(program)]);
   await sandbox.exec(["true"]);
@@ -80,13 +80,13 @@ it("prepares a language before its first program, once, also for programs at the
 it("prepares a language before its first interpreter is kept warm", async () => {
   await manager.close();
   manager = new SandboxManager({ stateDir, backend: "subprocess-by-language" });
-  const sandbox = await manager.getSandbox("s");
+  const sandbox = await manager.startSandbox("s");
   await sandbox.prewarm("python");
   expect(seen.slice(0, 3)).toEqual(["prepare python", "prepared python", "warm python"]);
 });
 
 it("runs nothing where a language cannot be prepared, and tries again the next time", async () => {
-  const sandbox = await manager.getSandbox("s");
+  const sandbox = await manager.startSandbox("s");
   fails = true;
   const failed = sandbox.runCode({ language: "bash", code: "true" });
   await expect(failed).rejects.toThrow(expect.objectContaining({ code: "SANDBOX_START_FAILED" }));

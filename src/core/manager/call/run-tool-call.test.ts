@@ -44,7 +44,7 @@ function guarded(options: Omit<SandboxManagerOptions, "policy"> = {}): SandboxMa
 describe("a tool call", () => {
   it("that may run leaves its result, its record and its metrics", async () => {
     const manager = guarded();
-    await (await manager.getSandbox("s")).files.write("in.txt", "7");
+    await (await manager.startSandbox("s")).files.write("in.txt", "7");
     const result = await manager.execute({
       sessionId: "s",
       agentId: "agent-1",
@@ -213,7 +213,7 @@ describe("a tool call", () => {
     expect(two).toMatchObject({ success: true, stdout: "x\n" });
     expect(two.sandboxId).not.toBe(one.sandboxId);
     const long = manager.execute({ ...call, role: "reader", code: "sleep 60", timeoutMs: 20_000 });
-    const sandbox = await manager.getSandbox("s", { limits: { memoryMb: 128, pids: 40, fileSizeMb: 2 } });
+    const sandbox = await manager.startSandbox("s", { limits: { memoryMb: 128, pids: 40, fileSizeMb: 2 } });
     await expect.poll(() => sandbox.activeExecutions).toBe(1);
     await expect(manager.execute({ ...call, role: "coder" })).rejects.toMatchObject({ code: "SANDBOX_BUSY" });
     await sandbox.stop();

@@ -55,7 +55,7 @@ real.describe("two roles in one session", () => {
   it("cannot take the sandbox from a call that is still putting its files in place", async () => {
     const manager = fixture.manager({ policy: POLICY });
     await manager.execute({ ...LIMIT, role: "small" });
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     // The moment when the lease is held and nothing runs yet.
     const write = sandbox.files.writeAll.bind(sandbox.files);
     let other: Promise<unknown> = Promise.reject(new Error("no file was written"));
@@ -83,11 +83,11 @@ real.describe("a sandbox that nobody uses is stopped", () => {
   it("but not while a call is still putting its files in place", { timeout: 180_000 }, async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } });
     const manager = fixture.manager({ config });
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     const write = sandbox.files.writeAll.bind(sandbox.files);
     sandbox.files.writeAll = async (files) => {
       // Another session's sandbox is looked at by the same timer: once that one is gone, this one has been seen too.
-      const other = await manager.getSandbox("other");
+      const other = await manager.startSandbox("other");
       await expect.poll(() => other.isRunning, { timeout: 25_000 }).toBe(false);
       return write(files);
     };

@@ -97,7 +97,7 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     const manager = fixture.manager();
     const process = await start(manager, "head -c 9000000 /dev/zero | tr '\\0' x; echo end > end");
     await expect.poll(() => process.output.readableLength).toBeGreaterThanOrEqual(16);
-    expect(await (await manager.getSandbox("s")).files.exists("end")).toBe(false);
+    expect(await (await manager.startSandbox("s")).files.exists("end")).toBe(false);
     expect((await printed(process)).stdout.length).toBe(9_000_000);
     expect(await process.exit).toMatchObject({ success: true, filesWritten: ["end"] });
     await fixture.expectNothingLeft(manager);

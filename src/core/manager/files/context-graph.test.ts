@@ -35,7 +35,7 @@ const start = (contextGraph: ContextGraph) => {
 describe("a manager with a context graph", () => {
   it("tells it what each execution created, modified and deleted, before the result is there", async () => {
     start(graph);
-    const sandbox = await manager.getSandbox("chat");
+    const sandbox = await manager.startSandbox("chat");
     const result = await sandbox.shell("echo 1 > a; echo 1 > b; mkdir d; echo 1 > d/c");
     expect(told).toEqual([
       ["chat", "a", "created"],
@@ -69,7 +69,7 @@ describe("a manager with a context graph", () => {
 
   it("tells it of a terminal when that ends, opened either way", async () => {
     start(graph);
-    const sandbox = await manager.getSandbox("chat");
+    const sandbox = await manager.startSandbox("chat");
     const terminal = await sandbox.terminal({ rows: 24, columns: 80, argv: ["sh", "-c", "echo 1 > t"] });
     terminal.output.resume();
     expect((await terminal.exit).fileChanges).toEqual([{ path: "t", change: "created" }]);
@@ -90,7 +90,7 @@ describe("a manager with a context graph", () => {
   it("hands names on as programs made them", async () => {
     start(graph);
     const name = "new\nline \u202e..";
-    const sandbox = await manager.getSandbox("chat");
+    const sandbox = await manager.startSandbox("chat");
     await sandbox.runCode({ language: "python", code: `open(${JSON.stringify(name)}, "w")` });
     expect(told).toEqual([["chat", name, "created"]]);
   });

@@ -157,7 +157,7 @@ describe("an input file that is streamed", () => {
     expect(await fixture.records()).toMatchObject([
       { result: "error", error: expect.stringContaining(code) },
     ]);
-    expect(await (await manager.getSandbox("s")).files.list()).toEqual([]);
+    expect(await (await manager.startSandbox("s")).files.list()).toEqual([]);
   });
 
   it("that never comes ends with the caller's patience", async () => {
@@ -179,10 +179,10 @@ describe("an input file that is streamed", () => {
         if (pieces++ < 30) this.push(Buffer.alloc(64 * 1024));
       },
     });
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     const call = { sessionId: "s", command: "true", files: { a: stream }, signal: AbortSignal.timeout(1000) };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "CANCELLED" });
-    expect(await (await manager.getSandbox("s")).files.list()).toEqual([]);
+    expect(await (await manager.startSandbox("s")).files.list()).toEqual([]);
   });
 
   it("cannot be named by what came as JSON", async () => {
@@ -260,7 +260,7 @@ describe("output files that are streamed", () => {
   it("are never what a link of the guest points to, nor what is denied", async () => {
     const { kept, take } = keeping();
     const manager = fixture.manager({ policy: POLICY });
-    await (await manager.getSandbox("s")).files.write("secret/key", "key");
+    await (await manager.startSandbox("s")).files.write("secret/key", "key");
     writeFileSync(join(directory, "outside"), "outside");
     const { outputFiles } = await manager.execute({
       sessionId: "s",

@@ -53,7 +53,7 @@ const onHost = () =>
   readdirSync(join(stateDir, "sessions", sessionDirectoryName("work"), "workspace")).sort();
 
 async function changed(command = TOO_LARGE): Promise<RunningSandbox> {
-  const sandbox = await manager.getSandbox("work");
+  const sandbox = await manager.startSandbox("work");
   expect(await sandbox.shell(`echo 1 > kept; ${command}`)).toMatchObject({ exitCode: 0 });
   return sandbox;
 }
@@ -77,12 +77,12 @@ describe("an idle sandbox that shares no directory with this host", () => {
     await waitUntil(() => warnings.length > 0, PATIENCE_MS);
     const before = saves.mock.settledResults.length;
     await waitUntil(() => saves.mock.settledResults.length > before, PATIENCE_MS);
-    const again = await manager.getSandbox("work");
+    const again = await manager.startSandbox("work");
     expect([again.id, await again.files.list()]).toMatchObject([sandbox.id, [{}, {}]]);
     expect(warnings).toEqual([expect.stringContaining('Session "work" is idle and keeps running')]);
     await sandbox.shell("rm too-large");
     await waitUntil(() => !sandbox.isRunning, PATIENCE_MS);
-    expect((await (await manager.getSandbox("work")).shell("ls")).stdout).toBe("kept\n");
+    expect((await (await manager.startSandbox("work")).shell("ls")).stdout).toBe("kept\n");
   });
 });
 
@@ -97,8 +97,8 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
       const sandbox = await changed();
       await waitUntil(() => warnings.length > 0 && !sandbox.isRunning, PATIENCE_MS);
       manager.openSession("work");
-      await expect(manager.getSandbox("work")).rejects.toMatchObject(loss);
-      expect((await (await manager.getSandbox("work")).shell("ls")).stdout).toBe("kept\n");
+      await expect(manager.startSandbox("work")).rejects.toMatchObject(loss);
+      expect((await (await manager.startSandbox("work")).shell("ls")).stdout).toBe("kept\n");
       expect(warnings[0]).toMatch(/^Session "work": Not all that changed .* could be copied to this host/);
       await audit.flush();
       expect(records).toMatchObject([
@@ -134,10 +134,10 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
     };
     await lose();
     await waitUntil(() => warnings.length > 0, PATIENCE_MS);
-    await expect(manager.getSandbox("work")).rejects.toMatchObject(loss);
+    await expect(manager.startSandbox("work")).rejects.toMatchObject(loss);
     const second = await lose();
     await expect(second.stop()).rejects.toMatchObject(loss);
-    await manager.getSandbox("work");
+    await manager.startSandbox("work");
   });
 
   it("do not keep the session from being deleted", async () => {

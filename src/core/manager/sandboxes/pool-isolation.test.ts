@@ -139,7 +139,7 @@ for (const { title, backend, docker, describe, it } of TARGETS) {
         expect(untouched).toMatchObject({ files: { "/workspace": [] }, segments: [-1, -1, -1] });
         expect(JSON.stringify(untouched)).not.toContain(MARK);
         // Whoever looks where it was left finds it.
-        const sandbox = await manager.getSandbox("control", { ephemeral: true });
+        const sandbox = await manager.startSandbox("control", { ephemeral: true });
         await sandbox.runCode({ language: "python", code: LEAVE });
         const touched = JSON.parse((await sandbox.runCode({ language: "python", code: LOOK })).stdout);
         expect(touched.files["/workspace"]).toContain(`/workspace/${MARK}`);

@@ -33,18 +33,18 @@ real.describe("sessions of a manager with a pool", () => {
       sessionId: "chat:1",
     });
     expect(result).toMatchObject({ sandboxId: prepared?.id, sessionId: "chat:1", filesWritten: ["kept"] });
-    expect((await manager.getSandbox("chat:1")).id).toBe(prepared?.id);
+    expect((await manager.startSandbox("chat:1")).id).toBe(prepared?.id);
     expect(await manager.listSessions()).toMatchObject([{ key: "chat:1", running: true }]);
     expect(pool.status()).toMatchObject({ hits: 1, misses: 0 });
     await manager.cleanupSession("chat:1");
     await waitUntil(() => pool.status().busy === 0);
     // An existing session has its own files: made to order.
-    expect(await (await manager.getSandbox("chat:1")).files.readText("kept")).toBe("1");
+    expect(await (await manager.startSandbox("chat:1")).files.readText("kept")).toBe("1");
     expect(pool.status()).toMatchObject({ hits: 1, misses: 1 });
     await manager.close();
 
     const plain = openManager({ backend: "bubblewrap" });
-    expect(await (await plain.getSandbox("chat:1")).files.readText("kept")).toBe("1");
+    expect(await (await plain.startSandbox("chat:1")).files.readText("kept")).toBe("1");
     expect(await plain.deleteSession("chat:1")).toBe(true);
     expect([left("sessions"), left("owners")]).toEqual([[], []]);
   });
@@ -52,7 +52,7 @@ real.describe("sessions of a manager with a pool", () => {
   it("keep their user when the process that adopted a sandbox is gone", async () => {
     const { pool, manager } = open();
     await ready(pool);
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     const [session] = left("sessions");
     const { uid } = JSON.parse(readFileSync(join(stateDir, "sessions", session!, "session.json"), "utf8"));
     expect(readlinkSync(join(stateDir, "owners", String(uid))).split("\n")[1]).toBe(`sessions/${session}`);
@@ -61,7 +61,7 @@ real.describe("sessions of a manager with a pool", () => {
   it("have the same files in two managers that make the same at once", async () => {
     const [one, two] = [open(), open()];
     await Promise.all([ready(one.pool), ready(two.pool)]);
-    const [mine, theirs] = await Promise.all([one.manager.getSandbox("s"), two.manager.getSandbox("s")]);
+    const [mine, theirs] = await Promise.all([one.manager.startSandbox("s"), two.manager.startSandbox("s")]);
     await mine.files.write("who", "mine");
     expect(await theirs.files.readText("who")).toBe("mine");
     expect(left("sessions").length).toBe(1);
@@ -76,11 +76,11 @@ real.describe("sessions of a manager with a pool", () => {
     const { pool, manager } = open({ minInstances: 2 }, { config });
     await ready(pool, 2);
     const curl = (host: string) => ["curl", "-sS", "-m", "10", `http://${host}/`];
-    const first = await manager.getSandbox("s", { ephemeral: true });
+    const first = await manager.startSandbox("s", { ephemeral: true });
     await first.network.open();
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     await manager.changeEgress("s", { deny: ["reachable.example"] });
-    const second = await manager.getSandbox("s", { ephemeral: true });
+    const second = await manager.startSandbox("s", { ephemeral: true });
     expect((await second.exec(curl("reachable.example"))).stdout).toContain(
       "reachable.example is denied by rule egress deny",
     );
@@ -90,10 +90,10 @@ real.describe("sessions of a manager with a pool", () => {
   it("keep their files when a sandbox that nobody uses is stopped", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } });
     const { pool, manager } = open({ minInstances: 0, maxInstances: 1 }, { config });
-    await (await manager.getSandbox("a")).files.write("kept", "1");
+    await (await manager.startSandbox("a")).files.write("kept", "1");
     // It waits for the only place there is.
-    await (await manager.getSandbox("b")).files.write("other", "1");
-    expect(await (await manager.getSandbox("a")).files.readText("kept")).toBe("1");
+    await (await manager.startSandbox("b")).files.write("other", "1");
+    expect(await (await manager.startSandbox("a")).files.readText("kept")).toBe("1");
     expect(pool.status().busy).toBe(1);
   });
 
@@ -102,7 +102,7 @@ real.describe("sessions of a manager with a pool", () => {
     await ready(pool);
     expect(await manager.execute({ command: "pwd" })).toMatchObject({ success: true });
     await ready(pool);
-    const sandbox = await manager.getSandbox("s");
+    const sandbox = await manager.startSandbox("s");
     expect((await sandbox.exec(["pwd"])).stdout).toMatch(/\/sessions\/s-\w+\/workspace\n$/);
     expect(pool.status()).toMatchObject({ hits: 1, misses: 1 });
   });
@@ -110,14 +110,14 @@ real.describe("sessions of a manager with a pool", () => {
   it("keep the files of a prepared sandbox that shares no directory with this host", async () => {
     const { pool, manager } = open({ backend: "watched-elsewhere" });
     await ready(pool);
-    const first = await manager.getSandbox("s");
+    const first = await manager.startSandbox("s");
     expect([first.id, pool.status().hits]).toEqual([seen.instances[0]?.id, 1]);
     await first.shell("mkdir d && echo 1 > d/kept");
     await first.files.write("of-host", "2");
     await manager.cleanupSession("s");
     const kept = join(stateDir, "sessions", sessionDirectoryName("s"), "workspace");
     expect(readFileSync(join(kept, "d/kept"), "utf8")).toBe("1\n");
-    const second = await manager.getSandbox("s");
+    const second = await manager.startSandbox("s");
     expect((await second.shell("cat d/kept of-host")).stdout).toBe("1\n2");
     expect(second.id).not.toBe(first.id);
   });
@@ -125,10 +125,10 @@ real.describe("sessions of a manager with a pool", () => {
   it("are refused where a directory without its record has their place, without burning sandboxes", async () => {
     const { pool, manager } = open();
     await ready(pool);
-    await manager.getSandbox("other");
+    await manager.startSandbox("other");
     const name = sessionDirectoryName("s");
     mkdirSync(join(stateDir, "sessions", name, "workspace"), { recursive: true });
-    await expect(manager.getSandbox("s")).rejects.toMatchObject({
+    await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "SANDBOX_START_FAILED",
       message: "The session's directory is there, but its record is not",
       hint: expect.stringMatching(new RegExp(`^Somebody .* sessions/${name} in the state directory\\.`)),

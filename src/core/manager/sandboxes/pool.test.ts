@@ -74,10 +74,10 @@ real.describe("a manager with a pool", () => {
 
   it("frees the place of a sandbox that its user stops, and of one that dies", async () => {
     const { pool, manager } = open({ minInstances: 0, maxInstances: 1, acquireTimeoutMs: 60_000 });
-    const first = await manager.getSandbox("once", { ephemeral: true });
+    const first = await manager.startSandbox("once", { ephemeral: true });
     expect(first.sessionId).toBe("once");
     await first.stop();
-    const second = await manager.getSandbox("s");
+    const second = await manager.startSandbox("s");
     await second.exec(["sh", "-c", "kill -9 -1"]).catch(() => undefined);
     seen.instances.at(-1)?.runner.close(new Error("lost"));
     expect(await manager.execute(PRINT)).toMatchObject({ stdout: "1\n" });
@@ -153,7 +153,7 @@ policies:
 
   it("refuses who waits when it closes, and leaves nothing", async () => {
     const { pool, manager } = open({ minInstances: 1, maxInstances: 1 });
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     const waiting = manager.execute(PRINT).then(
       () => "ran",
       (error: unknown) => error,
@@ -224,7 +224,7 @@ policies:
     expect(new Set(seen.specs.map(({ directory }) => directory.path)).size).toBe(5);
     expect([left("ephemeral").length, left("owners").length]).toEqual([1, 1]);
     // A session that keeps it takes the user along; the next one has another.
-    await manager.getSandbox("s");
+    await manager.startSandbox("s");
     await manager.cleanupSession("s");
     await ready(pool);
     expect(new Set(seen.specs.map(({ directory }) => directory.owner?.uid)).size).toBe(2);
@@ -249,7 +249,7 @@ policies:
       `const { PoolManager, SandboxManager } = await import(${skerry});\n` +
       `const pool = new PoolManager({ backend: "bubblewrap", minInstances: 3, maxInstances: 3, preload: ["python"] });\n` +
       `const manager = new SandboxManager({ pool, stateDir: ${JSON.stringify(stateDir)} });\n` +
-      `await (await manager.getSandbox("kept")).files.write("kept", "1");\n` +
+      `await (await manager.startSandbox("kept")).files.write("kept", "1");\n` +
       "while (pool.status().idle < 2) await new Promise((resolve) => setTimeout(resolve, 20));\n" +
       `console.log("full"); setInterval(() => undefined, 1000);`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
@@ -262,7 +262,7 @@ policies:
     const { manager } = open({ minInstances: 0 });
     expect(await manager.reap()).toBeGreaterThanOrEqual(2);
     expect([left("ephemeral"), left("sessions").length, left("owners").length]).toEqual([[], 1, 1]);
-    expect(await (await manager.getSandbox("kept")).files.readText("kept")).toBe("1");
+    expect(await (await manager.startSandbox("kept")).files.readText("kept")).toBe("1");
   });
 
   it.each([

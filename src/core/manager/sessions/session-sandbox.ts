@@ -24,7 +24,7 @@ export class SessionSandbox {
     assertUnguarded(options);
     const manager = new SandboxManager(options);
     try {
-      const sandbox = await manager.getSandbox(key ?? "session", { ephemeral: key === undefined });
+      const sandbox = await manager.startSandbox(key ?? "session", { ephemeral: key === undefined });
       return new SessionSandbox(manager, sandbox);
     } catch (error) {
       await manager.close();

@@ -36,7 +36,7 @@ const onHost = (session: string, path = "") =>
 
 describe("a session in containers that share no directory with this host", () => {
   it("has its files again in the next container", { timeout: 180_000 }, async () => {
-    const first = await manager.getSandbox("work");
+    const first = await manager.startSandbox("work");
     await first.shell(
       "mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d && echo x > run && chmod 755 run",
     );
@@ -45,7 +45,7 @@ describe("a session in containers that share no directory with this host", () =>
     await manager.cleanupSession("work");
     expect(readdirSync(onHost("work")).sort()).toEqual(["d", "l", "out.bin", "run"]);
     expect(statSync(onHost("work", "out.bin")).size).toBe(1024 * 1024);
-    const second = await manager.getSandbox("work");
+    const second = await manager.startSandbox("work");
     const { stdout } = await second.shell("cat l; stat -c %a d run; sha256sum < out.bin; rm -r d");
     const [one, ...rest] = stdout.split("\n");
     expect([one, rest[0], rest[1]]).toEqual(["1", "700", "755"]);
@@ -54,7 +54,7 @@ describe("a session in containers that share no directory with this host", () =>
   });
 
   it("copies both ways when it is asked to", { timeout: 180_000 }, async () => {
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("inside.txt", "1");
     expect(await sandbox.syncToHost()).toMatchObject({ complete: true });
     expect(readFileSync(onHost("work", "inside.txt"), "utf8")).toBe("1");

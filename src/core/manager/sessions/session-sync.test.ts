@@ -48,7 +48,7 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
     start({ backend });
     const other = new SandboxManager({ stateDir, backend, handleSignals: false });
     try {
-      const [mine, theirs] = [await manager.getSandbox("new"), await other.getSandbox("new")];
+      const [mine, theirs] = [await manager.startSandbox("new"), await other.startSandbox("new")];
       await theirs.shell("echo b > b");
       await other.cleanupSession("new");
       await mine.shell("echo a > a");
@@ -61,12 +61,12 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
 
   it("has its files again in the next sandbox", async () => {
     start({ backend });
-    const first = await manager.getSandbox("work");
+    const first = await manager.startSandbox("work");
     await first.shell("mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d");
     await first.files.write("of-host.txt", "2");
     await manager.cleanupSession("work");
     expect(readdirSync(onHost("work")).sort()).toEqual(["d", "l", "of-host.txt"]);
-    const second = await manager.getSandbox("work");
+    const second = await manager.startSandbox("work");
     expect(second.id).not.toBe(first.id);
     const { stdout } = await second.shell("cat l of-host.txt; stat -c %a d; rm -r d; ls -a");
     expect(stdout).toBe("1\n2700\n.\n..\nl\nof-host.txt\n");
@@ -78,7 +78,7 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
 
   it("has its changed files on this host soon after an execution", async () => {
     start({ backend });
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.runCode({ language: "python", code: "open('out.txt', 'w').write('x' * 100000)" });
     await waitUntil(() => existsSync(onHost("work", "out.txt")));
     expect(statSync(onHost("work", "out.txt")).size).toBe(100_000);
@@ -90,7 +90,7 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
 describe("a session whose backend shares no directory", () => {
   it("copies both ways when it is asked to", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("inside.txt", "1");
     expect(await sandbox.syncToHost()).toMatchObject({ copied: 1, bytes: 1, complete: true });
     writeFileSync(onHost("work", "put.txt"), "2");
@@ -101,7 +101,7 @@ describe("a session whose backend shares no directory", () => {
 
   it("copies nothing of a sandbox that is thrown away", async () => {
     start();
-    const sandbox = await manager.getSandbox("once", { ephemeral: true });
+    const sandbox = await manager.startSandbox("once", { ephemeral: true });
     await sandbox.files.write("f", "1");
     expect(await sandbox.syncToHost()).toBeUndefined();
     await sandbox.stop();
@@ -111,7 +111,7 @@ describe("a session whose backend shares no directory", () => {
 
   it("says when a sandbox took changes with it, and has whole files", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.shell("echo kept > kept");
     await sandbox.syncToHost();
     await sandbox.files.write("lost", "1");
@@ -119,12 +119,12 @@ describe("a session whose backend shares no directory", () => {
     await expect(sandbox.shell("kill -9 $PPID")).rejects.toThrow();
     await expect(sandbox.stop()).rejects.toThrow(expect.objectContaining({ code: "FILE_FAILED" }));
     expect(readdirSync(onHost("work"))).toEqual(["kept"]);
-    expect((await (await manager.getSandbox("work")).shell("cat kept")).stdout).toBe("kept\n");
+    expect((await (await manager.startSandbox("work")).shell("cat kept")).stdout).toBe("kept\n");
   });
 
   it("does not complain of a sandbox that ended when everything was here", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.shell("echo kept > kept");
     await sandbox.syncToHost();
     const { stdout } = await sandbox.shell("echo $PPID");
@@ -136,10 +136,10 @@ describe("a session whose backend shares no directory", () => {
 
   it("is refused where its files are in a disk image", async () => {
     start();
-    await (await manager.getSandbox("work")).files.write("f", "1");
+    await (await manager.startSandbox("work")).files.write("f", "1");
     await manager.cleanupSession("work");
     writeFileSync(join(onHost("work"), "..", "workspace.img"), "");
-    await expect(manager.getSandbox("work")).rejects.toThrow(
+    await expect(manager.startSandbox("work")).rejects.toThrow(
       expect.objectContaining({ code: "UNSUPPORTED", hint: expect.stringContaining("bubblewrap") }),
     );
     expect(readFileSync(onHost("work", "f"), "utf8")).toBe("1");
@@ -155,19 +155,19 @@ describe("a session whose backend shares no directory", () => {
       "test",
     );
     start({ config });
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     const command = "cat rules/policy.md; echo forged > rules/policy.md; echo more >> notes.md";
     expect((await sandbox.shell(command)).stdout).toBe("the host's");
     await manager.cleanupSession("work").catch(() => undefined);
     expect(readFileSync(onHost("work", "rules/policy.md"), "utf8")).toBe("the host's");
     expect(readFileSync(onHost("work", "notes.md"), "utf8")).toContain("more");
-    const again = await manager.getSandbox("work");
+    const again = await manager.startSandbox("work");
     expect((await again.shell("cat rules/policy.md")).stdout).toBe("the host's");
   });
 
   it("keeps memory flat for a large file", { timeout: 180_000 }, async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.shell("head -c 300M /dev/zero > big");
     const before = process.memoryUsage().rss;
     let most = before;
@@ -176,7 +176,7 @@ describe("a session whose backend shares no directory", () => {
     }, 20);
     await sandbox.syncToHost();
     await manager.cleanupSession("work");
-    await manager.getSandbox("work");
+    await manager.startSandbox("work");
     clearInterval(watch);
     expect(statSync(onHost("work", "big")).size).toBe(300 * 1024 * 1024);
     expect((most - before) / 1024 / 1024).toBeLessThan(150);
@@ -184,7 +184,7 @@ describe("a session whose backend shares no directory", () => {
 
   it("is used by programs at the same time without losing anything", { timeout: 180_000 }, async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     const marks = Array.from({ length: 12 }, () => randomBytes(4).toString("hex"));
     await Promise.all(
       marks.map((mark) =>

@@ -38,7 +38,7 @@ describe.each(["always", "never"] as const)(
         sandbox: { backends: { docker: { ...daemon, shareFiles } } },
       });
       manager = new SandboxManager({ config, stateDir, backend: "docker", handleSignals: false });
-      const sandbox = await manager.getSandbox("work");
+      const sandbox = await manager.startSandbox("work");
       const look = "find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g";
       await sandbox.shell("mkdir -p d && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
       const before = (await sandbox.shell(look)).stdout;

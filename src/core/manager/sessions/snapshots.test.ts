@@ -47,7 +47,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
   (backend) => {
     it("a snapshot is taken and brought back, in this sandbox and in the session's next one", async () => {
       start({ backend });
-      const sandbox = await manager.getSandbox("work");
+      const sandbox = await manager.startSandbox("work");
       await sandbox.shell("mkdir -p d/e && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
       const before = await tree(sandbox);
       const info = await sandbox.snapshot({ name: "clean" });
@@ -68,17 +68,17 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
 
       await sandbox.shell(CHANGE);
       await manager.cleanupSession("work");
-      const next = await manager.getSandbox("work");
+      const next = await manager.startSandbox("work");
       expect(await next.listSnapshots()).toEqual([info]);
       await next.restore(info.id);
       await manager.cleanupSession("work");
-      expect(await tree(await manager.getSandbox("work"))).toBe(before);
-      expect(await (await manager.getSandbox("work")).deleteSnapshot(info.id)).toBe(true);
+      expect(await tree(await manager.startSandbox("work"))).toBe(before);
+      expect(await (await manager.startSandbox("work")).deleteSnapshot(info.id)).toBe(true);
     });
 
     it("a fork is a new session with the files of now, or of a snapshot", async () => {
       start({ backend });
-      const sandbox = await manager.getSandbox("work");
+      const sandbox = await manager.startSandbox("work");
       await sandbox.shell("mkdir d && echo 1 > f && echo 2 > d/g && echo KEY > .env && chmod 500 d");
       const first = await tree(sandbox);
       const { id } = await sandbox.snapshot();
@@ -98,7 +98,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
       expect((await sandbox.listSnapshots()).map((info) => info.id)).toEqual([id]);
       expect(await now.listSnapshots()).toEqual([]);
       await manager.cleanupSession("then");
-      expect(await tree(await manager.getSandbox("then"))).toBe(first);
+      expect(await tree(await manager.startSandbox("then"))).toBe(first);
       expect((await manager.listSessions()).map(({ key }) => key).sort()).toEqual(
         ["now", "then", "work", unnamed.sessionId].sort(),
       );
@@ -107,7 +107,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
 
     it("programs never see the snapshots, nor a program's own file in one", async () => {
       start({ backend });
-      const sandbox = await manager.getSandbox("work");
+      const sandbox = await manager.startSandbox("work");
       await sandbox.shell("echo secret-of-another-time > f");
       const running = sandbox.runCode({
         language: "python",
@@ -135,14 +135,14 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
 describe("a session's snapshots", () => {
   it("go with the session, and with a sandbox that is thrown away", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("f", "1");
     await sandbox.snapshot();
     expect(existsSync(join(directoryOf("work"), "snapshots"))).toBe(true);
     await manager.deleteSession("work");
     expect(existsSync(directoryOf("work"))).toBe(false);
 
-    const once = await manager.getSandbox("once", { ephemeral: true });
+    const once = await manager.startSandbox("once", { ephemeral: true });
     await once.files.write("f", "1");
     const { id } = await once.snapshot();
     await once.files.write("f", "2");
@@ -156,7 +156,7 @@ describe("a session's snapshots", () => {
 
   it("are another session's to nobody", async () => {
     start();
-    const [one, other] = [await manager.getSandbox("one"), await manager.getSandbox("other")];
+    const [one, other] = [await manager.startSandbox("one"), await manager.startSandbox("other")];
     await one.files.write("secret", "1");
     const { id } = await one.snapshot();
     const missing = failsWith("SNAPSHOT_NOT_FOUND", `This session has no snapshot "${id}"`);
@@ -171,7 +171,7 @@ describe("a session's snapshots", () => {
 
   it("are exported and imported, by the sandbox or without one", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("d/f", "1");
     const info = await sandbox.snapshot({ name: "mine" });
     const archive = await buffer(await sandbox.exportSnapshot(info.id));
@@ -187,7 +187,7 @@ describe("a session's snapshots", () => {
     await expect(kept.import("text" as unknown as Buffer)).rejects.toThrow(failsWith("INVALID_ARGUMENT"));
     // None of this has started a sandbox.
     expect(await manager.listSessions()).toMatchObject([{ key: "work", running: false }]);
-    const next = await manager.getSandbox("work");
+    const next = await manager.startSandbox("work");
     await next.files.remove("d", { recursive: true });
     await next.restore(imported.id);
     expect(await next.files.readText("d/f")).toBe("1");
@@ -198,7 +198,7 @@ describe("a session's snapshots", () => {
     "sees what a program changed through a mapping, though no time of the file did",
     async (ephemeral) => {
       start();
-      const sandbox = await manager.getSandbox("mapped", { ephemeral });
+      const sandbox = await manager.startSandbox("mapped", { ephemeral });
       const context = await sandbox.createContext();
       await context.run("import mmap, os; f = open('f', 'w+b'); f.write(b'1' * 100); f.flush()");
       await context.run("m = mmap.mmap(f.fileno(), 0); m[0:1] = b'a'");
@@ -234,7 +234,7 @@ describe("a session's snapshots", () => {
       sandbox: { snapshots: { maxBytes: "1kb", maxFiles: 2, maxStored: "1kb" } },
     });
     start({ config });
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("f", "x".repeat(1000));
     await sandbox.snapshot();
     await sandbox.files.write("f", "y".repeat(1000));
@@ -251,7 +251,7 @@ describe("a session's snapshots", () => {
   it("are found by a session that took a prepared sandbox over", async () => {
     const pool = new PoolManager({ backend: "bubblewrap", minInstances: 1, maxInstances: 3 });
     start({ pool });
-    const sandbox = await manager.getSandbox("adopted");
+    const sandbox = await manager.startSandbox("adopted");
     await sandbox.files.write("f", "1");
     const info = await sandbox.snapshot();
     const forked = await sandbox.fork("other");
@@ -264,7 +264,7 @@ describe("a session's snapshots", () => {
 describe("bringing a snapshot back", () => {
   it("is refused while something runs, and keeps what would run waiting for another try", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     for (let index = 0; index < 300; index++) await sandbox.files.write(`f${index}`, String(index));
     const { id } = await sandbox.snapshot();
     const running = sandbox.shell("touch up; until [ -e go ]; do sleep 0.01; done; rm f*");
@@ -287,7 +287,7 @@ describe("bringing a snapshot back", () => {
 
   it("goes on beside a terminal and a context that wait", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     const context = await sandbox.createContext();
     await context.run("open('f', 'w').write('1')");
     const { id } = await sandbox.snapshot();
@@ -302,7 +302,7 @@ describe("bringing a snapshot back", () => {
 
   it("is given up when the sandbox is stopped, and leaves nothing of a snapshot that was under way", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.shell("head -c 300M /dev/zero | tr '\\0' x > large");
     const taking = sandbox.snapshot();
     taking.catch(() => undefined);
@@ -318,7 +318,7 @@ describe("bringing a snapshot back", () => {
 describe("a checkpoint of a context with its files", () => {
   it("brings them back, is no snapshot of its own, and goes with the context", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     const context = await sandbox.createContext();
     await context.run("x = 1; open('data', 'w').write('one')");
     const checkpoint = await context.checkpoint({ files: true });
@@ -347,7 +347,7 @@ describe("a checkpoint of a context with its files", () => {
   it("counts against what the session's snapshots may have", async () => {
     const config = await parseConfig({ sandbox: { snapshots: { maxStored: "1kb" } } });
     start({ config });
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("f", "x".repeat(2000));
     const context = await sandbox.createContext();
     await context.run("x = 1");
@@ -360,7 +360,7 @@ describe("a checkpoint of a context with its files", () => {
 describe("a fork", () => {
   it("into a session that exists is refused, and so is the second of two at once", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("f", "1");
     const exists = failsWith("FILE_EXISTS", 'There already is a session "work"');
     await expect(sandbox.fork("work")).rejects.toThrow(exists);
@@ -377,7 +377,7 @@ describe("a fork", () => {
 
   it("that fails leaves no session", async () => {
     start();
-    const sandbox = await manager.getSandbox("work", { limits: { workspaceMb: 64 } });
+    const sandbox = await manager.startSandbox("work", { limits: { workspaceMb: 64 } });
     await sandbox.files.write("f", "1");
     const { id } = await sandbox.snapshot();
     await expect(sandbox.fork("none", { snapshotId: "snap-0000000000000000" })).rejects.toThrow(
@@ -401,13 +401,13 @@ describe("a fork", () => {
 
   it("of a process that is killed leaves no session, and what was taken for it goes", async () => {
     start();
-    const sandbox = await manager.getSandbox("work");
+    const sandbox = await manager.startSandbox("work");
     await sandbox.shell("for i in $(seq 400); do echo $i > f$i; done");
     await manager.cleanupSession("work");
     const script = `
       const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});
       const manager = new SandboxManager({ stateDir: ${JSON.stringify(stateDir)}, backend: "bubblewrap" });
-      const sandbox = await manager.getSandbox("work");
+      const sandbox = await manager.startSandbox("work");
       for (let round = 0; ; round++) {
         process.stdout.write("forking");
         await sandbox.fork("new" + round);
@@ -431,7 +431,7 @@ describe("a fork", () => {
       const left = readdirSync(join(directoryOf("work"), "snapshots"));
       expect(left.filter((name) => name !== "blobs" && name !== "writer")).toEqual([]);
       for (const { key } of await manager.listSessions()) {
-        const files = await (await manager.getSandbox(key)).files.list();
+        const files = await (await manager.startSandbox(key)).files.list();
         expect(files).toHaveLength(400);
         if (key !== "work") await manager.deleteSession(key);
       }
@@ -441,14 +441,14 @@ describe("a fork", () => {
 
   it("takes the limits along, and is refused in mode shared", async () => {
     start();
-    const sandbox = await manager.getSandbox("work", { limits: { workspaceMb: 64, pids: 40 } });
+    const sandbox = await manager.startSandbox("work", { limits: { workspaceMb: 64, pids: 40 } });
     await sandbox.files.write("f", "1");
     const forked = await sandbox.fork("small");
     const room = async (from: RunningSandbox) => (await from.shell("df --output=size . | tail -1")).stdout;
     expect(await room(forked)).toBe(await room(sandbox));
     await manager.close();
     start({ mode: "shared" });
-    const shared = await manager.getSandbox("anybody");
+    const shared = await manager.startSandbox("anybody");
     await expect(shared.fork("mine")).rejects.toThrow(failsWith("UNSUPPORTED"));
   });
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { SandboxError } from "../../../kit/errors.js";
-import type { GuardedFiles } from "../../manager/index.js";
+import { everythingAt } from "../../manager/index.js";
 import { useFilesAt, writes } from "../files/use-files.js";
 import { createReply, invalidArguments } from "../replies/tool-reply.js";
 import { CHANGES, defineTool } from "../tool.js";
@@ -23,10 +22,9 @@ export const fileDelete = defineTool({
       return {
         summary: `remove ${path}${recursive ? " and everything in it" : ""}`,
         paths: [writes(path)],
-        work: async ({ files, maySee, changed }) => {
-          const entry = await files.stat(path);
-          const gone =
-            entry.type === "directory" && recursive ? await beneath(path, files, maySee) : [entry.path];
+        work: async (guarded) => {
+          const { files, changed } = guarded;
+          const gone = recursive ? await everythingAt(path, guarded) : [(await files.stat(path)).path];
           await files.remove(path, { recursive });
           for (const each of gone) changed(each, "deleted");
           return createReply({
@@ -39,18 +37,3 @@ export const fileDelete = defineTool({
       };
     }),
 });
-
-/** What goes with a directory: its files, and itself. What the policy keeps back is not removed with the directory it is in. */
-export async function beneath(
-  path: string,
-  files: GuardedFiles["files"],
-  maySee: GuardedFiles["maySee"],
-): Promise<string[]> {
-  const entries = await files.list(path, { recursive: true });
-  if (!entries.every((entry) => maySee(entry.path))) {
-    throw new SandboxError("FILE_DENIED", `The policy protects a file in ${JSON.stringify(path)}`, {
-      hint: "Delete the files that you may delete by name.",
-    });
-  }
-  return [path, ...entries.filter(({ type }) => type !== "directory").map((entry) => entry.path)];
-}

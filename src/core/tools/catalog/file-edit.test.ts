@@ -23,7 +23,7 @@ beforeAll(() => {
 beforeEach(async () => {
   await manager.deleteSession("agent");
   tools = createTools(manager, { sessionId: "agent" });
-  sandbox = await manager.getSandbox("agent");
+  sandbox = await manager.startSandbox("agent");
 });
 afterAll(async () => {
   await manager?.close();

@@ -92,7 +92,7 @@ export async function runAndReply(context: ToolContext, call: ToolCall): Promise
     ...call,
     signal,
     // A stream has no limit of its own.
-    ...(streams && { stream: true, maxOutputBytes: MAX_FOLLOWED_BYTES }),
+    ...(streams && { maxOutputBytes: MAX_FOLLOWED_BYTES }),
   });
   const result = streams ? await follow(execution, context) : await execution;
   return refusalReply(result) ?? replyOf(result);
@@ -103,30 +103,19 @@ async function follow(
   execution: Execution<ToolResult, ResultEvent>,
   { onOutput }: ToolContext,
 ): Promise<ToolResult> {
-  const kept = { stdout: new Kept(), stderr: new Kept() };
+  const kept = { stdout: "", stderr: "" };
   for await (const event of execution) {
     if (event.type === "stdout" || event.type === "stderr") {
-      onOutput?.(event.type, kept[event.type].add(event.data));
+      kept[event.type] += event.text;
+      onOutput?.(event.type, event.text);
     } else if (event.type === "exit") {
-      return { ...event.result, stdout: kept.stdout.text, stderr: kept.stderr.text };
+      return { ...event.result, ...kept };
     }
   }
   return execution;
 }
 
 const MAX_FOLLOWED_BYTES = 10 * 1024 * 1024;
-
-/** What was printed. */
-class Kept {
-  text = "";
-  readonly #decoder = new TextDecoder();
-
-  add(data: Buffer): string {
-    const piece = this.#decoder.decode(data, { stream: true });
-    this.text += piece;
-    return piece;
-  }
-}
 
 function replyOf(result: ToolResult): ToolReply {
   const { results = [] } = result;

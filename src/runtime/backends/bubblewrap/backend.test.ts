@@ -40,7 +40,7 @@ async function runElsewhere(key: string, command: string): Promise<string> {
   const script =
     `const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
     `const manager = new SandboxManager({ stateDir: ${JSON.stringify(join(directory, "state"))} });\n` +
-    `const sandbox = await manager.getSandbox(${JSON.stringify(key)});\n` +
+    `const sandbox = await manager.startSandbox(${JSON.stringify(key)});\n` +
     `console.log((await sandbox.shell(${JSON.stringify(command)})).stdout);\nawait manager.close();`;
   return (await run(process.execPath, ["--input-type=module", "-e", script])).stdout.trim();
 }
@@ -51,7 +51,7 @@ const WAIT_FOR_GO = "touch waiting; until [ -e go ]; do sleep 0.05; done";
 describe("bubblewrap", () => {
   it("shares a session's files between processes that use it at the same time", async () => {
     const manager = createManager();
-    const sandbox = await manager.getSandbox("shared");
+    const sandbox = await manager.startSandbox("shared");
     await sandbox.shell("echo from-here > a");
     expect(await runElsewhere("shared", "cat a; echo from-there > b; id -u")).toBe("from-here\n1000");
     expect(await sandbox.files.readText("b")).toBe("from-there\n");
@@ -59,7 +59,7 @@ describe("bubblewrap", () => {
     const elsewhere = runElsewhere("shared", `${WAIT_FOR_GO}; cat a b; echo late > c`);
     await waitUntil(() => sandbox.files.exists("waiting"));
     await manager.cleanupSession("shared");
-    const again = await manager.getSandbox("shared");
+    const again = await manager.startSandbox("shared");
     await again.files.write("go", "");
     expect(await elsewhere).toBe("from-here\nfrom-there");
     expect(await again.files.readText("c")).toBe("late\n");
@@ -67,7 +67,7 @@ describe("bubblewrap", () => {
 
   it("lets a third process join a session whose first one has left", async () => {
     const manager = createManager();
-    const first = await manager.getSandbox("relay");
+    const first = await manager.startSandbox("relay");
     await first.shell("echo first > a");
     const second = runElsewhere("relay", `${WAIT_FOR_GO}; cat a`);
     await waitUntil(() => first.files.exists("waiting"));
@@ -83,7 +83,7 @@ describe("bubblewrap", () => {
       ),
     );
     expect(answers).toEqual(["0", "1", "2", "3", "4", "5"]);
-    const sandbox = await createManager().getSandbox("crowd");
+    const sandbox = await createManager().startSandbox("crowd");
     expect((await sandbox.files.list()).map(({ path }) => path)).toEqual([
       "f0",
       "f1",
@@ -103,7 +103,7 @@ describe("bubblewrap", () => {
     const config = await parseConfig({
       sandbox: { filesystem: { allowRead: [shared], denyRead: [join(shared, "private"), "*.pem"] } },
     });
-    const sandbox = await createManager({ config }).getSandbox("s");
+    const sandbox = await createManager({ config }).startSandbox("s");
     const result = await sandbox.shell(
       `cd ${shared} && cat public.txt private/key server.pem; ls private; touch new`,
     );
@@ -114,12 +114,12 @@ describe("bubblewrap", () => {
   it("remembers the size a session's workspace was made with", async ({ skip }) => {
     if (!isRoot) skip("only root can limit a workspace");
     const manager = createManager();
-    await manager.getSandbox("s", { limits: { workspaceMb: 64 } });
+    await manager.startSandbox("s", { limits: { workspaceMb: 64 } });
     await manager.cleanupSession("s");
-    const again = await manager.getSandbox("s");
+    const again = await manager.startSandbox("s");
     expect((await again.shell("df -m --output=size /workspace | tail -1")).stdout.trim()).toMatch(/^[56]\d$/);
     await manager.cleanupSession("s");
-    await expect(manager.getSandbox("s", { limits: { workspaceMb: 32 } })).rejects.toMatchObject({
+    await expect(manager.startSandbox("s", { limits: { workspaceMb: 32 } })).rejects.toMatchObject({
       code: "LIMIT_UNENFORCEABLE",
     });
   });
@@ -140,8 +140,8 @@ describe("bubblewrap", () => {
     const duration = `30.${process.pid}`;
     const uids = await Promise.all(
       ["a", "b"].map(async (key) => {
-        const sandbox = await manager.getSandbox(key);
-        const sleeping = sandbox.exec(["sleep", duration], { stream: true })[Symbol.asyncIterator]();
+        const sandbox = await manager.startSandbox(key);
+        const sleeping = sandbox.exec(["sleep", duration])[Symbol.asyncIterator]();
         const started = await sleeping.next();
         expect(started.value).toMatchObject({ type: "started" });
         return ownersOf(`sleep\u0000${duration}\u0000`);
@@ -155,7 +155,7 @@ describe("bubblewrap", () => {
   it("loses the sandboxes of a launcher that is killed, no other, and starts the next one", async () => {
     const manager = createManager();
     // The first sandbox has a launcher of its own.
-    const [alone, ...together] = await inOrder(["a", "b", "c"], (key) => manager.getSandbox(key));
+    const [alone, ...together] = await inOrder(["a", "b", "c"], (key) => manager.startSandbox(key));
     const sleeping = `4${randomInt(2 ** 40)}`;
     const lost = together.map((sandbox) =>
       sandbox.exec(["sh", "-c", `(setsid sleep ${sleeping} &); sleep ${sleeping}`]),
@@ -166,7 +166,7 @@ describe("bubblewrap", () => {
     for (const execution of lost) await expect(execution).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     await expect.poll(isSleeping, { timeout: 20_000 }).toBe(0);
     expect((await alone!.shell("echo still here")).stdout).toBe("still here\n");
-    expect((await (await manager.getSandbox("d")).shell("echo new")).stdout).toBe("new\n");
+    expect((await (await manager.startSandbox("d")).shell("echo new")).stdout).toBe("new\n");
   });
 });
 

@@ -70,7 +70,7 @@ describe("the version of sandbox-runtime", () => {
 
 real.describe("a sandbox behind sandbox-runtime", () => {
   it("keeps its settings where people can read them, until it stops", TIMEOUT, async () => {
-    const sandbox = await manager.getSandbox("one", { ephemeral: true });
+    const sandbox = await manager.startSandbox("one", { ephemeral: true });
     const [file] = readdirSync(join(directory, "home", "srt-sessions"));
     const settings = JSON.parse(readFileSync(join(directory, "home", "srt-sessions", file!), "utf8"));
     expect(settings.network.allowedDomains).toEqual([]);
@@ -85,7 +85,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
   it("starts where the state directory's path is too long for a socket's", TIMEOUT, async () => {
     const stateDir = join(directory, "long, and odd-".repeat(8));
     await using other = new SandboxManager({ backend: "srt", stateDir, handleSignals: false });
-    const sandbox = await other.getSandbox("one", { ephemeral: true });
+    const sandbox = await other.startSandbox("one", { ephemeral: true });
     expect((await sandbox.exec(["echo", "started"])).stdout).toBe("started\n");
     const [name] = readdirSync(join(stateDir, "srt"));
     const elsewhere = readlinkSync(join(stateDir, "srt", name!));
@@ -95,7 +95,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
   });
 
   it("has a loopback of its own to listen on", TIMEOUT, async () => {
-    const sandbox = await manager.getSandbox("one", { ephemeral: true });
+    const sandbox = await manager.startSandbox("one", { ephemeral: true });
     const code =
       "import socket\ns = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n" +
       "a, _ = s.accept(); c.send(b'over loopback'); print(a.recv(20).decode())";
@@ -103,7 +103,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
   });
 
   it("is behind two walls, sandbox-runtime's and ours", TIMEOUT, async () => {
-    const sandbox = await manager.getSandbox("one", { ephemeral: true });
+    const sandbox = await manager.startSandbox("one", { ephemeral: true });
     const marker = "1000.5150515";
     const running = sandbox.exec(["sleep", marker]).catch(() => undefined);
     const pid = await findProcess(`sleep\0${marker}\0`);
@@ -135,7 +135,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
 
   it("does not start with settings that would open its walls", TIMEOUT, async () => {
     writeFileSync(join(directory, "home", "settings.json"), '{ "filesystem": { "disabled": true } }');
-    await expect(manager.getSandbox("one", { ephemeral: true })).rejects.toMatchObject({
+    await expect(manager.startSandbox("one", { ephemeral: true })).rejects.toMatchObject({
       code: "CONFIG_INVALID",
     });
     expect(existsSync(join(directory, "home", "srt-sessions"))).toBe(false);
@@ -144,7 +144,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
 
 root.describe("a sandbox that root started", () => {
   it("has no process of root's, and the library's own is not counted as its memory", TIMEOUT, async () => {
-    const sandbox = await manager.getSandbox("one", { ephemeral: true, limits: { memoryMb: 64 } });
+    const sandbox = await manager.startSandbox("one", { ephemeral: true, limits: { memoryMb: 64 } });
     const marker = "1000.6160616";
     const running = sandbox.exec(["sleep", marker]).catch(() => undefined);
     await findProcess(`sleep\0${marker}\0`);

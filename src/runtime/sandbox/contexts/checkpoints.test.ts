@@ -17,7 +17,7 @@ beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-checkpoints-"));
   chmodSync(stateDir, 0o711);
   manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
-  sandbox = await manager.getSandbox("checkpoints");
+  sandbox = await manager.startSandbox("checkpoints");
 });
 afterEach(async () => {
   await Promise.all(sandbox.listContexts().map((context) => context.close()));
@@ -128,7 +128,7 @@ describe("a checkpoint of a context", () => {
   });
 
   it("counts against the sandbox's limits, and says so", async () => {
-    const small = await manager.getSandbox("few processes", { ephemeral: true, limits: { pids: 12 } });
+    const small = await manager.startSandbox("few processes", { ephemeral: true, limits: { pids: 12 } });
     const context = await small.createContext();
     const saves: Checkpoint[] = [];
     const failure = await (async () => {
@@ -151,7 +151,7 @@ describe("a checkpoint of a context", () => {
   });
 
   it("that was ended for memory is told as gone, and the context can start anew", async () => {
-    const small = await manager.getSandbox("little memory", { ephemeral: true, limits: { memoryMb: 120 } });
+    const small = await manager.startSandbox("little memory", { ephemeral: true, limits: { memoryMb: 120 } });
     const context = await small.createContext();
     await context.run("held = bytearray(b'x' * (40 << 20))");
     const save = await context.checkpoint();

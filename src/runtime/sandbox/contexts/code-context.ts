@@ -97,12 +97,13 @@ export class CodeContext {
     return [...this.#checkpoints.values()].map(({ checkpoint }) => checkpoint);
   }
 
-  /** Runs a piece of code. Await it for its result, or with `stream: true` iterate it for its events. */
+  /** Runs a piece of code. Await it for its result, or iterate it for its events. */
   run(code: string, options: ContextRunOptions = {}): Execution<ContextResult, ResultEvent> {
     // Now, not when it begins: what is called after this comes after it.
     const turn = this.#mutex.enqueue();
-    return new Execution<ContextResult, ResultEvent>(options.stream ?? false, (sink) =>
-      this.#runInto(turn, sink, code, options),
+    return new Execution<ContextResult, ResultEvent>(
+      (sink, stream) => this.#runInto(turn, sink, code, { ...options, stream }),
+      { streams: options.stream },
     );
   }
 

@@ -4,7 +4,10 @@ export interface ContextRunOptions {
   readonly timeoutMs?: number | undefined;
   /** Interrupts it, as `interrupt` does. */
   readonly signal?: AbortSignal | undefined;
-  /** Iterate for events as they happen; `stdout` and `stderr` of the result are then empty. */
+  /**
+   * True: it streams, whether or not it is iterated where it is made.
+   * @internal
+   */
   readonly stream?: boolean | undefined;
   /** Code that prints more is interrupted. Left out: the sandbox's, or no limit when streaming. */
   readonly maxOutputBytes?: number | undefined;

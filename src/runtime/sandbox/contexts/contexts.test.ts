@@ -17,7 +17,7 @@ beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-contexts-"));
   chmodSync(stateDir, 0o711);
   manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
-  sandbox = await manager.getSandbox("contexts");
+  sandbox = await manager.startSandbox("contexts");
 });
 
 afterEach(async () => {
@@ -232,7 +232,7 @@ describe.each(Object.entries(LANGUAGES))("a context of %s", (language, code) => 
     await context.run(code.set);
     const events: string[] = [];
     let result: ContextResult | undefined;
-    for await (const event of context.run(`${code.print};\n${code.value[0]}`, { stream: true })) {
+    for await (const event of context.run(`${code.print};\n${code.value[0]}`)) {
       events.push(event.type);
       if (event.type === "exit") result = event.result;
     }
@@ -724,7 +724,7 @@ control.detach()`);
 });
 
 requires("root", "cgroups").it("says that a context was killed for memory", async () => {
-  const limited = await manager.getSandbox("little memory", { ephemeral: true, limits: { memoryMb: 64 } });
+  const limited = await manager.startSandbox("little memory", { ephemeral: true, limits: { memoryMb: 64 } });
   const context = await limited.createContext();
   const result = await context.run("x = b'x' * (400 << 20)");
   expect([result.reason, context.state, context.ending]).toEqual([
@@ -736,7 +736,7 @@ requires("root", "cgroups").it("says that a context was killed for memory", asyn
 });
 
 it("end with their sandbox, also while code runs", async () => {
-  const other = await manager.getSandbox("to be stopped", { ephemeral: true });
+  const other = await manager.startSandbox("to be stopped", { ephemeral: true });
   const context = await other.createContext();
   const running = context.run("import time; time.sleep(60)");
   running.catch(() => undefined);

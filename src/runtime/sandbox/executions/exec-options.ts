@@ -10,7 +10,10 @@ export interface ExecOptions {
   /** Left out: the configuration's. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Iterate for events as they happen; nothing is kept, so `stdout` and `stderr` of the result are empty. */
+  /**
+   * True: it streams, whether or not it is iterated where it is made.
+   * @internal
+   */
   readonly stream?: boolean | undefined;
   /** A program that prints more is ended. Left out: the configuration's, or no limit when streaming. */
   readonly maxOutputBytes?: number | undefined;

@@ -1,10 +1,11 @@
-import { SandboxError } from "../../../kit/errors.js";
+import { StringDecoder } from "node:string_decoder";
 import type { ExecutionResult } from "./result.js";
 
 /** What happens while a command runs, in the order it happens. The last event is the exit. `More`: of its own kind. */
 export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, More = never> =
   | { readonly type: "started"; readonly pid: number }
-  | { readonly type: "stdout" | "stderr"; readonly data: Buffer }
+  /** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
+  | { readonly type: "stdout" | "stderr"; readonly text: string; readonly data: Buffer }
   | { readonly type: "exit"; readonly result: Result }
   | More;
 
@@ -36,8 +37,9 @@ export interface ExecutionSink<More = never> extends OutputSink {
 const QUEUE_BYTES = 1024 * 1024;
 
 /**
- * A command on its way: await it for its result, or iterate it for its events. When it streams, unread events
- * hold the program back instead of filling memory.
+ * A command on its way: await it for its result, or iterate it for its events. Iterated where it is made, it streams: the
+ * events come as they happen, unread ones hold the program back instead of filling memory, and the result has no output.
+ * Iterated later, the output comes when the command has ended.
  */
 export class Execution<
   Result extends ExecutionResult = ExecutionResult,
@@ -46,7 +48,9 @@ export class Execution<
 {
   onDrain: (() => void) | undefined;
   readonly #result: Promise<Result>;
-  readonly #streams: boolean;
+  readonly #decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
+  #streams: boolean;
+  #hasBegun = false;
   readonly #queue: ExecutionEvent<Result, More>[] = [];
   #queued = 0;
   #discards = false;
@@ -56,9 +60,17 @@ export class Execution<
   #ended = false;
   #failure: unknown;
 
-  constructor(streams: boolean, start: (sink: ExecutionSink<More>) => Promise<Result>) {
+  /** `start` runs it, and is told whether it streams. `streams`: true whether or not it is iterated at once. */
+  constructor(
+    start: (sink: ExecutionSink<More>, streams: boolean) => Promise<Result>,
+    { streams = false }: { readonly streams?: boolean | undefined } = {},
+  ) {
     this.#streams = streams;
-    this.#result = Promise.resolve().then(() => start(this));
+    // A loop over it asks for the iterator before this.
+    this.#result = Promise.resolve().then(() => {
+      this.#hasBegun = true;
+      return start(this, this.#streams);
+    });
     this.#result.then(
       (result) => this.#end({ type: "exit", result }),
       (error) => {
@@ -95,18 +107,27 @@ export class Execution<
     return "Execution";
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<ExecutionEvent<Result, More>> {
-    if (!this.#streams) {
-      throw new SandboxError("INVALID_ARGUMENT", "Only an execution that streams has events to iterate", {
-        hint: "Pass { stream: true }, or await the execution for its result.",
-      });
-    }
+  [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent<Result, More>> {
+    if (this.#hasBegun && !this.#streams) return this.#wholeOutput();
+    this.#streams = true;
     this.#iterated = true;
+    return this.#events();
+  }
+
+  async *#wholeOutput(): AsyncGenerator<ExecutionEvent<Result, More>> {
+    const result = await this.#result;
+    for (const type of ["stdout", "stderr"] as const)
+      if (result[type] !== "") yield { type, text: result[type], data: Buffer.from(result[type]) };
+    yield { type: "exit", result };
+  }
+
+  async *#events(): AsyncGenerator<ExecutionEvent<Result, More>> {
     try {
       for (;;) {
         const event = this.#queue.shift();
         if (event !== undefined) {
           this.#took(event);
+          if (event.type === "exit") yield* this.#restOfText();
           yield event;
           if (event.type === "exit") return;
         } else if (this.#ended) {
@@ -135,9 +156,31 @@ export class Execution<
 
   output(type: "stdout" | "stderr", data: Buffer): boolean {
     if (this.#discards) return true;
-    this.#push({ type, data });
+    this.#push(this.#outputEvent(type, data));
     this.#queued += data.length;
     return this.#queued < QUEUE_BYTES;
+  }
+
+  /** Decodes only what is asked for: most who want a lot of output want its bytes. */
+  #outputEvent(type: "stdout" | "stderr", data: Buffer) {
+    const decoder = this.#decoders[type];
+    let text: string | undefined;
+    return {
+      type,
+      data,
+      get text() {
+        text ??= decoder.write(data);
+        return text;
+      },
+    };
+  }
+
+  /** Bytes at the very end that are no character. */
+  *#restOfText(): Generator<ExecutionEvent<Result, More>> {
+    for (const type of ["stdout", "stderr"] as const) {
+      const text = this.#decoders[type].end();
+      if (text !== "") yield { type, text, data: Buffer.alloc(0) };
+    }
   }
 
   #took(event: ExecutionEvent<Result, More>): void {

@@ -36,7 +36,7 @@ beforeAll(async () => {
   chmodSync(stateDir, 0o711);
   const config = await parseConfig({ sandbox: { network: { allowLocalBinding: true } } });
   manager = new SandboxManager({ config, stateDir, handleSignals: false });
-  sandbox = await manager.getSandbox("server");
+  sandbox = await manager.startSandbox("server");
   void sandbox.runCode({ language: "python", code: SERVER, signal: stop.signal }).catch(() => undefined);
   await waitUntil(async () => {
     try {
@@ -102,7 +102,7 @@ describe("a port inside that is opened", () => {
   });
 
   it("goes with its sandbox, and its connections with it", async () => {
-    const other = await manager.getSandbox("other");
+    const other = await manager.startSandbox("other");
     const opened = await other.network.openPort(8000);
     await manager.cleanupSession("other");
     await opened.closed;
@@ -112,7 +112,7 @@ describe("a port inside that is opened", () => {
 
   it("is refused where the configuration does not say that it may", async () => {
     const closed = new SandboxManager({ stateDir, handleSignals: false });
-    const shut = await closed.getSandbox("shut");
+    const shut = await closed.startSandbox("shut");
     await expect(shut.network.openPort(8000)).rejects.toMatchObject({ code: "UNSUPPORTED" });
     await closed.close();
   });

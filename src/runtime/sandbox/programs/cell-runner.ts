@@ -77,7 +77,7 @@ export class CellRunner {
   #require(): CellSettings {
     if (this.#settings !== undefined) return this.#settings;
     throw new SandboxError("UNSUPPORTED", "This sandbox was not made for cells", {
-      hint: "Ask for it: manager.getSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
+      hint: "Ask for it: manager.startSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
     });
   }
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-cells-"));
   chmodSync(stateDir, 0o711);
   manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false });
-  sandbox = await manager.getSandbox("cells", { cells: CELLS });
+  sandbox = await manager.startSandbox("cells", { cells: CELLS });
   await sandbox.prewarmCells();
 });
 afterAll(async () => {
@@ -199,8 +199,8 @@ describe("a tool call in a cell", () => {
         expect(stdout).toBe(`${memoryMb}\n`);
       }
     }
-    await manager.getSandbox("cells of 64", { cells: { memoryMb: 64 } });
-    await expect(manager.getSandbox("cells of 64", { cells: { memoryMb: 100 } })).rejects.toMatchObject({
+    await manager.startSandbox("cells of 64", { cells: { memoryMb: 64 } });
+    await expect(manager.startSandbox("cells of 64", { cells: { memoryMb: 100 } })).rejects.toMatchObject({
       code: "SANDBOX_BUSY",
       message: expect.stringContaining("other limits"),
     });
@@ -242,19 +242,19 @@ describe("a tool call in a cell", () => {
 
 describe("cells", () => {
   it("are refused in a sandbox that was not made for them", async () => {
-    const plain = await manager.getSandbox("plain");
+    const plain = await manager.startSandbox("plain");
     await expect(plain.runCode({ language: "python", code: "1", isolate: true })).rejects.toMatchObject({
       code: "UNSUPPORTED",
       hint: expect.stringContaining("cells: true"),
     });
-    await expect(manager.getSandbox("plain", { cells: true })).rejects.toMatchObject({
+    await expect(manager.startSandbox("plain", { cells: true })).rejects.toMatchObject({
       code: "SANDBOX_BUSY",
     });
   });
 
   it("are refused where the walls are another backend's", async () => {
     const other = new SandboxManager({ stateDir, backend: "subprocess", handleSignals: false });
-    await expect(other.getSandbox("x", { cells: true })).rejects.toMatchObject({
+    await expect(other.startSandbox("x", { cells: true })).rejects.toMatchObject({
       code: "UNSUPPORTED",
       message: "The backend subprocess has no cells",
     });
@@ -264,7 +264,7 @@ describe("cells", () => {
   it("are refused where programs share a directory of the host that they can write to", async () => {
     const config = await parseConfig({ sandbox: { filesystem: { allowWrite: ["/var/tmp"] } } });
     const other = new SandboxManager({ stateDir, backend: "bubblewrap", config, handleSignals: false });
-    await expect(other.getSandbox("y", { cells: true })).rejects.toMatchObject({ code: "UNSUPPORTED" });
+    await expect(other.startSandbox("y", { cells: true })).rejects.toMatchObject({ code: "UNSUPPORTED" });
     await other.close();
   });
 
@@ -276,7 +276,7 @@ describe("cells", () => {
     [{ preload: [1] }],
     [{ unknown: 1 }],
   ])("refuse the options %j", async (cells) => {
-    await expect(manager.getSandbox("z", { cells: cells as never })).rejects.toMatchObject({
+    await expect(manager.startSandbox("z", { cells: cells as never })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
   });
@@ -289,7 +289,7 @@ describe("cells", () => {
   });
 
   it("load modules ahead, for every program anew", async () => {
-    const own = await manager.getSandbox("preloaded", { cells: { preload: ["json", "decimal"] } });
+    const own = await manager.startSandbox("preloaded", { cells: { preload: ["json", "decimal"] } });
     await own.prewarmCells();
     const code = "import json, sys; print(json.loads('[1]'), hasattr(json, 'mark')); json.mark = 1";
     for (let turn = 0; turn < 3; turn++) {

@@ -1,0 +1,20 @@
+export {
+  type BackendContext,
+  type BackendFactory,
+  type Capabilities,
+  type CreateSpec,
+  type FilesystemRules,
+  getBackend,
+  type Instance,
+  ISOLATION_ORDER,
+  type Isolation,
+  isAtLeast,
+  type Limits,
+  listBackends,
+  type Probe,
+  type ResourceUsage,
+  registerBackend,
+  type SandboxBackend,
+  type SessionDirectory,
+} from "./runtime/backends/index.js";
+export { GuestConnection, type Runner } from "./runtime/wire/index.js";

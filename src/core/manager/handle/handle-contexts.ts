@@ -1,0 +1,117 @@
+import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
+import type { CodeContext, Execution, ResultEvent, RunningSandbox } from "../../../runtime/sandbox/index.js";
+import { workValue } from "../call/file-call.js";
+import type { ToolResult } from "../call/tool-call.js";
+import type { HandleCaller, HandleHost } from "./handle-host.js";
+
+const DEFAULT_LANGUAGE = "python";
+
+/** A session's contexts. They go with its sandbox. */
+export class HandleContexts implements SandboxSessionContexts {
+  readonly #host: HandleHost;
+  readonly #caller: HandleCaller;
+  /** Of those that were seen: code has to be given with its language. */
+  readonly #languages = new Map<string, string>();
+
+  constructor(host: HandleHost, caller: HandleCaller) {
+    this.#host = host;
+    this.#caller = caller;
+  }
+
+  async create({
+    id,
+    language = DEFAULT_LANGUAGE,
+  }: {
+    readonly id?: string;
+    readonly language?: string;
+  } = {}): Promise<HandleContext> {
+    const made = await this.#use(`make a context for ${language}`, (sandbox) =>
+      sandbox.createContext({ language, ...(id !== undefined && { id }) }),
+    );
+    this.#languages.set(made.id, made.language);
+    return this.get(made.id);
+  }
+
+  async list(): Promise<readonly Pick<CodeContext, "id" | "language" | "state" | "executionCount">[]> {
+    const found = await this.#use("list the contexts", async (sandbox) => sandbox.listContexts());
+    for (const { id, language } of found) this.#languages.set(id, language);
+    return found.map(({ id, language, state, executionCount }) => ({ id, language, state, executionCount }));
+  }
+
+  get(id: string): HandleContext {
+    return new HandleContext(this.#host, this.#caller, id, this.#languages);
+  }
+
+  #use<Value>(summary: string, work: (sandbox: RunningSandbox) => Promise<Value>): Promise<Value> {
+    return useSandbox(this.#host, this.#caller, summary, work);
+  }
+}
+
+/** One context of a session. */
+export class HandleContext implements SessionContext {
+  readonly id: string;
+  readonly #host: HandleHost;
+  readonly #caller: HandleCaller;
+  readonly #languages: Map<string, string>;
+
+  constructor(host: HandleHost, caller: HandleCaller, id: string, languages: Map<string, string>) {
+    this.id = id;
+    this.#host = host;
+    this.#caller = caller;
+    this.#languages = languages;
+  }
+
+  /** Runs code in it: await the result, or iterate the events. */
+  run(
+    code: string,
+    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+  ): Execution<ToolResult, ResultEvent> {
+    return this.#host.execute({
+      ...options,
+      ...this.#caller,
+      language: this.#languages.get(this.id) ?? DEFAULT_LANGUAGE,
+      code,
+      context: this.id,
+    });
+  }
+
+  interrupt(): Promise<boolean> {
+    return this.#use("interrupt the context", async (context) => context.interrupt());
+  }
+
+  restart(): Promise<void> {
+    return this.#use("restart the context", (context) => context.restart());
+  }
+
+  checkpoint(options: { readonly files?: boolean } = {}): Promise<{ readonly id: string }> {
+    return this.#use("save the context", (context) => context.checkpoint(options));
+  }
+
+  rollback(checkpoint: string | { readonly id: string }): Promise<void> {
+    const id = typeof checkpoint === "string" ? checkpoint : checkpoint.id;
+    return this.#use("roll back the context", (context) => context.rollback(id));
+  }
+
+  async fork(): Promise<HandleContext> {
+    const { id, language } = await this.#use("fork the context", (context) => context.fork());
+    this.#languages.set(id, language);
+    return new HandleContext(this.#host, this.#caller, id, this.#languages);
+  }
+
+  delete(): Promise<void> {
+    return this.#use("end the context", (context) => context.close());
+  }
+
+  #use<Value>(summary: string, work: (context: CodeContext) => Promise<Value>): Promise<Value> {
+    return useSandbox(this.#host, this.#caller, summary, (sandbox) => work(sandbox.context(this.id)));
+  }
+}
+
+async function useSandbox<Value>(
+  host: HandleHost,
+  caller: HandleCaller,
+  summary: string,
+  work: (sandbox: RunningSandbox) => Promise<Value>,
+): Promise<Value> {
+  return workValue(await host.useSandbox({ ...caller, tool: "code_run", summary, paths: [], work }));
+}

@@ -1,0 +1,148 @@
+import { Readable } from "node:stream";
+import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
+import { SandboxError } from "../../../kit/errors.js";
+import { parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
+import type { TouchedPath } from "../call/call-kind.js";
+import { everythingAt } from "../call/everything-at.js";
+import { type FileCall, workValue } from "../call/file-call.js";
+import type { HandleCaller, HandleHost } from "./handle-host.js";
+
+/** What can be written into a file, or read as an archive. */
+export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
+
+/** A session's files, each access a tool call. */
+export class HandleFiles implements SandboxSessionFiles {
+  readonly #host: HandleHost;
+  readonly #caller: HandleCaller;
+
+  constructor(host: HandleHost, caller: HandleCaller) {
+    this.#host = host;
+    this.#caller = caller;
+  }
+
+  async *list(
+    directory = ".",
+    { recursive = false }: { readonly recursive?: boolean } = {},
+  ): AsyncGenerator<SessionFile> {
+    const path = parseRelativePath(directory).text || ".";
+    const { entries, truncated } = await this.#use({
+      tool: "file_list",
+      summary: `list ${path}`,
+      paths: [reads(path)],
+      work: async ({ files, maySee }) => {
+        const found = await files.scan(path, { recursive });
+        return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
+      },
+    });
+    for (const { modifiedMs, path: file, type, size, mode } of entries)
+      yield { path: file, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
+    if (!truncated) return;
+    throw new SandboxError("UNSUPPORTED", "There is more in the directory than is listed", {
+      hint: "List the directories one by one.",
+    });
+  }
+
+  async read(path: string): Promise<string> {
+    return (await this.readBytes(path)).toString("utf8");
+  }
+
+  async readBytes(path: string): Promise<Buffer> {
+    return this.#read(path, (files, file) => files.read(file));
+  }
+
+  async readStream(path: string): Promise<ReadableStream<Uint8Array>> {
+    const stream = await this.#read(path, (files, file) => files.readStream(file));
+    return Readable.toWeb(stream) as ReadableStream<Uint8Array>;
+  }
+
+  async write(path: string, content: Content): Promise<void> {
+    const file = parseInnerPath(path).text;
+    await this.#use({
+      tool: "file_write",
+      summary: `write ${file}`,
+      paths: [writes(file)],
+      content: { [file]: inputOf(content) },
+      isPlaced: true,
+      // Whether it was there before is not known by now.
+      work: async ({ changed }) => changed(file, "modified"),
+    });
+  }
+
+  async remove(path: string, { recursive = false }: { readonly recursive?: boolean } = {}): Promise<void> {
+    const file = parseInnerPath(path).text;
+    await this.#use({
+      tool: "file_delete",
+      summary: `remove ${file}${recursive ? " and everything beneath it" : ""}`,
+      paths: [writes(file)],
+      work: async (guarded) => {
+        const gone = recursive ? await everythingAt(file, guarded) : [file];
+        await guarded.files.remove(file, { recursive });
+        for (const each of gone) guarded.changed(each, "deleted");
+      },
+    });
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    const [old, moved] = [parseInnerPath(from).text, parseInnerPath(to).text];
+    await this.#use({
+      tool: "file_write",
+      summary: `move ${old} to ${moved}`,
+      paths: [reads(old), writes(old), writes(moved)],
+      work: async (guarded) => {
+        // A directory would take along what the policy keeps back.
+        const gone = await everythingAt(old, guarded);
+        await guarded.files.move(old, moved);
+        for (const each of gone) {
+          guarded.changed(each, "deleted");
+          guarded.changed(moved + each.slice(old.length), "created");
+        }
+      },
+    });
+  }
+
+  async mkdir(directory: string): Promise<void> {
+    const path = parseInnerPath(directory).text;
+    await this.#use({
+      tool: "file_write",
+      summary: `make ${path}`,
+      paths: [writes(path)],
+      work: async ({ files, changed }) => {
+        await files.mkdir(path);
+        changed(path, "created");
+      },
+    });
+  }
+
+  #read<Value>(
+    path: string,
+    work: (files: Parameters<FileCall<Value>["work"]>[0]["files"], file: string) => Promise<Value>,
+  ): Promise<Value> {
+    const file = parseInnerPath(path).text;
+    return this.#use({
+      tool: "file_read",
+      summary: `read ${file}`,
+      paths: [reads(file)],
+      work: ({ files }) => work(files, file),
+    });
+  }
+
+  async #use<Value>(call: Omit<FileCall<Value>, keyof HandleCaller>): Promise<Value> {
+    return workValue(await this.#host.useFiles({ ...this.#caller, ...call }));
+  }
+}
+
+/** Content as the calls of a manager take it. */
+export function inputOf(content: Content): string | Uint8Array | Readable {
+  if (content instanceof Blob) return inputOf(content.stream());
+  if (content instanceof ReadableStream)
+    return Readable.fromWeb(content as Parameters<typeof Readable.fromWeb>[0]);
+  return content;
+}
+
+function reads(path: string): TouchedPath {
+  return { path, access: "read" };
+}
+
+function writes(path: string): TouchedPath {
+  return { path, access: "write" };
+}

@@ -1,0 +1,25 @@
+import type { Duplex } from "node:stream";
+import type { Execution, OpenPort, ResultEvent } from "../../../runtime/sandbox/index.js";
+import type { FileCall, FileResult, SandboxCall } from "../call/file-call.js";
+import type { GuardedTerminal, TerminalCall } from "../call/open-terminal.js";
+import type { GuardedProcess, ProcessCall } from "../call/start-process.js";
+import type { ToolCall, ToolResult } from "../call/tool-call.js";
+
+/** What a handle needs of the manager: every one of these is decided about and recorded. */
+export interface HandleHost {
+  execute(call: ToolCall): Execution<ToolResult, ResultEvent>;
+  useFiles<Value>(call: FileCall<Value>): Promise<FileResult<Value>>;
+  useSandbox<Value>(call: SandboxCall<Value>): Promise<FileResult<Value>>;
+  startProcess(call: ProcessCall): Promise<GuardedProcess>;
+  openTerminal(call: TerminalCall): Promise<GuardedTerminal>;
+  openPort(sessionId: string, port: number): Promise<OpenPort>;
+  connectPort(sessionId: string, port: number): Promise<Duplex>;
+}
+
+/** In whose name a sandbox is used. */
+export interface SandboxCaller extends Pick<ToolCall, "agentId" | "role"> {}
+
+/** The same, and the session: what every call of a handle says. */
+export interface HandleCaller extends SandboxCaller {
+  readonly sessionId: string;
+}

@@ -1,0 +1,119 @@
+import { Readable } from "node:stream";
+import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
+import { SandboxError } from "../../../kit/errors.js";
+import type { RestoreReport, SnapshotInfo } from "../../../runtime/workspace/index.js";
+import { type SandboxCall, workValue } from "../call/file-call.js";
+import { type Content, inputOf } from "./handle-files.js";
+import type { HandleCaller, HandleHost } from "./handle-host.js";
+
+const READS_ALL = [{ path: ".", access: "read" }] as const;
+const WRITES_ALL = [{ path: ".", access: "write" }] as const;
+
+/** A session's snapshots, each use a tool call. */
+export class HandleSnapshots implements SandboxSessionSnapshots {
+  readonly #host: HandleHost;
+  readonly #caller: HandleCaller;
+
+  constructor(host: HandleHost, caller: HandleCaller) {
+    this.#host = host;
+    this.#caller = caller;
+  }
+
+  async create(options: { readonly name?: string } = {}): Promise<SessionSnapshot> {
+    const taken = await this.#use({
+      tool: "file_read",
+      summary: "take a snapshot",
+      paths: READS_ALL,
+      work: (sandbox) => sandbox.snapshot(options),
+    });
+    return toSnapshot(taken);
+  }
+
+  async list(): Promise<readonly SessionSnapshot[]> {
+    const work: SandboxCall<SnapshotInfo[]>["work"] = (sandbox) => sandbox.listSnapshots();
+    return (await this.#use({ tool: "file_list", summary: "list the snapshots", paths: [], work })).map(
+      toSnapshot,
+    );
+  }
+
+  restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
+    const id = idOf(snapshot);
+    return this.#use({
+      tool: "file_write",
+      summary: `restore the snapshot ${id}`,
+      touchesAllFiles: true,
+      paths: WRITES_ALL,
+      work: (sandbox) => sandbox.restore(id),
+    });
+  }
+
+  async export(snapshot: string | { readonly id: string }): Promise<ReadableStream<Uint8Array>> {
+    const id = idOf(snapshot);
+    const archive = await this.#use({
+      tool: "file_read",
+      summary: `export the snapshot ${id}`,
+      touchesAllFiles: true,
+      paths: READS_ALL,
+      work: (sandbox) => sandbox.exportSnapshot(id),
+    });
+    return Readable.toWeb(archive) as ReadableStream<Uint8Array>;
+  }
+
+  async import(
+    archive: Exclude<Content, string>,
+    options: { readonly name?: string } = {},
+  ): Promise<SessionSnapshot> {
+    const input = inputOf(archive) as Uint8Array | Readable;
+    const imported = await this.#use({
+      tool: "file_write",
+      summary: "import a snapshot",
+      touchesAllFiles: true,
+      paths: WRITES_ALL,
+      work: (sandbox) => sandbox.importSnapshot(input, options),
+    });
+    return toSnapshot(imported);
+  }
+
+  async delete(snapshot: string | { readonly id: string }): Promise<void> {
+    const id = idOf(snapshot);
+    const isDeleted = await this.#use({
+      tool: "file_delete",
+      summary: `delete the snapshot ${id}`,
+      paths: [],
+      work: (sandbox) => sandbox.deleteSnapshot(id),
+    });
+    if (!isDeleted) throw new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot");
+  }
+
+  /** Makes a new session with the files of a snapshot, or of now. It runs; `SandboxManager.getSandbox` hands it out. */
+  fork({
+    sessionId,
+    snapshotId,
+  }: {
+    readonly sessionId?: string;
+    readonly snapshotId?: string;
+  } = {}): Promise<{ readonly sessionId: string }> {
+    return this.#use({
+      tool: "file_read",
+      summary: "fork the session",
+      touchesAllFiles: true,
+      paths: READS_ALL,
+      work: async (sandbox) => {
+        const made = await sandbox.fork(sessionId, { ...(snapshotId !== undefined && { snapshotId }) });
+        return { sessionId: made.sessionId };
+      },
+    });
+  }
+
+  async #use<Value>(call: Omit<SandboxCall<Value>, keyof HandleCaller>): Promise<Value> {
+    return workValue(await this.#host.useSandbox({ ...this.#caller, ...call }));
+  }
+}
+
+function idOf(snapshot: string | { readonly id: string }): string {
+  return typeof snapshot === "string" ? snapshot : snapshot.id;
+}
+
+function toSnapshot({ id, name, createdAt, files, bytes }: SnapshotInfo): SessionSnapshot {
+  return { id, createdAt: createdAt.toISOString(), files, bytes, ...(name !== undefined && { name }) };
+}

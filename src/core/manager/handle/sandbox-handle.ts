@@ -1,0 +1,127 @@
+import type { Duplex } from "node:stream";
+import type { SandboxSession, SandboxSessionPorts } from "@skerry/client";
+import { SandboxError } from "../../../kit/errors.js";
+import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
+import type { ToolCall, ToolResult } from "../call/tool-call.js";
+import { HandleContexts } from "./handle-contexts.js";
+import { HandleFiles } from "./handle-files.js";
+import type { HandleCaller, HandleHost } from "./handle-host.js";
+import { HandleProcesses } from "./handle-processes.js";
+import { HandleSnapshots } from "./handle-snapshots.js";
+import { HandleTerminals } from "./handle-terminals.js";
+
+/** How a program or a command runs: a tool call without what the sandbox itself says. */
+export type SandboxRunOptions = Omit<
+  ToolCall,
+  "sessionId" | "language" | "code" | "command" | "argv" | "stream" | "context" | "agentId" | "orgId" | "role"
+>;
+
+/** What ends a handle. */
+export interface HandleEnd {
+  close(): Promise<void>;
+  delete(): Promise<void>;
+}
+
+/** One session of a manager: everything it does is decided about and recorded as the manager's options say. */
+export class SandboxHandle implements SandboxSession {
+  readonly sessionId: string;
+  readonly files: HandleFiles;
+  readonly contexts: HandleContexts;
+  readonly snapshots: HandleSnapshots;
+  readonly processes: HandleProcesses;
+  readonly terminals: HandleTerminals;
+  readonly ports: SandboxSessionPorts;
+  readonly #host: HandleHost;
+  readonly #caller: HandleCaller;
+  readonly #end: HandleEnd;
+
+  /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.startSandbox`. */
+  constructor(host: HandleHost, caller: HandleCaller, end: HandleEnd) {
+    this.sessionId = caller.sessionId;
+    this.#host = host;
+    this.#caller = caller;
+    this.#end = end;
+    this.files = new HandleFiles(host, caller);
+    this.contexts = new HandleContexts(host, caller);
+    this.snapshots = new HandleSnapshots(host, caller);
+    this.processes = new HandleProcesses(host, caller);
+    this.terminals = new HandleTerminals(host, caller);
+    this.ports = { fetch: this.#fetch.bind(this), connect: this.#connect.bind(this) };
+  }
+
+  /** Runs a program given as text. Await the result, or iterate the events. */
+  runCode(
+    code: string,
+    options: SandboxRunOptions & { readonly language: string },
+  ): Execution<ToolResult, ResultEvent> {
+    return this.#host.execute({ ...options, ...this.#caller, code });
+  }
+
+  /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
+  exec(
+    command: string | readonly string[],
+    options: SandboxRunOptions = {},
+  ): Execution<ToolResult, ResultEvent> {
+    const given = typeof command === "string" ? { command } : { argv: command };
+    return this.#host.execute({ ...options, ...this.#caller, ...given });
+  }
+
+  /** Stops what runs in it; its files stay, and the same session can be opened again. */
+  close(): Promise<void> {
+    return this.#end.close();
+  }
+
+  /** Stops what runs in it, and removes its files. */
+  delete(): Promise<void> {
+    return this.#end.delete();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #fetch(
+    port: number,
+    path: string,
+    { method = "GET", headers = {} }: NonNullable<Parameters<SandboxSessionPorts["fetch"]>[2]> = {},
+  ): Promise<Response> {
+    const opened = await this.#host.openPort(this.sessionId, port);
+    try {
+      const address = `http://${opened.host}:${opened.hostPort}${path}`;
+      const response = await fetch(address, { method, headers, redirect: "manual" }).catch(
+        (cause: unknown) => {
+          throw new SandboxError("PORT_FAILED", `Nothing answers on port ${port} inside`, { cause });
+        },
+      );
+      const { status, statusText } = response;
+      // Read now: the port closes with this call.
+      return new Response(await response.arrayBuffer(), { status, statusText, headers: response.headers });
+    } finally {
+      await opened.close();
+    }
+  }
+
+  async #connect(port: number): ReturnType<SandboxSessionPorts["connect"]> {
+    const connection: Duplex = await this.#host.connectPort(this.sessionId, port);
+    const pieces = connection.iterator({ destroyOnReturn: false });
+    return {
+      readable: new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const { done, value } = await pieces.next();
+          if (done !== true) return controller.enqueue(value as Buffer);
+          connection.destroy();
+          controller.close();
+        },
+        cancel: () => void connection.destroy(),
+      }),
+      writable: new WritableStream<Uint8Array>({
+        write: (bytes) =>
+          new Promise((resolve, reject) => {
+            connection.write(bytes, (error) => (error ? reject(error) : resolve()));
+          }),
+        close: () => void connection.end(),
+        abort: () => void connection.destroy(),
+      }),
+    };
+  }
+}

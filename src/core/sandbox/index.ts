@@ -1,0 +1,1 @@
+export { Sandbox, type SandboxOptions } from "./sandbox.js";

@@ -1,0 +1,231 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type SandboxSession, type SessionEvent, SkerryClient } from "@skerry/client";
+import { afterAll, beforeAll, expect } from "vitest";
+import { parseConfig, Sandbox } from "../src/index.js";
+import { requires } from "./setup/requires.js";
+import { TestServer } from "./setup/test-server.js";
+
+const { describe, it } = requires("bubblewrap", "python3");
+const PORTS = { network: { allowLocalBinding: true } };
+
+/** One way to a session: opens a new one, and one that is there by its name. */
+interface Door {
+  readonly open: () => Promise<SandboxSession>;
+  readonly again: (sessionId: string) => Promise<SandboxSession>;
+}
+
+let server: TestServer;
+let doors: Record<"library" | "client", Door>;
+let stateDir: string;
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), "skerry-session-"));
+  // The sandboxes' own users must be able to pass through.
+  chmodSync(stateDir, 0o711);
+  const options = { stateDir, config: await parseConfig({ sandbox: PORTS }) };
+  server = await TestServer.open({ sandbox: PORTS });
+  const client = new SkerryClient({ url: server.url, apiKey: server.admin });
+  doors = {
+    library: {
+      open: () => Sandbox.create(options),
+      again: (sessionId) => Sandbox.connect(sessionId, options),
+    },
+    client: {
+      open: () => client.sessions.create(),
+      again: async (sessionId) => client.sessions.get(sessionId),
+    },
+  };
+});
+afterAll(async () => {
+  await server?.close();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+describe.each(["library", "client"] as const)("a session of the %s", (name) => {
+  const inSession = async (use: (session: SandboxSession) => Promise<void>) => {
+    const session = await doors[name].open();
+    try {
+      await use(session);
+    } finally {
+      await session.delete();
+    }
+  };
+
+  it("runs programs and commands, awaited", () =>
+    inSession(async (session) => {
+      expect(await session.runCode("print(6 * 7)", { language: "python" })).toMatchObject({
+        success: true,
+        reason: "exited",
+        exitCode: 0,
+        stdout: "42\n",
+        sessionId: expect.any(String),
+      });
+      expect(await session.exec("echo $((1 + 1)) >&2; exit 3")).toMatchObject({
+        success: false,
+        exitCode: 3,
+        stderr: "2\n",
+      });
+      expect(await session.exec(["echo", "$HOME", "a b"])).toMatchObject({ stdout: "$HOME a b\n" });
+    }));
+
+  it("runs them iterated, now or later, and ends what runs when the loop is left", () =>
+    inSession(async (session) => {
+      const texts = async (events: AsyncIterable<SessionEvent>) => {
+        const told: unknown[] = [];
+        for await (const event of events)
+          if (event.type === "stdout") told.push(event.text);
+          else if (event.type === "exit") told.push(event.result.exitCode);
+        return told;
+      };
+      expect(await texts(session.exec("printf é; exit 2"))).toEqual(["é", 2]);
+      const later = session.exec("printf later");
+      await later;
+      expect(await texts(later)).toEqual(["later", 0]);
+      for await (const event of session.exec("echo on; exec sleep 4242")) if (event.type === "stdout") break;
+      await expect.poll(async () => (await session.exec("pgrep -f 'sleep 424[2]'")).exitCode).toBe(1);
+    }));
+
+  it("has files, as text, bytes and streams", () =>
+    inSession(async ({ files }) => {
+      await files.write("a/text", "é");
+      await files.write("bytes", new Uint8Array([0, 255]));
+      await files.write("blob", new Blob(["blob"]));
+      await files.write("stream", new Blob(["stream"]).stream());
+      await files.mkdir("d/e");
+      await files.move("blob", "d/e/moved");
+      expect(await files.read("a/text")).toBe("é");
+      expect([...(await files.readBytes("bytes"))]).toEqual([0, 255]);
+      expect(await new Response(await files.readStream("stream")).text()).toBe("stream");
+      const listed: string[] = [];
+      for await (const { path, type } of files.list(".", { recursive: true })) listed.push(`${type} ${path}`);
+      expect(listed.sort()).toEqual([
+        "directory a",
+        "directory d",
+        "directory d/e",
+        "file a/text",
+        "file bytes",
+        "file d/e/moved",
+        "file stream",
+      ]);
+      await files.remove("d", { recursive: true });
+      await expect(files.read("d/e/moved")).rejects.toMatchObject({
+        code: "FILE_NOT_FOUND",
+        retryable: false,
+      });
+    }));
+
+  it("keeps state in contexts, and goes back in it", () =>
+    inSession(async ({ contexts }) => {
+      const context = await contexts.create({ language: "python" });
+      await context.run("x = 1");
+      const saved = await context.checkpoint();
+      const text = async (code: string, of = context) =>
+        (await of.run(code)).results?.[0]?.data["text/plain"];
+      expect(await text("x += 1; x")).toBe("2");
+      const forked = await context.fork();
+      await context.rollback(saved);
+      expect([await text("x"), await text("x", forked)]).toEqual(["1", "2"]);
+      expect((await contexts.list()).map(({ id }) => id).sort()).toEqual([context.id, forked.id].sort());
+      expect(await context.interrupt()).toBe(false);
+      await forked.delete();
+      expect(await contexts.list()).toHaveLength(1);
+      expect(await text("x", contexts.get(context.id))).toBe("1");
+    }));
+
+  it("takes snapshots, brings them back and carries them", () =>
+    inSession(async ({ files, snapshots }) => {
+      await files.write("f", "1");
+      const kept = await snapshots.create({ name: "first" });
+      await files.write("f", "2");
+      expect(await snapshots.restore(kept)).toMatchObject({ written: 1 });
+      expect(await files.read("f")).toBe("1");
+      const copy = await snapshots.import(await snapshots.export(kept), { name: "copy" });
+      expect((await snapshots.list()).map((each) => each.name).sort()).toEqual(["copy", "first"]);
+      await snapshots.delete(kept);
+      expect(await snapshots.list()).toMatchObject([{ id: copy.id, files: 1 }]);
+      await expect(snapshots.delete(kept)).rejects.toMatchObject({ code: "SNAPSHOT_NOT_FOUND" });
+    }));
+
+  it("leaves processes running, follows them and sends signals", () =>
+    inSession(async ({ processes }) => {
+      const code =
+        "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: exit(7))\nprint('on', flush=True)\ntime.sleep(1000)";
+      const process = await processes.runCode(code, { language: "python" });
+      const told: unknown[] = [];
+      for await (const event of process.follow()) {
+        told.push(event.type === "exit" ? event.process.exitCode : event);
+        if (event.type === "stdout") await process.signal("SIGTERM");
+      }
+      expect(told).toEqual([{ type: "stdout", text: "on\n" }, 7]);
+      expect(await process.wait()).toMatchObject({ exitCode: 7 });
+      await expect(process.signal("SIGTERM")).rejects.toMatchObject({ code: "CONFLICT" });
+      expect(await processes.list()).toMatchObject([{ id: process.id, state: "ended" }]);
+      await process.delete();
+      expect(await processes.list()).toEqual([]);
+    }));
+
+  it("has terminals that outlive their connections", () =>
+    inSession(async ({ terminals }) => {
+      const terminal = await terminals.open({ rows: 24, columns: 80, argv: ["sh"] });
+      const first = await terminal.connect();
+      first.write("echo one-$((1 + 1))\r");
+      const decoder = new TextDecoder();
+      let seen = "";
+      for await (const bytes of first) {
+        seen += decoder.decode(bytes, { stream: true });
+        if (seen.includes("one-2")) break;
+      }
+      first.close();
+      const second = await terminal.connect();
+      second.resize(40, 100);
+      second.write("stty size; exit 3\r");
+      seen = "";
+      for await (const bytes of second) seen += decoder.decode(bytes, { stream: true });
+      expect(seen).toContain("40 100");
+      expect(second.result).toMatchObject({ exitCode: 3 });
+      expect(await terminals.list()).toMatchObject([{ id: terminal.id, state: "ended" }]);
+      await terminal.delete();
+    }));
+
+  it("reaches what listens on a port inside", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import http.server as h",
+        "class H(h.BaseHTTPRequestHandler):",
+        "  def do_GET(self):",
+        "    self.send_response(404 if self.path == '/no' else 200); self.end_headers(); self.wfile.write(self.path.encode())",
+        "s = h.HTTPServer(('127.0.0.1', 8000), H)",
+        "print('ready', flush=True)",
+        "s.serve_forever()",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      for await (const event of process.follow()) if (event.type === "stdout") break;
+      const answers = await Promise.all(["/a?b=c", "/no"].map((path) => ports.fetch(8000, path)));
+      expect(await Promise.all(answers.map(async (each) => [each.status, await each.text()]))).toEqual([
+        [200, "/a?b=c"],
+        [404, "/no"],
+      ]);
+      await expect(ports.fetch(8001, "/")).rejects.toMatchObject({ code: "PORT_FAILED" });
+      const { readable, writable } = await ports.connect(8000);
+      await writable.getWriter().write(new TextEncoder().encode("GET /tunnel HTTP/1.0\r\n\r\n"));
+      expect(await new Response(readable).text()).toMatch(/^HTTP\/1.0 200 OK\r\n.*\r\n\/tunnel$/s);
+    }));
+
+  it("keeps its files past its close and its scope, until it is deleted", async () => {
+    let sessionId: string;
+    {
+      await using session = await doors[name].open();
+      ({ sessionId } = session);
+      await session.files.write("kept", "yes");
+    }
+    const closed = await doors[name].again(sessionId);
+    await closed.close();
+    const again = await doors[name].again(sessionId);
+    expect(again.sessionId).toBe(sessionId);
+    expect(await again.files.read("kept")).toBe("yes");
+    await again.delete();
+    const missing = async () => (await doors[name].again(sessionId)).files.read("kept");
+    await expect(missing()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+});
