@@ -24,7 +24,7 @@ it.each([
   ["an edit without code", { decision: "edit" }],
   ["an edit to nothing", { decision: "edit", code: " \n" }],
   ["an edit to a number", { decision: "edit", code: 1 }],
-  ["an edit that is too long", { decision: "edit", code: "x".repeat(10 * 1024 * 1024 + 1) }],
+  ["an edit that is too long", { decision: "edit", code: "x".repeat(16 * 1024 * 1024 + 1) }],
   ["a rejection for a number", { decision: "reject", reason: 1 }],
   ["a signature that is no text", { decision: "approve", scope: "once", by: { name: "ada" } }],
   ["inherited fields", Object.create({ decision: "approve", scope: "once" })],
