@@ -6,37 +6,45 @@ export {
   type GetSandboxOptions,
   getRequiredSandbox,
   HostFile,
-  type OpenSessionOptions,
   runCodeOnce,
-  type SandboxCaller,
   SandboxHandle,
   SandboxManager,
   type SandboxManagerOptions,
   type SandboxRunOptions,
-  SECURITY_MODES,
   type SecurityMode,
   type SessionInfo,
   SessionSandbox,
   type ToolCall,
   type ToolResult,
 } from "./core/manager/index.js";
-export { createMetrics } from "./core/metrics/index.js";
+export { createMetrics, SandboxMonitor } from "./core/metrics/index.js";
 export { Sandbox, type SandboxOptions } from "./core/sandbox/index.js";
 export { createTools, RunCodeTool, TestDrivenSandbox, WorldInterface } from "./core/tools/index.js";
+export { assess } from "./guard/analysis/index.js";
 export { AuditLogger } from "./guard/audit/index.js";
-export type { ConfirmationService } from "./guard/confirmation/index.js";
-export { loadPolicy, type Policy, parsePolicy } from "./guard/policy/index.js";
+export {
+  AutoApproveConfirmationService,
+  AutoRejectConfirmationService,
+  CallbackConfirmationService,
+  type ConfirmationService,
+  TerminalConfirmationService,
+} from "./guard/confirmation/index.js";
+export { loadPolicy, type Policy, PolicyEngine, parsePolicy } from "./guard/policy/index.js";
 export { ERROR_CODES, type ErrorCode, SandboxError } from "./kit/errors.js";
-export type { Isolation, Limits } from "./runtime/backends/index.js";
-export { allowDomains, Secret, type SecretOptions } from "./runtime/egress/index.js";
+export {
+  type Isolation,
+  type Limits,
+  registerBackend,
+  type SandboxBackend,
+} from "./runtime/backends/index.js";
+export { allowDomains, Secret } from "./runtime/egress/index.js";
 export { PoolManager, type PoolOptions } from "./runtime/pool/index.js";
 export {
   type ExecOptions,
   Execution,
   type ExecutionEvent,
   type ExecutionResult,
-  languageNames,
-  REASONS,
   type Reason,
   type RunCodeOptions,
 } from "./runtime/sandbox/index.js";
+export { AgentWorkspace } from "./runtime/workspace/index.js";

@@ -19,6 +19,7 @@ export {
   type OutputPiece,
   type ProcessCall,
   runCodeOnce,
+  type SandboxCaller,
   type SandboxConnection,
   SandboxManager,
   type SandboxManagerOptions,

@@ -23,7 +23,22 @@ it(`exports at most ${MOST_ROOT_EXPORTS} names at the root`, () => {
 it.each([
   [
     "index",
-    ["Sandbox", "SandboxManager", "SessionSandbox", "RunCodeTool", "WorldInterface", "TestDrivenSandbox"],
+    [
+      "AgentWorkspace",
+      "AuditLogger",
+      "ConfirmationService",
+      "PolicyEngine",
+      "PoolManager",
+      "RunCodeTool",
+      "Sandbox",
+      "SandboxBackend",
+      "SandboxManager",
+      "SandboxMonitor",
+      "SessionSandbox",
+      "TestDrivenSandbox",
+      "WorldInterface",
+      "registerBackend",
+    ],
   ],
   ["tools", ["RunCodeTool", "WorldInterface", "TestDrivenSandbox", "createTools"]],
 ])("%s has the names that hosts import from it", (entry, names) => {

@@ -81,7 +81,7 @@ beforeAll(() => {
     cwd: project,
     env: { ...npmEnvironment(), PATH: programs },
   });
-}, 240_000);
+}, 600_000);
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 

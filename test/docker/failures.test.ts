@@ -95,7 +95,7 @@ describe("what can go wrong with Docker", () => {
 
   it("says that this user may not talk to the daemon", async () => {
     const script =
-      `const { getBackend } = await import(${JSON.stringify(new URL("backends/registry.js", import.meta.resolve("skerry")).href)});\n` +
+      `const { getBackend } = await import(${JSON.stringify(new URL("runtime/backends/registry.js", import.meta.resolve("skerry")).href)});\n` +
       `const backend = await getBackend("docker", { stateDir: "/nonexistent", options: { host: ${JSON.stringify(daemon.host)} } });\n` +
       "console.log(JSON.stringify(await backend.probe()));";
     chmodSync(daemon.directory, 0o755);

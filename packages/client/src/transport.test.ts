@@ -208,7 +208,7 @@ describe("events", () => {
   it("come in their order, cut wherever the network cuts them", async () => {
     answers = [
       events(
-        'event: execution\ndata: {"executionId":"e","session":"a"}\n\nevent: star',
+        'event: execution\ndata: {"executionId":"e","sessionId":"a"}\n\nevent: star',
         'ted\ndata: {}\n\n: still here\n\nevent: stdout\ndata: {"text":"é',
         '"}\n\nevent: later\ndata: {}\n\nevent: exit\ndata: {"success":true}\n\n',
       ),
@@ -216,7 +216,7 @@ describe("events", () => {
     const came: unknown[] = [];
     for await (const event of client.sessions.get("a").exec(["make"])) came.push(event);
     expect(came).toEqual([
-      { type: "execution", executionId: "e", session: "a" },
+      { type: "execution", executionId: "e", sessionId: "a" },
       { type: "started" },
       { type: "stdout", text: "é" },
       { type: "exit", result: { success: true } },

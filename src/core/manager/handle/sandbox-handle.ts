@@ -35,7 +35,7 @@ export class SandboxHandle implements SandboxSession {
   readonly #caller: HandleCaller;
   readonly #end: HandleEnd;
 
-  /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.startSandbox`. */
+  /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. */
   constructor(host: HandleHost, caller: HandleCaller, end: HandleEnd) {
     this.sessionId = caller.sessionId;
     this.#host = host;

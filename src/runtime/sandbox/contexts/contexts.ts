@@ -96,12 +96,12 @@ export class Contexts {
     const language = findContextLanguage(options.language ?? "python");
     if (this.#contexts.has(id) || this.#starting.has(id)) {
       throw new SandboxError("INVALID_ARGUMENT", `There already is a context ${JSON.stringify(id)}`, {
-        hint: "Give it another name, or use the one that is there: sandbox.context(id).",
+        hint: "Give it another name, or use the one that is there.",
       });
     }
     if (this.#contexts.size + this.#starting.size >= MAX_CONTEXTS) {
       throw new SandboxError("SANDBOX_BUSY", `A sandbox has ${MAX_CONTEXTS} contexts at most`, {
-        hint: "Close one first: context.close().",
+        hint: "Delete one first.",
       });
     }
     const host = this.#hostFor(id, options);

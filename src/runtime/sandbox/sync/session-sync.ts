@@ -130,7 +130,7 @@ export class SessionSync {
         "FILE_FAILED",
         `Not all that changed in the sandbox could be copied to this host: ${why}`,
         {
-          hint: "What was copied is whole. Sync after what must not be lost: sandbox.syncToHost().",
+          hint: "What was copied is whole. Sync after each step that must not be lost.",
           cause: error,
         },
       );
