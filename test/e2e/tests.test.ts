@@ -104,12 +104,12 @@ real.describe("skerry test", { timeout: 180_000 }, () => {
   });
 
   it.each<[string, string[], number, string]>([
-    ["no tests", ["solution.py"], 64, "there have to be tests"],
+    ["no tests", ["solution.py"], 64, "give either --tests or --cases"],
     [
       "tests and cases",
       ["solution.py", "--tests", "t.py", "--cases", "c.json"],
       64,
-      "there have to be tests",
+      "give either --tests or --cases",
     ],
     [
       "a missing solution",

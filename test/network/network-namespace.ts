@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type AuditRecord, createCallbackSink, createFileSink } from "../../src/audit.js";
-import { AuditLogger, parseConfig, SandboxManager, type SecretOptions } from "../../src/index.js";
+import { AuditLogger, parseConfig, SandboxManager, type SecretOptions } from "../../src/manager.js";
 import { EgressHosts } from "../setup/egress-hosts.js";
 import { DnsServer } from "./dns-server.js";
 import { Origins, type Visit } from "./origin-servers.js";

@@ -81,7 +81,6 @@ export class SandboxManager {
   /** Terminals and processes. */
   readonly #longRunning = new Set<LongRunningCall<unknown>>();
   /** Sessions whose files go with this manager. */
-  readonly #ephemeral = new Set<string>();
   readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
@@ -251,12 +250,9 @@ export class SandboxManager {
     validateSessionKey(key);
     // A name of its own: an older session's files must not go with it.
     const sessionId = ephemeral === true ? `${key.slice(0, 100)}-${randomUUID()}` : key;
-    if (ephemeral === true) this.#ephemeral.add(sessionId);
+    if (ephemeral === true) this.#store.addTemporary(sessionId);
     if (this.#options.policy === undefined) await this.startSandbox(sessionId, start);
-    const remove = async () => {
-      this.#ephemeral.delete(sessionId);
-      await this.deleteSession(sessionId);
-    };
+    const remove = async () => void (await this.deleteSession(sessionId));
     const close = ephemeral === true ? remove : () => this.cleanupSession(sessionId);
     return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove });
   }
@@ -384,8 +380,6 @@ export class SandboxManager {
 
   /** Stops everything; the manager cannot be used afterwards. */
   async close(): Promise<void> {
-    for (const sessionId of this.#ephemeral) await this.deleteSession(sessionId);
-    this.#ephemeral.clear();
     this.#closed = true;
     this.#guards.confirmations.close();
     this.#watches.close();
@@ -396,6 +390,7 @@ export class SandboxManager {
       do await this.cleanupAll();
       while (this.#sandboxes.size > 0);
       await this.#sandboxes.close();
+      await this.#store.deleteTemporary();
     } finally {
       this.#accessWatcher?.close();
       await this.#changes?.close();
@@ -493,7 +488,7 @@ export class SandboxManager {
 
   /** The session that a key stands for. */
   #nameFor(key: string): string {
-    return this.#mode() === "shared" ? SHARED_KEY : key;
+    return this.#mode() === "shared" && !this.#store.isTemporary(key) ? SHARED_KEY : key;
   }
 
   #mode(): SandboxMode {

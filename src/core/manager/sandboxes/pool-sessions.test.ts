@@ -131,7 +131,9 @@ real.describe("sessions of a manager with a pool", () => {
     await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "SANDBOX_START_FAILED",
       message: "The session's directory is there, but its record is not",
-      hint: expect.stringMatching(new RegExp(`^Somebody .* sessions/${name} in the state directory\\.`)),
+      hint: expect.stringMatching(
+        new RegExp(`^session\\.json was removed from sessions/${name} in the state directory\\.`),
+      ),
     });
     expect(pool.status().created).toBeLessThanOrEqual(4);
     await manager.close();

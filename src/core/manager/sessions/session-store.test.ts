@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -55,5 +65,28 @@ requires("root").describe("the user of a sandbox that was started ahead", () => 
     mkdirSync(join(root, "ephemeral", `${DEAD}left`));
     await store.reap();
     expect(readdirSync(join(root, "owners"))).toEqual([String(owner?.uid)]);
+  });
+});
+
+requires("root").describe("a temporary session", () => {
+  it("is its process's alone: no listing shows it, and it goes with that process", async () => {
+    store.addTemporary("t");
+    const { path } = await store.open("t");
+    expect((await store.open("t")).path).toBe(path);
+    expect([store.exists("t"), store.list()]).toEqual([true, []]);
+    expect(await store.reap()).toBe(0);
+    const killed = join(root, "sessions", `.temporary-${DEAD}left`);
+    renameSync(path, killed);
+    expect(await store.reap()).toBe(1);
+    expect(existsSync(killed)).toBe(false);
+  });
+
+  it("goes when all of them are deleted, and is temporary when it is used again", async () => {
+    store.addTemporary("t");
+    const { path } = await store.open("t");
+    await store.deleteTemporary();
+    expect(existsSync(path)).toBe(false);
+    await store.open("t");
+    expect(store.list()).toEqual([]);
   });
 });

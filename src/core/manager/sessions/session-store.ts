@@ -62,18 +62,21 @@ const META_FILE = "session.json";
 const MAX_SPARES = 8;
 const UNFINISHED = ".new-";
 const GONE = ".gone-";
+const TEMPORARY = ".temporary-";
 /** Folders and the prefixes of names in them that belong to one process. */
 const REAPED = [
   ["ephemeral", ""],
   ["ephemeral", GONE],
   ["sessions", UNFINISHED],
   ["sessions", GONE],
+  ["sessions", TEMPORARY],
 ] as const;
 
 /**
  * Sessions as directories below the state directory:
  *
  *   sessions/<name>/    session.json, workspace/: kept until deleted
+ *   sessions/.temporary-<label>/  the same, for the sessions that go with one process
  *   ephemeral/<label>/  the same, for one sandbox of one process
  *   owners/<uid>        which directory a user id belongs to
  */
@@ -82,16 +85,35 @@ export class SessionStore {
   readonly #uidRange: { readonly start: number; readonly count: number };
   readonly #isRoot = process.getuid?.() === 0;
   readonly #spares: MadeDirectory[] = [];
+  /** The directories of temporary sessions, by key. */
+  readonly #temporary = new Map<string, string>();
 
   constructor(root: string, uidRange: { readonly start: number; readonly count: number }) {
     this.#root = root;
     this.#uidRange = uidRange;
   }
 
+  /** The session of this key will go with this process: another process neither sees nor keeps it. */
+  addTemporary(key: string): void {
+    this.#temporary.set(
+      validateSessionKey(key),
+      `${TEMPORARY}${processLabel(randomBytes(6).toString("hex"))}`,
+    );
+  }
+
+  isTemporary(key: string): boolean {
+    return this.#temporary.has(key);
+  }
+
+  /** Removes the temporary sessions that are left. */
+  async deleteTemporary(): Promise<void> {
+    await Promise.all([...this.#temporary.keys()].map((key) => this.delete(key)));
+  }
+
   /** Finds the session or makes it; two processes that do this at once get the same one. */
   async open(key: string): Promise<StoredSession> {
     this.#prepare();
-    const name = directoryName(key);
+    const name = this.#directoryName(key);
     const path = join(this.#root, "sessions", name);
     const existing = this.#read(path);
     if (existing !== undefined) {
@@ -138,7 +160,7 @@ export class SessionStore {
    * session was made meanwhile, and the directory still belongs to none.
    */
   adopt(prepared: StoredSession, key: string): StoredSession | undefined {
-    const holder = join("sessions", directoryName(key));
+    const holder = join("sessions", this.#directoryName(key));
     const path = join(this.#root, holder);
     const giveOwner = (to: string) => {
       if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, processLabel("owner"), to);
@@ -171,12 +193,12 @@ export class SessionStore {
 
   exists(key: string): boolean {
     if (!this.#isThere()) return false;
-    return this.#read(join(this.#root, "sessions", directoryName(key))) !== undefined;
+    return this.#read(join(this.#root, "sessions", this.#directoryName(key))) !== undefined;
   }
 
   /** Where a session is; undefined: there is none. */
   find(key: string): string | undefined {
-    return this.exists(key) ? join(this.#root, "sessions", directoryName(key)) : undefined;
+    return this.exists(key) ? join(this.#root, "sessions", this.#directoryName(key)) : undefined;
   }
 
   /** Where all of them are. */
@@ -205,7 +227,7 @@ export class SessionStore {
   /** Removes a session's files. False when there was none. */
   async delete(key: string): Promise<boolean> {
     if (!this.#isThere()) return false;
-    const path = join(this.#root, "sessions", directoryName(key));
+    const path = join(this.#root, "sessions", this.#directoryName(key));
     const meta = this.#read(path);
     if (meta === undefined) return false;
     await this.#discard({ path, owner: ownerOf(meta) });
@@ -255,6 +277,10 @@ export class SessionStore {
   #hasSpareOwners(): boolean {
     const holders = ["sessions", "ephemeral"].flatMap((name) => readDirectory(join(this.#root, name)));
     return countOwners(this.#root) > holders.length;
+  }
+
+  #directoryName(key: string): string {
+    return this.#temporary.get(key) ?? directoryName(key);
   }
 
   /** Never acts on a directory, or through a link, that another user may have put there. */
