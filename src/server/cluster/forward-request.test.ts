@@ -46,7 +46,7 @@ requires("bubblewrap", "postgresql").describe(
       const ran = await front.call(key, "POST", "/v1/sessions/there/execute", {
         command: "echo a > f; cat f",
       });
-      expect(ran).toMatchObject({ status: 200, body: { success: true, stdout: "a\n", session: "there" } });
+      expect(ran).toMatchObject({ status: 200, body: { success: true, stdout: "a\n", sessionId: "there" } });
       const id = { "x-request-id": "asked-at-the-front" };
       for (const path of ["", "/files", "/files?path=none", "/contexts", "/snapshots", "/contexts/none"]) {
         const [here, there] = await Promise.all(

@@ -124,7 +124,7 @@ requires("bubblewrap", "python3").describe("executions", () => {
     });
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      session: "run",
+      sessionId: "run",
       success: true,
       reason: "exited",
       exitCode: 0,

@@ -281,7 +281,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     writeFileSync(path, lines.join("\n"));
     expect(await check("audit")).toMatchObject({
       ok: false,
-      found: expect.stringContaining("is not as it was written"),
+      found: expect.stringContaining("was changed: its hash does not match"),
       todo: expect.stringContaining("skerry audit verify"),
     });
     expect((await status()).ok).toBe(false);

@@ -127,7 +127,7 @@ describe("an evaluation", () => {
       ["passed", "passed"],
       ["invalid", "failed: A program or command cannot hold a NUL character"],
       ["invalid", "failed: A program in a cell has 184320 bytes at most"],
-      ["invalid", "failed: A program may have 8 MiB at most"],
+      ["invalid", "failed: A program in a cell has 184320 bytes at most"],
       ["passed", "passed"],
     ]);
   });

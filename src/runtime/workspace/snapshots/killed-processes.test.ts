@@ -16,10 +16,10 @@ import {
 
 /** What both programs do with a store. */
 const LIBRARY = `
-export { keepTree } from "SOURCE/workspace/snapshots/keep-tree.js";
-export { SnapshotStore } from "SOURCE/workspace/snapshots/snapshot-store.js";
-export { SNAPSHOT_MAKERS } from "SOURCE/manager/session-snapshots.js";
-export { AgentWorkspace } from "SOURCE/workspace/index.js";
+export { keepTree } from "SOURCE/runtime/workspace/snapshots/keep-tree.js";
+export { SnapshotStore } from "SOURCE/runtime/workspace/snapshots/snapshot-store.js";
+export { SNAPSHOT_MAKERS } from "SOURCE/core/manager/sessions/session-snapshots.js";
+export { AgentWorkspace } from "SOURCE/runtime/workspace/index.js";
 `;
 const SETUP = `
 import { writeFileSync } from "node:fs";
