@@ -6,7 +6,7 @@ import { ROOT } from "../../../../test/e2e/run-skerry.js";
 function run(program: string) {
   const source = `
     import { fastify } from ${JSON.stringify(`${ROOT}node_modules/fastify/fastify.js`)};
-    import { logOptions } from ${JSON.stringify(`${ROOT}dist/server/log.js`)};
+    import { logOptions } from ${JSON.stringify(`${ROOT}dist/server/http/log.js`)};
     import { logProcess } from ${JSON.stringify(`${ROOT}dist/cli/commands/serve/log-process.js`)};
     const { log } = fastify({ logger: logOptions("info", process.stderr) });
     const logging = logProcess(log);
