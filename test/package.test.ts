@@ -172,7 +172,7 @@ describe("the packed package", () => {
     const built = contents.filter((file) => !file.startsWith("examples/"));
     const unwanted = built.filter(
       (file) =>
-        /\.test\.|(^|\/)(test|src|node_modules)\//.test(file) ||
+        /\.test\.|^test\/|(^|\/)(src|node_modules)\//.test(file) ||
         /(?<!\.d)\.ts$|\.(c|h|map|tsbuildinfo|log)$/.test(file),
     );
     expect(unwanted).toEqual([]);
