@@ -38,7 +38,7 @@ const ledger = new Ledger();
 /** What cgroups and directories of the servers that were killed are called after. */
 const labels: string[] = [];
 
-requires("bubblewrap").describe("a server that is killed at any moment", { timeout: 600_000 }, () => {
+requires("bubblewrap").describe("a server that is killed at any moment", { timeout: 1_200_000 }, () => {
   beforeAll(async () => {
     user = createUser();
     writeFileSync(join(user.home, "policy.yaml"), POLICY);
@@ -80,7 +80,7 @@ requires("bubblewrap").describe("a server that is killed at any moment", { timeo
       const over = load.run(asks);
       // On a slow machine a server is asked nothing in its first moments: some live until they are.
       if (round % 10 === 0) await waitUntil(() => ledger.asked.size > asked, 60_000);
-      await delay(random(600));
+      await delay(random(Math.max(600, startMs)));
       if (kind < 0.35) {
         server.kill("SIGTERM");
         await delay(random(300));
