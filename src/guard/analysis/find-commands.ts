@@ -82,7 +82,7 @@ async function lookInto(
   return { commands: inOrder(walk.commands), problems: walk.problems, bombs: walk.bombs };
 }
 
-/** A stack or a string that grows too large, in whatever parser it happens, is a text that nobody has read. */
+/** A parser whose stack or string grew too large has not read the text. */
 const NOT_LOOKED_INTO = "cannot be looked into";
 
 function tooLong(longest: number): ShellProgram {

@@ -115,7 +115,7 @@ const TOKEN = 0;
 const LEAF = 1;
 const INNER = 2;
 
-/** Named kinds whose parts nobody looks at. Types of TypeScript run nothing; annotations of Python do. */
+/** Named kinds whose parts are skipped. TypeScript's types run nothing; Python's annotations do. */
 const LEAVES = new Set([
   ...[
     "type_annotation",

@@ -5,7 +5,7 @@ import type { FlatTree } from "./flat-tree.js";
 export interface LoopSyntax {
   isLoop(kind: string): boolean;
   isFunction(kind: string): boolean;
-  /** Does this node end the loop it stands in, or wait for somebody, so that the loop is a service and not a bomb? */
+  /** Does this node end its loop, or wait for input, so that the loop is a service and not a bomb? */
   isExit(node: number): boolean;
   /** Does this node make something bigger? */
   isGrowth(node: number): boolean;

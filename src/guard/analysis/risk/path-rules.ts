@@ -77,7 +77,7 @@ export const PATH_RULES: readonly PathRule[] = [
     rule: "container-escape",
     test: /(?:^|\/)(?:docker|containerd|crio|podman|buildkitd)\.sock$/,
     ...{ read: "critical", write: "critical", remove: "critical" },
-    why: "Whoever talks to the container daemon is root on the host.",
+    why: "Access to the container daemon is root on the host.",
   },
   {
     rule: "block-device",
@@ -89,7 +89,7 @@ export const PATH_RULES: readonly PathRule[] = [
     rule: "kernel-interface",
     test: /^\/dev\/(?:k?mem|port|input|kvm|fuse|net\/tun)(?:\/|$)/,
     ...{ read: "high", write: "critical", remove: "high" },
-    why: "A device that reaches around the kernel's walls.",
+    why: "A device that bypasses the kernel's isolation.",
   },
   {
     rule: "kernel-interface",
@@ -119,7 +119,7 @@ export const PATH_RULES: readonly PathRule[] = [
     rule: "persistence",
     test: /^(?:~|\.\.|\/).*\/\.git\/hooks\//,
     ...{ read: "low", write: "high", remove: "medium" },
-    why: "Runs when somebody uses a repository elsewhere.",
+    why: "Runs when the user works in another repository.",
   },
   {
     rule: "whole-tree",
@@ -131,7 +131,7 @@ export const PATH_RULES: readonly PathRule[] = [
     rule: "repository-hook",
     test: /(?:^|\/)\.git\/(?:hooks|config)(?:\/|$)/,
     ...{ read: "low", write: "medium", remove: "medium" },
-    why: "Runs when somebody uses git here.",
+    why: "Runs when git is used here.",
   },
   {
     rule: "account-file",

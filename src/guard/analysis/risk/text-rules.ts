@@ -17,13 +17,13 @@ export const TEXT_RULES: readonly TextRule[] = [
     rule: "crypto-miner",
     level: "high",
     test: /stratum\+(?:tcp|ssl|tls)|\bxmrig\b|\bminexmr\b|\bminerd\b|\bcpuminer\b|cryptonight|randomx|nicehash\.com|supportxmr|nanopool|2miners|\bethminer\b/i,
-    why: "Mines a currency with somebody else's machine.",
+    why: "Mines a cryptocurrency.",
   },
   {
     rule: "container-escape",
     level: "critical",
     test: /(?:docker|containerd|podman|crio)\.sock\b/,
-    why: "Whoever talks to the container daemon is root on the host.",
+    why: "Access to the container daemon is root on the host.",
   },
   {
     rule: "hidden-service",

@@ -5,7 +5,7 @@ export type Atom<T> = string | { readonly item: T };
 
 const ATOM_WORK = 8;
 const MAX_WORDS = 512;
-/** Longer words with braces are nobody's. */
+/** No ordinary script has longer words with braces. */
 const MAX_ATOMS = 4096;
 const NUMBERS = /^(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?$/;
 const LETTERS = /^([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?$/;

@@ -16,7 +16,7 @@ export function readRedirect(scanner: Scanner): Redirect | undefined {
   // A plain sh reads "&" and then ">file command"; bash under that name does not.
   if (scanner.posix && operator.startsWith("&>")) throw scanner.fail('"&>" is read differently by each sh');
   const after = at + descriptor.length + operator.length;
-  // "<(" begins a word; so does "2<(": its digits are lost to nobody.
+  // "<(" begins a word; so does "2<(": dropping its digits loses nothing.
   if ((operator === "<" || operator === ">") && text[after] === "(") return undefined;
   scanner.at = after;
   if (operator === "<<" || operator === "<<-") return readHereDocument(scanner, operator, descriptor);
@@ -33,7 +33,7 @@ function readHereDocument(scanner: Scanner, operator: "<<" | "<<-", descriptor: 
   if (target === undefined) throw scanner.fail(`"${operator}" has no delimiter`);
   const source = scanner.text.slice(start, scanner.at);
   const delimiter = target.parts.map((part) => (part.kind === "text" ? part.text : "\0")).join("");
-  // A delimiter with an expansion is taken literally by shells; nobody writes one.
+  // Shells take a delimiter with an expansion literally; no ordinary script has one.
   if (delimiter.includes("\0")) throw scanner.fail("a here-document's delimiter is not constant");
   const redirect: Redirect = { operator: descriptor + operator, target };
   const quoted = /['"\\]/.test(source.replaceAll("\\\n", ""));

@@ -79,7 +79,7 @@ export class ShellWalk extends Findings implements Walker {
     this.finish();
   }
 
-  /** Functions that nobody called count as well: a name made at run time may call them. */
+  /** Functions that are never called count as well: a name made at run time may call them. */
   finish(): void {
     for (let next = this.takeUncalled(); next !== undefined; next = this.takeUncalled()) {
       const environment = this.fork(next.context.environment);

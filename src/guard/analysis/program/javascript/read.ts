@@ -313,7 +313,7 @@ class JavaScriptReader extends ProgramReader {
 const LOOKING =
   /^(?:util\.promisify|console\.\w+|Object\.(?:keys|entries|freeze)|Reflect\.(?:get|apply|has))$/;
 
-/** The only statement of a program, whose value somebody may take. */
+/** The only statement of a program: its value may be used by the caller. */
 function isAlone(tree: FlatTree, statement: number): boolean {
   return tree.parent(statement) === 0 && tree.after(statement) === tree.size && tree.first(0) === statement;
 }

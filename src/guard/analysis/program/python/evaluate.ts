@@ -201,7 +201,7 @@ export function createPythonEvaluator(
     const pending: { operator: string; right: number }[] = [];
     let left = node;
     while (tree.kind(left) === "binary_operator") {
-      // Whoever visits every part of a longer sum would pay for it with the square of its length.
+      // Visiting every part of a longer sum would cost the square of its length.
       if (pending.length >= MAX_TERMS) return evaluator.giveUp();
       pending.push({ operator: operatorOf(tree, left), right: tree.child(left, "right") });
       left = tree.child(left, "left");
@@ -257,7 +257,7 @@ export function createPythonEvaluator(
     }
     if (object.names.includes("sys.modules")) return moduleNamed(key);
     const at = key.numbers[0];
-    // Whoever has another name for a list may have changed it.
+    // A list may have been changed through another name.
     if (at !== undefined && object.items !== undefined)
       return mark(object.items.at(at) ?? UNKNOWN, MARKS.partial);
     if (at !== undefined && object.texts.length > 0) {

@@ -6,7 +6,7 @@ import { identifierOf } from "./bindings.js";
 const LOOPS = new Set(["while_statement", "for_statement"]);
 const FUNCTIONS = new Set(["function_definition", "lambda"]);
 const EXITS = new Set(["break_statement", "return_statement", "raise_statement", "yield", "await"]);
-/** Calls that wait for somebody. */
+/** Calls that wait for input or a peer. */
 const WAITING =
   /^(?:sleep|input|recv\w*|accept|get|wait\w*|read\w*|select|poll|join|serve\w*|exit|_exit|next|communicate)$/;
 const GROWING = /^(?:append|extend|insert|add|update|appendleft|write)$/;

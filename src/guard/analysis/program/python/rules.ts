@@ -188,7 +188,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     level: "high",
     names: ["pty.spawn"],
     starts: ["command", [0, "argv"]],
-    why: "Gives somebody a shell with a terminal.",
+    why: "Gives the other end a shell with a terminal.",
   },
   {
     rule: "fork",

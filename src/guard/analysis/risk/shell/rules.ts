@@ -50,14 +50,14 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     level: "critical",
     commands: NETCAT,
     word: EXECUTES,
-    why: "Gives a shell to whoever is at the other end.",
+    why: "Gives the other end a shell.",
   },
   {
     rule: "reverse-shell",
     level: "critical",
     commands: ["socat"],
     word: /\b(?:exec|system|pty|shell):/i,
-    why: "Gives a shell to whoever is at the other end.",
+    why: "Gives the other end a shell.",
   },
   {
     rule: "reverse-shell",
@@ -119,7 +119,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     level: "medium",
     commands: SHELLS,
     word: /^-[a-z]*i[a-z]*$|^--interactive$/,
-    why: "A shell that talks with somebody.",
+    why: "An interactive shell.",
   },
   {
     rule: "network",
@@ -275,20 +275,20 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     rule: "container-escape",
     level: "critical",
     commands: ["nsenter"],
-    why: "Enters another process's world.",
+    why: "Enters another process's namespaces.",
   },
   {
     rule: "container-escape",
     level: "high",
     commands: words("unshare runc ctr crictl lxc machinectl debugfs capsh"),
-    why: "Makes or enters worlds of its own.",
+    why: "Creates or enters namespaces.",
   },
   {
     rule: "container-escape",
     level: "critical",
     commands: ["docker", "podman", "nerdctl"],
     word: /^--privileged|^(?:--volume=|-v|--mount=)?(?:type=bind,.*)?(?:source=|src=)?\/(?:etc|root|home|var|proc|sys|boot)?:|^--(?:pid|net|network|ipc|uts|userns)(?:=host)?$|^host$|docker\.sock|^--cap-add|^--device/,
-    why: "A container that is the host.",
+    why: "A container with the host's rights.",
   },
   {
     rule: "container-control",
@@ -433,7 +433,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     rule: "resources",
     level: "high",
     commands: ["stress", "stress-ng", "forkbomb"],
-    why: "Uses up the machine.",
+    why: "Uses up the machine's resources.",
   },
   {
     rule: "environment",
