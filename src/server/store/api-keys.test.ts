@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
 import { openDatabase } from "./open-store.js";
-import type { KeyScopes } from "./store.js";
+import type { KeyScopes } from "./records.js";
 
 const SCOPES: KeyScopes = { roles: ["code_assistant"], readOnly: false, approve: true, admin: false };
 

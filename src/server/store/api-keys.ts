@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Database, Row, Statements } from "./database.js";
 import { storeFailed } from "./failures.js";
-import { fromText, newId, toText } from "./rows.js";
-import type { ApiKeyRecord, ApiKeys, CreatedApiKey, KeyScopes, NewApiKey } from "./store.js";
+import type { ApiKeyRecord, CreatedApiKey, KeyScopes, NewApiKey } from "./records.js";
+import { fromRow, fromText, newId, toText } from "./rows.js";
 
 /** An id of ours and 32 random bytes. */
 const SECRET = /^sk_([0-9a-f]{24})_[\w-]{43}$/;
@@ -13,52 +13,49 @@ const LAST_USED_MS = 5 * 60_000;
 
 interface KeyRow extends Row {
   readonly id: string;
-  readonly org: string;
-  readonly name: string;
   readonly secret_hash: string;
   readonly scopes: string;
-  readonly created_at: number;
   readonly expires_at: number | null;
   readonly revoked_at: number | null;
   readonly last_used_at: number | null;
 }
 
 /** API keys, as hashes. */
-export class StoredApiKeys implements ApiKeys {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
+export class ApiKeys {
+  constructor(private readonly database: Database) {}
 
   create(org: string, key: NewApiKey): Promise<CreatedApiKey> {
-    return insert(this.#database, org, key);
+    return insert(this.database, org, key);
   }
 
+  /** The first key of all; undefined when any org has one already. Of two callers at once one gets it. */
   createFirst(org: string, key: NewApiKey): Promise<CreatedApiKey | undefined> {
-    return this.#database.transaction(async (statements) => {
+    return this.database.transaction(async (statements) => {
       const [any] = await statements.query("SELECT id FROM api_keys LIMIT 1");
       return any === undefined ? insert(statements, org, key) : undefined;
     });
   }
 
+  /** All of an org, the latest first, revoked and expired ones too. */
   async list(org: string): Promise<readonly ApiKeyRecord[]> {
-    const rows = await this.#database.query<KeyRow>(
+    const rows = await this.database.query<KeyRow>(
       "SELECT * FROM api_keys WHERE org = ? ORDER BY created_at DESC, id DESC",
       [org],
     );
     return rows.map(toRecord);
   }
 
+  /** False: there is no such key that is not revoked already. */
   async revoke(org: string, id: string): Promise<boolean> {
     const sql = "UPDATE api_keys SET revoked_at = ? WHERE org = ? AND id = ? AND revoked_at IS NULL";
-    return (await this.#database.run(sql, [Date.now(), org, id])) === 1;
+    return (await this.database.run(sql, [Date.now(), org, id])) === 1;
   }
 
+  /** The key of a presented secret. Undefined whatever is wrong with it: malformed, unknown, expired, revoked. */
   async find(secret: string): Promise<ApiKeyRecord | undefined> {
     const id = SECRET.exec(secret)?.[1];
     if (id === undefined) return undefined;
-    const [row] = await this.#database.query<KeyRow>("SELECT * FROM api_keys WHERE id = ?", [id]);
+    const [row] = await this.database.query<KeyRow>("SELECT * FROM api_keys WHERE id = ?", [id]);
     const expected = row === undefined ? NOBODYS_HASH : Buffer.from(row.secret_hash, "hex");
     const presented = hashOf(secret);
     const isRight = expected.length === presented.length && timingSafeEqual(expected, presented);
@@ -72,7 +69,7 @@ export class StoredApiKeys implements ApiKeys {
   async #noteUse({ id, last_used_at }: KeyRow, now: number): Promise<void> {
     if (last_used_at !== null && last_used_at > now - LAST_USED_MS) return;
     // The key is right whether or not this can be written, on a full disk for example.
-    await this.#database
+    await this.database
       .run("UPDATE api_keys SET last_used_at = ? WHERE id = ?", [now, id])
       .catch(() => undefined);
   }
@@ -99,17 +96,8 @@ function hashOf(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-function toRecord(row: KeyRow): ApiKeyRecord {
-  return {
-    id: row.id,
-    org: row.org,
-    name: row.name,
-    scopes: parseScopes(row.scopes),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at ?? undefined,
-    revokedAt: row.revoked_at ?? undefined,
-    lastUsedAt: row.last_used_at ?? undefined,
-  };
+function toRecord({ secret_hash: _, scopes, ...row }: KeyRow): ApiKeyRecord {
+  return { ...fromRow<Omit<ApiKeyRecord, "scopes">>(row), scopes: parseScopes(scopes) };
 }
 
 /** The database may contain anything; what cannot be parsed gives no right. */

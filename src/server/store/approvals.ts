@@ -1,14 +1,14 @@
 import type { Database, Row, Statements, Value } from "./database.js";
 import { nameTaken } from "./failures.js";
-import { deleteInBatches, fromText, inParts, toList, toText } from "./rows.js";
 import type {
   ApprovalDecision,
+  ApprovalOutcome,
   ApprovalRecord,
   ApprovalState,
-  Approvals,
   NewApproval,
   NewDecision,
-} from "./store.js";
+} from "./records.js";
+import { deleteInBatches, fromRow, inParts, toList, toText } from "./rows.js";
 
 const MAX_LISTED = 1000;
 /** Characters: programs, not what they are called. */
@@ -18,36 +18,18 @@ const IDS_AT_ONCE = 256;
 /** These decisions are accepted after `expiresAt` too: no person gave them. */
 const WITHOUT_ANSWER: readonly ApprovalDecision[] = ["expired", "cancelled", "interrupted"];
 
-interface ApprovalRow extends Row {
-  readonly org: string;
-  readonly id: string;
-  readonly session: string | null;
-  readonly server: string;
-  readonly request: string;
-  readonly created_at: number;
-  readonly expires_at: number;
-  readonly decision: ApprovalDecision | null;
-  readonly decided_by: string | null;
-  readonly answer: string | null;
-  readonly decided_at: number | null;
-}
-
 interface StateRow extends Row {
   readonly id: string;
-  readonly created_at: number;
+  readonly createdAt: number;
   readonly decided: number;
 }
 
 /** What people are asked, and the one decision about each. */
-export class StoredApprovals implements Approvals {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
+export class Approvals {
+  constructor(private readonly database: Database) {}
 
   async add(org: string, { id, session, server, request, expiresAt }: NewApproval): Promise<ApprovalRecord> {
-    const [row] = await this.#database.query<ApprovalRow>(
+    const [row] = await this.database.query(
       `INSERT INTO approvals (org, id, session, server, request, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING RETURNING *`,
       [org, id, session ?? null, server, toText(request), Date.now(), expiresAt],
@@ -56,6 +38,10 @@ export class StoredApprovals implements Approvals {
     return toApproval(row);
   }
 
+  /**
+   * The first decision counts, and `accepted` says whether it was this one; the record has the one that counts. What
+   * comes after `expiresAt` finds it expired. Undefined: there is no such request.
+   */
   async decide(
     org: string,
     id: string,
@@ -65,29 +51,31 @@ export class StoredApprovals implements Approvals {
     const inTime = WITHOUT_ANSWER.includes(decision.decision)
       ? { where: "org = ? AND id = ?", parameters: [org, id] }
       : { where: "org = ? AND id = ? AND expires_at > ?", parameters: [org, id, now] };
-    const [decided] = await settle(this.#database, decision, now, inTime);
+    const [decided] = await settle(this.database, decision, now, inTime);
     if (decided !== undefined) return { accepted: true, approval: decided };
     const tooLate = { where: "org = ? AND id = ? AND expires_at <= ?", parameters: [org, id, now] };
-    const [expired] = await settle(this.#database, { decision: "expired" }, now, tooLate);
+    const [expired] = await settle(this.database, { decision: "expired" }, now, tooLate);
     const approval = expired ?? (await this.get(org, id));
     return approval && { accepted: false, approval };
   }
 
   async get(org: string, id: string): Promise<ApprovalRecord | undefined> {
     const sql = "SELECT * FROM approvals WHERE org = ? AND id = ?";
-    const [row] = await this.#database.query<ApprovalRow>(sql, [org, id]);
+    const [row] = await this.database.query(sql, [org, id]);
     return row && toApproval(row);
   }
 
+  /** Forgets what was asked, where it is long and was decided before that time: the record of it is the audit log's. */
   async forgetRequests(before: number): Promise<number> {
-    return this.#database.run(
+    return this.database.run(
       `UPDATE approvals SET request = '{}' WHERE decided_at < ? AND length(request) > ${LONG_REQUEST}`,
       [before],
     );
   }
 
+  /** Pending and not expired, the oldest first, at most 1000. */
   async listPending(org: string): Promise<readonly ApprovalRecord[]> {
-    const rows = await this.#database.query<ApprovalRow>(
+    const rows = await this.database.query(
       `SELECT * FROM approvals WHERE org = ? AND decision IS NULL AND expires_at > ?
        ORDER BY created_at, id LIMIT ${MAX_LISTED}`,
       [org, Date.now()],
@@ -95,70 +83,73 @@ export class StoredApprovals implements Approvals {
     return rows.map(toApproval);
   }
 
+  /**
+   * Of an org, whichever server asks: what expires after a moment, the latest 10,000, and those of these ids that there
+   * are. The oldest first.
+   */
   async listStates(
     org: string,
     { expiringAfter, ids }: { expiringAfter: number; ids: readonly string[] },
   ): Promise<readonly ApprovalState[]> {
     const columns =
-      "SELECT id, created_at, CASE WHEN decision IS NULL THEN 0 ELSE 1 END AS decided FROM approvals";
-    const found = await this.#database.query<StateRow>(
+      'SELECT id, created_at AS "createdAt", CASE WHEN decision IS NULL THEN 0 ELSE 1 END AS decided FROM approvals';
+    const found = await this.database.query<StateRow>(
       `${columns} WHERE org = ? AND expires_at > ? ORDER BY created_at DESC, id DESC LIMIT ${MAX_STATES}`,
       [org, expiringAfter],
     );
     const known = new Set(found.map(({ id }) => id));
     const others = ids.filter((id) => !known.has(id));
-    for (const part of inParts(others, IDS_AT_ONCE)) {
-      const { sql, values } = toList(part);
-      found.push(
-        ...(await this.#database.query<StateRow>(`${columns} WHERE org = ? AND id IN ${sql}`, [
-          org,
-          ...values,
-        ])),
-      );
-    }
+    found.push(...(await this.#queryByIds<StateRow>(`${columns} WHERE org = ?`, org, others)));
     return found.sort(byAge).map(({ id, decided }) => ({ id, isDecided: decided === 1 }));
   }
 
+  /** Those of these ids that there are, the oldest first. */
   async getAll(org: string, ids: readonly string[]): Promise<readonly ApprovalRecord[]> {
-    const found: ApprovalRow[] = [];
-    for (const part of inParts(ids, IDS_AT_ONCE)) {
-      const { sql, values } = toList(part);
-      const select = `SELECT * FROM approvals WHERE org = ? AND id IN ${sql}`;
-      found.push(...(await this.#database.query<ApprovalRow>(select, [org, ...values])));
-    }
-    return found.sort(byAge).map(toApproval);
+    const found = await this.#queryByIds("SELECT * FROM approvals WHERE org = ?", org, ids);
+    return found.map(toApproval).sort(byAge);
   }
 
+  /** What was decided of those of this server's, wherever it was decided: for the calls that wait. */
   async listDecided(server: string, ids: readonly string[]): Promise<readonly ApprovalRecord[]> {
-    const found: ApprovalRow[] = [];
-    for (const part of inParts(ids, IDS_AT_ONCE)) {
-      const { sql, values } = toList(part);
-      const rows = await this.#database.query<ApprovalRow>(
-        `SELECT * FROM approvals WHERE server = ? AND decision IS NOT NULL AND id IN ${sql} ORDER BY decided_at, id`,
-        [server, ...values],
-      );
-      found.push(...rows);
-    }
-    return found.map(toApproval);
+    const sql = "SELECT * FROM approvals WHERE server = ? AND decision IS NOT NULL";
+    return (await this.#queryByIds(sql, server, ids, "ORDER BY decided_at, id")).map(toApproval);
   }
 
+  /** This server's undecided ones, of all orgs, the oldest first. */
   async listUndecidedOf(server: string): Promise<readonly ApprovalRecord[]> {
-    const rows = await this.#database.query<ApprovalRow>(
-      "SELECT * FROM approvals WHERE server = ? AND decision IS NULL",
-      [server],
-    );
-    return rows.sort(byAge).map(toApproval);
+    const rows = await this.database.query("SELECT * FROM approvals WHERE server = ? AND decision IS NULL", [
+      server,
+    ]);
+    return rows.map(toApproval).sort(byAge);
   }
 
+  /** This server's pending ones become `interrupted`, and are returned. For a start, before new work. */
   rejectAllOf(server: string): Promise<readonly ApprovalRecord[]> {
-    return interruptApprovals(this.#database, { where: "server = ?", parameters: [server] });
+    return interruptApprovals(this.database, { where: "server = ?", parameters: [server] });
   }
 
+  /** Forgets what was decided or has expired before that moment. Resolves to how many. */
   prune(before: number): Promise<number> {
-    return deleteInBatches(this.#database, "approvals", "org, id", {
+    return deleteInBatches(this.database, "approvals", "org, id", {
       where: "expires_at < ?",
       parameters: [before],
     });
+  }
+
+  /** The rows of a statement about an owner that have one of these ids. */
+  async #queryByIds<Result extends object = Row>(
+    sql: string,
+    owner: string,
+    ids: readonly string[],
+    order = "",
+  ): Promise<Result[]> {
+    const found: Result[] = [];
+    for (const part of inParts(ids, IDS_AT_ONCE)) {
+      const list = toList(part);
+      const parameters = [owner, ...list.values];
+      found.push(...(await this.database.query<Result>(`${sql} AND id IN ${list.sql} ${order}`, parameters)));
+    }
+    return found;
   }
 }
 
@@ -177,7 +168,7 @@ async function settle(
   now: number,
   { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
 ): Promise<ApprovalRecord[]> {
-  const rows = await statements.query<ApprovalRow>(
+  const rows = await statements.query(
     `UPDATE approvals SET decision = ?, decided_by = ?, answer = ?, decided_at = ?
      WHERE decision IS NULL AND ${where} RETURNING *`,
     [decision, by ?? null, toText(answer), now, ...parameters],
@@ -185,29 +176,16 @@ async function settle(
   return rows.map(toApproval);
 }
 
-type Aged = { readonly created_at: number; readonly id: string };
+type Aged = { readonly createdAt: number; readonly id: string };
 
 function byAge(a: Aged, b: Aged): number {
-  return a.created_at - b.created_at || (a.id < b.id ? -1 : 1);
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
-function toApproval(row: ApprovalRow): ApprovalRecord {
+function toApproval({ decision, decided_by, answer, decided_at, ...row }: Row): ApprovalRecord {
+  const outcome = { decision, by: decided_by, answer: answer ?? "null", at: decided_at ?? 0 } as Row;
   return {
-    id: row.id,
-    org: row.org,
-    session: row.session ?? undefined,
-    server: row.server,
-    request: fromText(row.request),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    outcome:
-      row.decision === null
-        ? undefined
-        : {
-            decision: row.decision,
-            by: row.decided_by ?? undefined,
-            answer: fromText(row.answer ?? "null"),
-            at: row.decided_at ?? 0,
-          },
+    ...fromRow<Omit<ApprovalRecord, "outcome">>(row, "request"),
+    outcome: decision === null ? undefined : fromRow<ApprovalOutcome>(outcome, "answer"),
   };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { Json, NotedExecution } from "./store.js";
+import type { Json, NotedExecution } from "./records.js";
 
 /** One that runs, and with its end. */
 const running = (execution: Partial<NotedExecution> & { id: string }): NotedExecution => ({

@@ -1,41 +1,26 @@
 import type { Database, Row, Statements, Value } from "./database.js";
 import { readPage } from "./paging.js";
-import { deleteInBatches, fromText, toText } from "./rows.js";
-import type { ExecutionListRequest, ExecutionRecord, Executions, NotedExecution, Page } from "./store.js";
-
-interface ExecutionRow extends Row {
-  readonly org: string;
-  readonly id: string;
-  readonly session: string | null;
-  readonly server: string;
-  readonly tool: string;
-  readonly state: ExecutionRecord["state"];
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly result: string;
-}
+import type { ExecutionListRequest, ExecutionRecord, NotedExecution, Page } from "./records.js";
+import { deleteInBatches, fromRow, toText } from "./rows.js";
 
 /** What runs and what has run. */
-export class StoredExecutions implements Executions {
-  readonly #database: Database;
+export class Executions {
+  constructor(private readonly database: Database) {}
 
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+  /** Writes them down, all or none. An end is written to what runs, once: what has ended or was interrupted stays so. */
   async record(executions: readonly NotedExecution[]): Promise<void> {
     const [first, ...others] = executions;
     if (first === undefined) return;
     // One statement is all or none by itself.
-    if (others.length === 0) return write(this.#database, first);
-    await this.#database.transaction(async (statements) => {
+    if (others.length === 0) return write(this.database, first);
+    await this.database.transaction(async (statements) => {
       for (const execution of executions) await write(statements, execution);
     });
   }
 
   async get(org: string, id: string): Promise<ExecutionRecord | undefined> {
     const sql = "SELECT * FROM executions WHERE org = ? AND id = ?";
-    const [row] = await this.#database.query<ExecutionRow>(sql, [org, id]);
+    const [row] = await this.database.query(sql, [org, id]);
     return row && toExecution(row);
   }
 
@@ -45,23 +30,25 @@ export class StoredExecutions implements Executions {
       equal: { org, session: request.session, state: request.state },
       order: { started_at: "number", id: "string" },
     } as const;
-    return readPage<ExecutionRow, ExecutionRecord>(this.#database, listing, request, toExecution);
+    return readPage(this.database, listing, request, toExecution);
   }
 
+  /** This server's running ones become `interrupted`, and are returned. For a start, before new work. */
   interruptAllOf(server: string): Promise<readonly ExecutionRecord[]> {
-    return interruptExecutions(this.#database, { where: "server = ?", parameters: [server] });
+    return interruptExecutions(this.database, { where: "server = ?", parameters: [server] });
   }
 
+  /** Forgets what began before a moment, and all but the latest `keep` of each org. What runs stays. */
   async prune({ before, keep }: { before?: number; keep?: number }): Promise<number> {
     let count = before === undefined ? 0 : await this.#forget("started_at < ?", [before]);
     if (keep === undefined) return count;
-    const orgs = await this.#database.query<{ org: string }>(
+    const orgs = await this.database.query<{ org: string }>(
       "SELECT org FROM executions GROUP BY org HAVING COUNT(*) > ?",
       [keep],
     );
     for (const { org } of orgs) {
-      const [first] = await this.#database.query<ExecutionRow>(
-        "SELECT * FROM executions WHERE org = ? ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?",
+      const [first] = await this.database.query<{ started_at: number; id: string }>(
+        "SELECT started_at, id FROM executions WHERE org = ? ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?",
         [org, keep],
       );
       if (first === undefined) continue;
@@ -73,7 +60,7 @@ export class StoredExecutions implements Executions {
 
   #forget(where: string, parameters: readonly Value[]): Promise<number> {
     const condition = { where: `state <> 'running' AND ${where}`, parameters };
-    return deleteInBatches(this.#database, "executions", "org, id", condition);
+    return deleteInBatches(this.database, "executions", "org, id", condition);
   }
 }
 
@@ -97,23 +84,13 @@ export async function interruptExecutions(
   statements: Statements,
   { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
 ): Promise<ExecutionRecord[]> {
-  const rows = await statements.query<ExecutionRow>(
+  const rows = await statements.query(
     `UPDATE executions SET state = 'interrupted', ended_at = ? WHERE state = 'running' AND ${where} RETURNING *`,
     [Date.now(), ...parameters],
   );
   return rows.map(toExecution);
 }
 
-function toExecution(row: ExecutionRow): ExecutionRecord {
-  return {
-    id: row.id,
-    org: row.org,
-    session: row.session ?? undefined,
-    server: row.server,
-    tool: row.tool,
-    state: row.state,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    result: fromText(row.result),
-  };
+function toExecution(row: Row): ExecutionRecord {
+  return fromRow(row, "result");
 }

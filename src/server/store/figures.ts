@@ -1,5 +1,5 @@
 import type { Database } from "./database.js";
-import type { StoreFigures } from "./store.js";
+import type { StoreFigures } from "./records.js";
 
 /** How much there is, over all orgs. Each count has an index of just what it counts. */
 export async function readFigures(database: Database): Promise<StoreFigures> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { canonicalJson } from "../../kit/canonical-json.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Statements } from "./database.js";
-import type { Idempotency, Json } from "./store.js";
+import type { Idempotency, Json } from "./records.js";
 
 /**
  * Takes a caller's key for a session that is being made, within its transaction. Resolves to the id of the session that

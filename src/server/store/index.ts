@@ -1,23 +1,3 @@
-export { openStore } from "./open-store.js";
-export type * from "./store.js";
-export type {
-  ApiKeyRecord,
-  ApiKeys,
-  ApprovalOutcome,
-  ApprovalRecord,
-  AuditEntry,
-  CreatedApiKey,
-  CreatedSession,
-  EndedWhy,
-  ExecutionRecord,
-  Json,
-  KeyScopes,
-  LeaseToken,
-  NewDecision,
-  NotedExecution,
-  ServerRecord,
-  SessionRecord,
-  SnapshotRecord,
-  Store,
-  StoreFigures,
-} from "./store.js";
+export type { ApiKeys } from "./api-keys.js";
+export { openStore, type Store } from "./open-store.js";
+export type * from "./records.js";

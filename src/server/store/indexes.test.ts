@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { AuditEntry, AuditFilter } from "./store.js";
+import type { AuditEntry, AuditFilter } from "./records.js";
 
 onBothDatabases("the index of snapshots", (database) => {
   const snapshot = (session: string, id: string, createdAt: number) => ({

@@ -1,6 +1,6 @@
 import type { Database, Row, Statements } from "./database.js";
 import { storeFailed } from "./failures.js";
-import type { LeaseToken, ServerRecord } from "./store.js";
+import type { LeaseToken, ServerRecord } from "./records.js";
 
 /** A server as the table has it. */
 export interface ServerRow extends Row {

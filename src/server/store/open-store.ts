@@ -1,15 +1,32 @@
-import { StoredApiKeys } from "./api-keys.js";
-import { StoredApprovals } from "./approvals.js";
-import { StoredAuditIndex } from "./audit-index.js";
+import { ApiKeys } from "./api-keys.js";
+import { Approvals } from "./approvals.js";
+import { AuditIndex } from "./audit-index.js";
 import type { Database } from "./database.js";
-import { StoredExecutions } from "./executions.js";
+import { Executions } from "./executions.js";
 import { readFigures } from "./figures.js";
 import { migrate } from "./migrate.js";
-import { StoredServers } from "./servers.js";
-import { StoredSessions } from "./sessions.js";
-import { StoredSnapshotIndex } from "./snapshot-index.js";
-import type { Store } from "./store.js";
+import type { StoreFigures } from "./records.js";
+import { Servers } from "./servers.js";
+import { Sessions } from "./sessions.js";
+import { SnapshotIndex } from "./snapshot-index.js";
 import { parseStoreUrl } from "./store-url.js";
+
+/** What survives a restart. Moments are milliseconds since 1970; what belongs to an org is found only with that org. */
+export interface Store {
+  readonly kind: "sqlite" | "postgres";
+  readonly apiKeys: ApiKeys;
+  readonly sessions: Sessions;
+  readonly servers: Servers;
+  readonly approvals: Approvals;
+  readonly executions: Executions;
+  readonly snapshots: SnapshotIndex;
+  readonly audit: AuditIndex;
+  /** Resolves when the database answers; STORE_FAILED otherwise. */
+  ping(): Promise<void>;
+  /** Numbers over all orgs and servers, for operators. */
+  figures(): Promise<StoreFigures>;
+  close(): Promise<void>;
+}
 
 /**
  * Opens the store at `sqlite:<path>`, a plain path or `postgres://…`, makes it where there is none, and brings its
@@ -25,13 +42,13 @@ export async function openStore({ url }: { readonly url: string }): Promise<Stor
   }
   return {
     kind: database.kind,
-    apiKeys: new StoredApiKeys(database),
-    sessions: new StoredSessions(database),
-    servers: new StoredServers(database),
-    approvals: new StoredApprovals(database),
-    executions: new StoredExecutions(database),
-    snapshots: new StoredSnapshotIndex(database),
-    audit: new StoredAuditIndex(database),
+    apiKeys: new ApiKeys(database),
+    sessions: new Sessions(database),
+    servers: new Servers(database),
+    approvals: new Approvals(database),
+    executions: new Executions(database),
+    snapshots: new SnapshotIndex(database),
+    audit: new AuditIndex(database),
     ping: async () => {
       await database.query("SELECT 1 AS one");
     },

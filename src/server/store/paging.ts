@@ -1,6 +1,6 @@
 import { SandboxError } from "../../kit/errors.js";
 import type { Row, Statements, Value } from "./database.js";
-import type { Page, PageRequest } from "./store.js";
+import type { Page, PageRequest } from "./records.js";
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;

@@ -4,8 +4,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
+import type { Store } from "./open-store.js";
 import { openDatabase } from "./open-store.js";
-import type { Store } from "./store.js";
 
 const WRITER = fileURLToPath(new URL("../../../test/setup/store-writer.mjs", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
-import type { Statements, Value } from "./database.js";
-import type { Json } from "./store.js";
+import type { Row, Statements, Value } from "./database.js";
+import type { Json } from "./records.js";
 
 const BATCH = 500;
 
@@ -18,6 +18,15 @@ export function toText(value: Json | undefined): string {
 /** What `toText` wrote. */
 export function fromText(text: string): Json {
   return JSON.parse(text) as Json;
+}
+
+/** A row as callers see it: names in camel case, undefined for NULL, and what `toText` wrote in the columns `json`. */
+export function fromRow<Result>(row: Row, ...json: string[]): Result {
+  const members = Object.entries(row).map(([column, value]) => [
+    column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    json.includes(column) ? fromText(String(value)) : (value ?? undefined),
+  ]);
+  return Object.fromEntries(members) as Result;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { LeaseToken, Store } from "./store.js";
+import type { Store } from "./open-store.js";
+import type { LeaseToken } from "./records.js";
 
 const LEASE_MS = 60_000;
 const settings = {};

@@ -1,39 +1,10 @@
 import type { Row, Statements, Value } from "./database.js";
-import { fromText } from "./rows.js";
-import type { EndedWhy, SessionRecord } from "./store.js";
-
-/** A session as the table has it. */
-export interface SessionRow extends Row {
-  readonly id: string;
-  readonly org: string;
-  readonly name: string;
-  readonly role: string | null;
-  readonly settings: string;
-  readonly created_at: number;
-  readonly renewed_at: number;
-  readonly expires_at: number | null;
-  readonly server: string | null;
-  readonly state: SessionRecord["state"];
-  readonly ended_at: number | null;
-  readonly ended_why: EndedWhy | null;
-}
+import type { EndedWhy, SessionRecord } from "./records.js";
+import { fromRow } from "./rows.js";
 
 /** As callers see it. */
-export function toSession(row: SessionRow): SessionRecord {
-  return {
-    org: row.org,
-    name: row.name,
-    id: row.id,
-    role: row.role ?? undefined,
-    settings: fromText(row.settings),
-    createdAt: row.created_at,
-    renewedAt: row.renewed_at,
-    expiresAt: row.expires_at ?? undefined,
-    server: row.server ?? undefined,
-    state: row.state,
-    endedAt: row.ended_at ?? undefined,
-    endedWhy: row.ended_why ?? undefined,
-  };
+export function toSession({ cleaned_at: _, ...row }: Row): SessionRecord {
+  return fromRow(row, "settings");
 }
 
 /** Ends the active sessions that a condition names, in one statement: of two who do so at once, one gets each. */
@@ -44,7 +15,7 @@ export async function endSessions(
 ): Promise<SessionRecord[]> {
   const now = Date.now();
   // What no server ever had has no files to clean.
-  const rows = await statements.query<SessionRow>(
+  const rows = await statements.query(
     `UPDATE sessions SET state = 'ended', ended_at = ?, ended_why = ?,
        cleaned_at = CASE WHEN server IS NULL THEN CAST(? AS BIGINT) ELSE NULL END
      WHERE state = 'active' AND ${where} RETURNING *`,
@@ -58,7 +29,8 @@ export async function findActive(
   statements: Statements,
   org: string,
   name: string,
-): Promise<SessionRow | undefined> {
+): Promise<SessionRecord | undefined> {
   const sql = "SELECT * FROM sessions WHERE org = ? AND name = ? AND state = 'active'";
-  return (await statements.query<SessionRow>(sql, [org, name]))[0];
+  const [row] = await statements.query(sql, [org, name]);
+  return row && toSession(row);
 }

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { SessionRecord, Sessions } from "./store.js";
+import type { SessionRecord } from "./records.js";
+import type { Sessions } from "./sessions.js";
 
 const LEASE_MS = 60_000;
 const settings = { limits: { memoryMb: 512 }, backend: "bubblewrap" };

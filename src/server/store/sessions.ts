@@ -3,8 +3,6 @@ import type { Database, Statements } from "./database.js";
 import { takeIdempotencyKey } from "./idempotency-keys.js";
 import { checkLease } from "./leases.js";
 import { readPage } from "./paging.js";
-import { deleteInBatches, inParts, newId, toList, toText } from "./rows.js";
-import { endSessions, findActive, type SessionRow, toSession } from "./session-rows.js";
 import type {
   CreatedSession,
   EndedWhy,
@@ -12,48 +10,48 @@ import type {
   Page,
   SessionListRequest,
   SessionRecord,
-  Sessions,
-} from "./store.js";
+} from "./records.js";
+import { deleteInBatches, inParts, newId, toList, toText } from "./rows.js";
+import { endSessions, findActive, toSession } from "./session-rows.js";
 
 /** How many expired sessions one call takes. */
 const EXPIRED_AT_ONCE = 500;
 
 /** Sessions: which there are, until when, and who has them. */
-export class StoredSessions implements Sessions {
-  readonly #database: Database;
+export class Sessions {
+  constructor(private readonly database: Database) {}
 
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+  /** CONFLICT: the name is in use, or the idempotency key came with another request before. */
   create(org: string, session: NewSession): Promise<CreatedSession> {
     const { lease, idempotency } = session;
-    return this.#database.transaction(async (statements) => {
+    return this.database.transaction(async (statements) => {
       const id = newId();
       if (idempotency !== undefined) {
         const meant = await takeIdempotencyKey(statements, org, idempotency, id);
         if (meant !== id) return { session: await earlierOne(statements, org, meant), isNew: false };
       }
-      if (lease !== undefined) await checkLease(this.#database, statements, lease);
+      if (lease !== undefined) await checkLease(this.database, statements, lease);
       return { session: await insert(statements, org, id, session), isNew: true };
     });
   }
 
-  async get(org: string, name: string): Promise<SessionRecord | undefined> {
-    const row = await findActive(this.#database, org, name);
-    return row && toSession(row);
+  /** The active session of that name. */
+  get(org: string, name: string): Promise<SessionRecord | undefined> {
+    return findActive(this.database, org, name);
   }
 
+  /** The last one that had that name, also when it has ended. */
   async getLast(org: string, name: string): Promise<SessionRecord | undefined> {
-    const [row] = await this.#database.query<SessionRow>(
+    const [row] = await this.database.query(
       "SELECT * FROM sessions WHERE org = ? AND name = ? ORDER BY created_at DESC, state LIMIT 1",
       [org, name],
     );
     return row && toSession(row);
   }
 
+  /** Also one that has ended. */
   getById(org: string, id: string): Promise<SessionRecord | undefined> {
-    return findById(this.#database, org, id);
+    return findById(this.database, org, id);
   }
 
   list(org: string, request: SessionListRequest = {}): Promise<Page<SessionRecord>> {
@@ -62,14 +60,16 @@ export class StoredSessions implements Sessions {
       equal: { org, state: request.state },
       order: { created_at: "number", id: "string" },
     } as const;
-    return readPage<SessionRow, SessionRecord>(this.#database, listing, request, toSession);
+    return readPage(this.database, listing, request, toSession);
   }
 
+  /** True: a session was made with it. */
   async isIdempotencyKey(org: string, key: string): Promise<boolean> {
     const sql = "SELECT 1 AS found FROM idempotency_keys WHERE org = ? AND key = ?";
-    return (await this.#database.query(sql, [org, key])).length > 0;
+    return (await this.database.query(sql, [org, key])).length > 0;
   }
 
+  /** Undefined: there is no active session of that name, or its time is over. */
   async renew(
     org: string,
     name: string,
@@ -78,7 +78,7 @@ export class StoredSessions implements Sessions {
   ): Promise<SessionRecord | undefined> {
     const now = Date.now();
     const { where, parameters } = named(org, name, id);
-    const [row] = await this.#database.query<SessionRow>(
+    const [row] = await this.database.query(
       `UPDATE sessions SET renewed_at = ?, expires_at = ?
        WHERE ${where} AND state = 'active' AND (expires_at IS NULL OR expires_at > ?) RETURNING *`,
       [now, expiresAt ?? null, ...parameters, now],
@@ -86,12 +86,14 @@ export class StoredSessions implements Sessions {
     return row && toSession(row);
   }
 
+  /** The session that this call ended; undefined when there was none. Of two callers one gets it. */
   async end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined> {
-    return (await endSessions(this.#database, why, named(org, name, id)))[0];
+    return (await endSessions(this.database, why, named(org, name, id)))[0];
   }
 
+  /** Ends and returns the expired sessions of this server and those without one. Each is returned to one caller, once. */
   takeExpired(now: number, server: string): Promise<readonly SessionRecord[]> {
-    return endSessions(this.#database, "expired", {
+    return endSessions(this.database, "expired", {
       // Said twice: one that was renewed since the inner one looked must stay.
       where: `expires_at <= ? AND id IN (
           SELECT id FROM sessions WHERE state = 'active' AND expires_at <= ? AND (server = ? OR server IS NULL)
@@ -101,32 +103,35 @@ export class StoredSessions implements Sessions {
     });
   }
 
+  /** This server's ended sessions whose files have not been removed yet, also from before a crash. */
   async listUncleaned(server: string): Promise<readonly SessionRecord[]> {
-    const rows = await this.#database.query<SessionRow>(
+    const rows = await this.database.query(
       "SELECT * FROM sessions WHERE server = ? AND state = 'ended' AND cleaned_at IS NULL ORDER BY ended_at, id",
       [server],
     );
     return rows.map(toSession);
   }
 
+  /** The files are gone. */
   async markCleaned(ids: readonly string[]): Promise<void> {
     const now = Date.now();
     for (const part of inParts(ids, EXPIRED_AT_ONCE)) {
       const { sql, values } = toList(part);
-      await this.#database.run(
+      await this.database.run(
         `UPDATE sessions SET cleaned_at = ? WHERE state = 'ended' AND cleaned_at IS NULL AND id IN ${sql}`,
         [now, ...values],
       );
     }
   }
 
+  /** Forgets ended and cleaned sessions, and idempotency keys, from before that moment. Resolves to how many. */
   async prune(before: number): Promise<number> {
-    await deleteInBatches(this.#database, "idempotency_keys", "org, key", {
+    await deleteInBatches(this.database, "idempotency_keys", "org, key", {
       where: "created_at < ?",
       parameters: [before],
     });
     // The files of a dead server's sessions are never cleaned.
-    return deleteInBatches(this.#database, "sessions", "id", {
+    return deleteInBatches(this.database, "sessions", "id", {
       where: `state = 'ended' AND ended_at < ?
         AND (cleaned_at IS NOT NULL OR NOT EXISTS (SELECT 1 FROM servers WHERE servers.id = sessions.server))`,
       parameters: [before],
@@ -148,7 +153,7 @@ async function insert(
   { name, role, settings, expiresAt, lease }: NewSession,
 ): Promise<SessionRecord> {
   const now = Date.now();
-  const [row] = await statements.query<SessionRow>(
+  const [row] = await statements.query(
     `INSERT INTO sessions (id, org, name, role, settings, created_at, renewed_at, expires_at, server, state)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'active') ON CONFLICT DO NOTHING RETURNING *`,
     [id, org, name, role ?? null, toText(settings), now, now, expiresAt ?? null, lease?.server ?? null],
@@ -161,7 +166,7 @@ async function insert(
 
 async function findById(statements: Statements, org: string, id: string): Promise<SessionRecord | undefined> {
   const sql = "SELECT * FROM sessions WHERE org = ? AND id = ?";
-  const [row] = await statements.query<SessionRow>(sql, [org, id]);
+  const [row] = await statements.query(sql, [org, id]);
   return row && toSession(row);
 }
 
