@@ -11,13 +11,13 @@ const { describe, it } = requires("bubblewrap", "python3");
 const PORTS = { network: { allowLocalBinding: true } };
 
 /** One way to a session: opens a new one, and one that is there by its name. */
-interface Door {
+interface SessionOpener {
   readonly open: () => Promise<SandboxSession>;
   readonly again: (sessionId: string) => Promise<SandboxSession>;
 }
 
 let server: TestServer;
-let doors: Record<"library" | "client", Door>;
+let openers: Record<"library" | "client", SessionOpener>;
 let stateDir: string;
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-session-"));
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const options = { stateDir, config: await parseConfig({ sandbox: PORTS }) };
   server = await TestServer.open({ sandbox: PORTS });
   const client = new SkerryClient({ url: server.url, apiKey: server.admin });
-  doors = {
+  openers = {
     library: {
       open: () => Sandbox.create(options),
       again: (sessionId) => Sandbox.connect(sessionId, options),
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 describe.each(["library", "client"] as const)("a session of the %s", (name) => {
   const inSession = async (use: (session: SandboxSession) => Promise<void>) => {
-    const session = await doors[name].open();
+    const session = await openers[name].open();
     try {
       await use(session);
     } finally {
@@ -215,17 +215,17 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
   it("keeps its files past its close and its scope, until it is deleted", async () => {
     let sessionId: string;
     {
-      await using session = await doors[name].open();
+      await using session = await openers[name].open();
       ({ sessionId } = session);
       await session.files.write("kept", "yes");
     }
-    const closed = await doors[name].again(sessionId);
+    const closed = await openers[name].again(sessionId);
     await closed.close();
-    const again = await doors[name].again(sessionId);
+    const again = await openers[name].again(sessionId);
     expect(again.sessionId).toBe(sessionId);
     expect(await again.files.read("kept")).toBe("yes");
     await again.delete();
-    const missing = async () => (await doors[name].again(sessionId)).files.read("kept");
+    const missing = async () => (await openers[name].again(sessionId)).files.read("kept");
     await expect(missing()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
 });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { assess } from "skerry/policy";
-import { type Grammar, type Grammarian, loadGrammar } from "../../src/kit/parser/grammar.js";
+import { type Grammar, type LanguageParser, loadGrammar } from "../../src/kit/parser/grammar.js";
 import { WorkBudget } from "../../src/kit/parser/work-budget.js";
 import { isDangerous, loadSnippets, type Snippet, scoreOf } from "../../test/risk-corpus/snippets.js";
 import type { BenchContext } from "../bench-context.js";
@@ -29,7 +29,7 @@ export const riskCorpus: Benchmark = {
   async measure(bench) {
     const snippets = loadSnippets(join(bench.repository, "test", "risk-corpus"));
     const programs = LANGUAGES.flatMap((language) => programsOf(snippets, language));
-    const parsers = new Map<string, Grammarian>();
+    const parsers = new Map<string, LanguageParser>();
     for (const language of LANGUAGES) parsers.set(language, await loadGrammar(language));
     // Each side goes through the programs in the same order.
     const inTurn = (take: (program: Program) => Promise<void>) => {

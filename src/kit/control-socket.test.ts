@@ -12,7 +12,7 @@ import { type ControlSocket, listLiveSockets } from "./control-socket.js";
 
 /** Both kinds: of sessions, and of pools. */
 const KINDS = {
-  doors: (stateDir: string) =>
+  control: (stateDir: string) =>
     openControlSocket(stateDir, "s", {
       connect: () => Promise.reject(new Error("no")),
       changeEgress: async () => undefined,
@@ -24,18 +24,18 @@ const KINDS = {
 } as const;
 
 let stateDir: string;
-let doors: ControlSocket[];
+let sockets: ControlSocket[];
 
 beforeEach(async () => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
   // As ours is: everybody may pass through. What is to be shown is that the folder inside keeps them out.
   chmodSync(stateDir, 0o711);
-  doors = [];
-  for (const open of Object.values(KINDS)) doors.push((await open(stateDir))!);
+  sockets = [];
+  for (const open of Object.values(KINDS)) sockets.push((await open(stateDir))!);
 });
 
 afterEach(async () => {
-  await Promise.all(doors.map((door) => door.close()));
+  await Promise.all(sockets.map((socket) => socket.close()));
   rmSync(stateDir, { recursive: true, force: true });
 });
 
@@ -85,5 +85,5 @@ requires("bubblewrap").describe.each(Object.keys(KINDS))("a socket in %s", (kind
 
 it("is of its process, and in a folder of its own kind", () => {
   expect(listLiveSockets(poolFolder(stateDir))).toHaveLength(1);
-  expect(pathOf("doors")).toContain(`/doors/${process.pid}-`);
+  expect(pathOf("control")).toContain(`/control/${process.pid}-`);
 });

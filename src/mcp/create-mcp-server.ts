@@ -22,7 +22,7 @@ import type { ClientCall, ClientTools } from "./client-call.js";
 import { elicit } from "./elicitation.js";
 import { INSTRUCTIONS } from "./instructions.js";
 import { ProgressReporter } from "./progress.js";
-import { mistakeOf, ProtocolError, protocolError } from "./protocol-error.js";
+import { internalFailureOf, ProtocolError, protocolError } from "./protocol-error.js";
 import { ResourceChanges } from "./resource-changes.js";
 import { WORKSPACE_TEMPLATE } from "./resource-uri.js";
 import { listResources, readResource } from "./resources.js";
@@ -108,7 +108,7 @@ export class McpConnection {
       const tool = this.#tools.tools.find((each) => each.name === name);
       if (tool === undefined) throw unknownTool(name, this.#tools);
       const came = await this.#call(name, params.arguments ?? {}, call, extra);
-      const mistake = mistakeOf(came);
+      const mistake = internalFailureOf(came);
       if (mistake !== undefined) this.server.onerror?.(mistake.log);
       const reply = mistake?.reply ?? came;
       if (!tool.annotations.readOnlyHint) this.#changes.note(reply, name.startsWith("file_"));

@@ -36,7 +36,9 @@ export function protocolError(error: unknown): ProtocolError {
 const MISTAKE = "Something went wrong in Skerry itself; its standard error says what";
 
 /** The reply to a call that failed by a mistake of ours, and what the log is told; undefined: it is none. */
-export function mistakeOf(reply: ToolReply): { readonly reply: ToolReply; readonly log: Error } | undefined {
+export function internalFailureOf(
+  reply: ToolReply,
+): { readonly reply: ToolReply; readonly log: Error } | undefined {
   const { error } = reply.data as { readonly error?: { readonly code?: unknown } | null };
   if (error?.code !== "INTERNAL") return undefined;
   return {

@@ -11,7 +11,7 @@ import { ATTACKS } from "./all.js";
 import type { Attack, Group } from "./attack.js";
 import { findProcesses } from "./host.js";
 import { PackageCopy, type User } from "./package-copy.js";
-import type { Order, Verdict } from "./run.js";
+import type { AttackVerdict, Order } from "./run.js";
 
 export const TEST_TIMEOUT_MS = 600_000;
 
@@ -29,7 +29,7 @@ export interface Target {
 }
 
 interface Run {
-  readonly verdicts: ReadonlyMap<string, Promise<Verdict | undefined>>;
+  readonly verdicts: ReadonlyMap<string, Promise<AttackVerdict | undefined>>;
   readonly done: Promise<{ readonly status: number | null; readonly complaints: string }>;
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export class AttackRuns {
     if (!this.#runs.has(name)) this.#runs.set(name, this.#start(user, name, target));
   }
 
-  async verdictOf(run: string, { name }: Attack): Promise<Verdict> {
+  async verdictOf(run: string, { name }: Attack): Promise<AttackVerdict> {
     const { verdicts, done } = this.#runs.get(run)!;
     const verdict = await verdicts.get(name);
     if (verdict === undefined) throw new Error(`the run ended before it: ${(await done).complaints}`);
@@ -77,15 +77,15 @@ export class AttackRuns {
       ...(only !== undefined && { only }),
     };
     const child = packageCopy.start("runner", user, order, place);
-    const waiting = new Map<string, (verdict: Verdict | undefined) => void>();
-    const verdicts = new Map<string, Promise<Verdict | undefined>>();
+    const waiting = new Map<string, (verdict: AttackVerdict | undefined) => void>();
+    const verdicts = new Map<string, Promise<AttackVerdict | undefined>>();
     for (const { name } of ATTACKS) verdicts.set(name, new Promise((resolve) => waiting.set(name, resolve)));
     let complaints = "";
     child.stderr!.on("data", (chunk) => {
       complaints += chunk;
     });
     createInterface(child.stdout!).on("line", (line) => {
-      const verdict = JSON.parse(line) as Verdict;
+      const verdict = JSON.parse(line) as AttackVerdict;
       waiting.get(verdict.name)?.(verdict);
     });
     const done = once(child, "close").then(([status]) => {

@@ -45,7 +45,7 @@ export interface Order {
   readonly only?: string;
 }
 
-export interface Verdict {
+export interface AttackVerdict {
   readonly name: string;
   readonly verdict: "blocked" | "succeeded" | "not claimed" | "host lacks" | "error";
   readonly detail: string;
@@ -53,7 +53,7 @@ export interface Verdict {
 }
 
 /** Runs every attack against one backend and reports each as it ends. */
-export async function runAttacks(order: Order, report: (verdict: Verdict) => void): Promise<void> {
+export async function runAttacks(order: Order, report: (verdict: AttackVerdict) => void): Promise<void> {
   const config = await parseConfig({ sandbox: order.config ?? {} });
   const options = backendOptions(order.backend, config.sandbox.backends);
   const backend = await getBackend(order.backend, { stateDir: order.stateDir, options });
@@ -95,7 +95,7 @@ interface Field {
 async function runOne(
   attack: Attack,
   { manager, capabilities, cells, facts }: Field,
-): Promise<Pick<Verdict, "verdict" | "detail">> {
+): Promise<Pick<AttackVerdict, "verdict" | "detail">> {
   if (attack.needs !== undefined && capabilities.isolates && capabilities[attack.needs] !== true) {
     return { verdict: "not claimed", detail: `this backend claims no ${attack.needs} on this host` };
   }

@@ -177,7 +177,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, 
       expect(await closed).toBe(130);
     }
     await expect(ask(first.at)).rejects.toMatchObject({ code: "ECONNREFUSED" });
-    expect(readdirSync(join(user.home, "state/doors"))).toEqual([]);
+    expect(readdirSync(join(user.home, "state/control"))).toEqual([]);
   });
 
   it("says what to do about a session that does not run, and about numbers that are no ports", () => {

@@ -52,10 +52,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
       );
     });
   });
-  const door = join(directory, "door");
-  server.listen(door);
+  const path = join(directory, "socket");
+  server.listen(path);
   await once(server, "listening");
-  project.provide("daemonDoor", door);
+  project.provide("daemonProxySocket", path);
   return async () => {
     server.close();
     await Promise.allSettled(daemons.values());

@@ -4,7 +4,7 @@ import { inject } from "vitest";
 declare module "vitest" {
   interface ProvidedContext {
     /** Where the test run's main process waits to be asked for a daemon. */
-    daemonDoor: string;
+    daemonProxySocket: string;
   }
 }
 
@@ -12,7 +12,7 @@ declare module "vitest" {
 export function requestDaemon<Daemon extends object>(kind: string): Promise<Daemon> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect(inject("daemonDoor"));
+    const socket = connect(inject("daemonProxySocket"));
     socket.setEncoding("utf8");
     socket.on("data", (chunk: string) => {
       answer += chunk;

@@ -15,7 +15,7 @@ export interface TestDatabase {
   open(): Promise<Store>;
 }
 
-interface Place {
+interface TestDatabaseLocation {
   readonly url: string;
   remove(): Promise<void>;
 }
@@ -26,8 +26,8 @@ export function onBothDatabases(title: string, suite: (database: TestDatabase) =
   requires("postgresql").describe(`${title}, in PostgreSQL`, () => suite(createWorld(createDatabase)));
 }
 
-function createWorld(create: () => Promise<Place>): TestDatabase {
-  let place: Place;
+function createWorld(create: () => Promise<TestDatabaseLocation>): TestDatabase {
+  let place: TestDatabaseLocation;
   const stores: Store[] = [];
   beforeEach(async () => {
     place = await create();
@@ -48,7 +48,7 @@ function createWorld(create: () => Promise<Place>): TestDatabase {
   };
 }
 
-async function createFile(): Promise<Place> {
+async function createFile(): Promise<TestDatabaseLocation> {
   const directory = mkdtempSync(join(tmpdir(), "skerry-store-"));
   return {
     url: join(directory, "store.db"),
@@ -57,7 +57,7 @@ async function createFile(): Promise<Place> {
 }
 
 /** In the PostgreSQL of the test run. */
-export async function createDatabase(): Promise<Place> {
+export async function createDatabase(): Promise<TestDatabaseLocation> {
   const { url } = await requestDaemon<{ url: string }>("postgres");
   const name = `test_${randomBytes(8).toString("hex")}`;
   await command(url, `CREATE DATABASE ${name}`);

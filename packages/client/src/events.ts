@@ -30,7 +30,7 @@ export function cut(cause: unknown): SandboxError {
 }
 
 /** The same of something that goes on without anybody who looks. */
-export function lostSight(cause?: unknown): SandboxError {
+export function connectionLost(cause?: unknown): SandboxError {
   return lost(
     "It goes on without the connection. Connect again, from the last cursor if there is one.",
     cause,

@@ -53,7 +53,7 @@ export {
   type ApprovalEvent,
   type AuditRecord,
   type Decided,
-  type Decision,
+  type DecisionInput,
   type ExecutionInfo,
   SkerryClient,
 } from "./skerry-client.js";

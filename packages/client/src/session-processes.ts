@@ -1,5 +1,5 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
-import { lostSight, readEvents } from "./events.js";
+import { connectionLost, readEvents } from "./events.js";
 import { Losses } from "./losses.js";
 import type { Transport } from "./transport.js";
 
@@ -104,14 +104,14 @@ export class RemoteProcess {
       } catch (error) {
         cause = error;
       }
-      await losses.note(lostSight(cause));
+      await losses.note(connectionLost(cause));
     }
   }
 
   /** Resolves when it has ended. */
   async wait(options: CallOptions = {}): Promise<ProcessInfo> {
     for await (const event of this.follow(options)) if (event.type === "exit") return event.process;
-    throw lostSight();
+    throw connectionLost();
   }
 
   /** To it and everything in its group. CONFLICT: it has ended. */

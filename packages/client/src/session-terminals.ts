@@ -1,5 +1,5 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
-import { lostSight } from "./events.js";
+import { connectionLost } from "./events.js";
 import type { ExecutionResult } from "./execution.js";
 import { Losses } from "./losses.js";
 import { SandboxError } from "./sandbox-error.js";
@@ -117,7 +117,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
       const { code, reason } = this.#socket.end ?? { code: 0, reason: "" };
       if (this.#isClosed || this.result !== undefined || code === DONE) return;
       if (code === REVOKED) throw new SandboxError("UNAUTHENTICATED", `The server hung up: ${reason}`);
-      await losses.note(lostSight());
+      await losses.note(connectionLost());
       this.#socket = await losses.open(() => this.#connect(this.cursor));
     }
   }

@@ -1,6 +1,6 @@
 import { type Answer, type CallOptions, call, type Input } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
-import { lostSight } from "./events.js";
+import { connectionLost } from "./events.js";
 import { Losses } from "./losses.js";
 import { allOf } from "./pages.js";
 import { SandboxError } from "./sandbox-error.js";
@@ -16,7 +16,7 @@ type Filter<P extends "/v1/sessions" | "/v1/executions" | "/v1/audit"> = Omit<
 export type ExecutionInfo = Answer<"/v1/executions/{id}", "get">;
 export type AuditRecord = Answer<"/v1/audit", "get">["items"][number];
 export type Approval = Answer<"/v1/approvals", "get">["items"][number];
-export type Decision = Input<"/v1/approvals/{id}/decide", "post">["json"];
+export type DecisionInput = Input<"/v1/approvals/{id}/decide", "post">["json"];
 export type ApprovalEvent =
   | { readonly type: "pending"; readonly approvals: readonly Approval[] }
   | { readonly type: "requested"; readonly approval: Approval }
@@ -172,12 +172,12 @@ export class ApprovalsClient {
         socket.close();
       }
       if (isOver()) return;
-      await losses.note(lostSight());
+      await losses.note(connectionLost());
     }
   }
 
   /** The first decision counts: `accepted` says whether this was it. */
-  decide(id: string, json: Decision, options: CallOptions = {}): Promise<Decided> {
+  decide(id: string, json: DecisionInput, options: CallOptions = {}): Promise<Decided> {
     const input = { path: { id }, json };
     const taken = { ...options, alsoTaken: [CONFLICT_STATUS] };
     return call(this.#transport, "post", "/v1/approvals/{id}/decide", input, taken);

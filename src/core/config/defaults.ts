@@ -1,6 +1,6 @@
 import { deepFreeze } from "../../kit/deep-freeze.js";
 import { BACKEND_DEFAULTS, type LimitsConfig } from "../../runtime/backends/index.js";
-import type { SecretPlace } from "../../runtime/egress/index.js";
+import type { SecretLocation } from "../../runtime/egress/index.js";
 import type { Config, LanguageConfig } from "./config.js";
 
 const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
@@ -112,7 +112,7 @@ export const DEFAULT_LIMITS = deepFreeze({
 } satisfies LimitsConfig);
 
 /** Where a secret is put in that does not say. */
-export const DEFAULT_SECRET_PLACES: readonly SecretPlace[] = deepFreeze(["header"]);
+export const DEFAULT_SECRET_LOCATIONS: readonly SecretLocation[] = deepFreeze(["header"]);
 
 /** What a language that the configuration does not mention gets. */
 export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({

@@ -11,9 +11,9 @@ import {
 import { absolutePath, languageName, text } from "../../kit/schema-fields.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
 import { type LimitsConfig, loadBackendSchemas } from "../../runtime/backends/index.js";
-import { SECRET_PLACES } from "../../runtime/egress/index.js";
+import { SECRET_LOCATIONS } from "../../runtime/egress/index.js";
 import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_PLACES } from "./defaults.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_LOCATIONS } from "./defaults.js";
 
 const defaults = DEFAULT_CONFIG.sandbox;
 
@@ -135,9 +135,9 @@ const secrets = z
         hosts: list(allowedDomain).min(1, "expected one host at least"),
         env: variableName.optional(),
         file: fixedPath.optional(),
-        in: list(z.enum(SECRET_PLACES))
+        in: list(z.enum(SECRET_LOCATIONS))
           .min(1)
-          .default(() => [...DEFAULT_SECRET_PLACES]),
+          .default(() => [...DEFAULT_SECRET_LOCATIONS]),
       })
       .refine(({ env, file }) => env === undefined || file === undefined, {
         error: "expected env or file, not both",

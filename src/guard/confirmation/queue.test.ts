@@ -33,7 +33,7 @@ function finding(rule: string) {
 }
 
 /** A service that the test answers for, and a record of what it was asked. */
-function createDesk(options: Omit<ConfirmationQueueOptions, "service"> = {}) {
+function createQueue(options: Omit<ConfirmationQueueOptions, "service"> = {}) {
   const asked: { request: ConfirmationRequest; signal: AbortSignal; answer(value: unknown): void }[] = [];
   const service = new CallbackConfirmationService(
     (request, { signal }) =>
@@ -62,7 +62,7 @@ afterEach(() => {
 
 describe("an answer", () => {
   it("that approves lets the code run as it was shown", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     const details = { ...DETAILS, findings: [finding("net")], limits: { memoryMb: 1 } };
     const outcome = queue.request(details);
     await settle();
@@ -196,7 +196,7 @@ describe("an answer", () => {
 
 describe("time", () => {
   it("runs out after a minute: rejected, and the service is told", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     const outcome = ask(queue);
     await vi.advanceTimersByTimeAsync(59_999);
     expect(asked[0]?.signal.aborted).toBe(false);
@@ -211,7 +211,7 @@ describe("time", () => {
   });
 
   it("counts from when it is shown, not while others are", async () => {
-    const { queue, asked } = createDesk({ timeoutMs: 1000 });
+    const { queue, asked } = createQueue({ timeoutMs: 1000 });
     const outcomes = [ask(queue, { code: "1" }), ask(queue, { code: "2" })];
     await vi.advanceTimersByTimeAsync(1000);
     expect(await outcomes[0]).toMatchObject({ cause: "timeout" });
@@ -221,7 +221,7 @@ describe("time", () => {
   });
 
   it("is not endless in the queue", async () => {
-    const { queue, codes, asked } = createDesk({ timeoutMs: 1000, maxWaitMs: 1500 });
+    const { queue, codes, asked } = createQueue({ timeoutMs: 1000, maxWaitMs: 1500 });
     const outcomes = ["1", "2", "3"].map((code) => ask(queue, { code }));
     await vi.advanceTimersByTimeAsync(1000);
     expect(codes()).toEqual(["1", "2"]);
@@ -235,7 +235,7 @@ describe("time", () => {
   });
 
   it("that is up makes a late answer count for nothing, and the next one have its turn", async () => {
-    const { queue, asked, codes } = createDesk({ timeoutMs: 1000 });
+    const { queue, asked, codes } = createQueue({ timeoutMs: 1000 });
     const late = ask(queue, { code: "1" });
     const next = ask(queue, { code: "1", findings: [] });
     await vi.advanceTimersByTimeAsync(1000);
@@ -303,7 +303,7 @@ describe("time", () => {
 
 describe("many at once", () => {
   it("are asked one after the other, in their order", async () => {
-    const { queue, asked, codes } = createDesk();
+    const { queue, asked, codes } = createQueue();
     const outcomes = ["1", "2", "3"].map((code) => ask(queue, { code }));
     await settle();
     expect(codes()).toEqual(["1"]);
@@ -321,7 +321,7 @@ describe("many at once", () => {
   });
 
   it("are asked together as far as the service can", async () => {
-    const { queue, codes } = createDesk({ concurrency: 2 });
+    const { queue, codes } = createQueue({ concurrency: 2 });
     for (const code of ["1", "2", "3"]) void ask(queue, { code });
     await settle();
     expect(codes()).toEqual(["1", "2"]);
@@ -329,7 +329,7 @@ describe("many at once", () => {
   });
 
   it("can each be cancelled, also while they wait", async () => {
-    const { queue, asked, codes } = createDesk();
+    const { queue, asked, codes } = createQueue();
     const controllers = [new AbortController(), new AbortController(), new AbortController()];
     const outcomes = controllers.map(({ signal }, index) => ask(queue, { code: String(index) }, signal));
     controllers[1]?.abort();
@@ -351,7 +351,7 @@ describe("many at once", () => {
   });
 
   it("are no more than the queue takes", async () => {
-    const { queue } = createDesk({ maxWaiting: 2 });
+    const { queue } = createQueue({ maxWaiting: 2 });
     for (const code of ["shown", "1", "2"]) void ask(queue, { code });
     expect(await ask(queue)).toEqual({
       approved: false,
@@ -362,7 +362,7 @@ describe("many at once", () => {
   });
 
   it("all end when the queue is closed, without the service being asked again", async () => {
-    const { queue, codes } = createDesk();
+    const { queue, codes } = createQueue();
     const outcomes = ["1", "2"].map((code) => ask(queue, { code }));
     await settle();
     queue.close();
@@ -377,7 +377,7 @@ describe("many at once", () => {
 describe("an approval for the session", () => {
   /** Approves one request for its session, and says what becomes of another one. */
   async function follows(first: Partial<ConfirmationDetails>, second: Partial<ConfirmationDetails>) {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     const outcome = ask(queue, first);
     await settle();
     asked[0]?.answer({ decision: "approve", scope: "session", by: "ada" });
@@ -428,7 +428,7 @@ describe("an approval for the session", () => {
   });
 
   it("does not add up with another one", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     for (const [index, rule] of ["net", "fs"].entries()) {
       const outcome = ask(queue, { findings: [finding(rule)] });
       await settle();
@@ -443,7 +443,7 @@ describe("an approval for the session", () => {
   });
 
   it("covers those that waited while it was given", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     const outcomes = Array.from({ length: 50 }, () => ask(queue));
     await settle();
     asked[0]?.answer({ decision: "approve", scope: "session" });
@@ -455,7 +455,7 @@ describe("an approval for the session", () => {
   });
 
   it("is forgotten with the session, also when it is given afterwards", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     const during = ask(queue);
     await settle();
     queue.forgetSession("s1");
@@ -505,7 +505,7 @@ describe("from elsewhere", () => {
   });
 
   it("what still waits can be decided, and what is shown is taken away from the service", async () => {
-    const { queue, asked, codes } = createDesk();
+    const { queue, asked, codes } = createQueue();
     const outcomes = ["1", "2"].map((code) => ask(queue, { code }));
     await settle();
     for (const { request } of [...queue.list()].reverse()) {
@@ -535,7 +535,7 @@ describe("from elsewhere", () => {
   it("those who watch are told of every change, and cannot disturb it", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     try {
-      const { queue, asked } = createDesk();
+      const { queue, asked } = createQueue();
       const events: PendingEvent[] = [];
       queue.subscribe(() => {
         throw new Error("broken");
@@ -560,7 +560,7 @@ describe("from elsewhere", () => {
   });
 
   it("a watcher that decides at once spares the service the question", async () => {
-    const { queue, asked } = createDesk();
+    const { queue, asked } = createQueue();
     queue.subscribe((event) => {
       if (event.type === "shown") queue.decide(event.pending.request.id, { decision: "reject" });
     });

@@ -11,7 +11,7 @@ export const GRAMMARS = ["python", "javascript", "typescript", "tsx", "bash"] as
 export type Grammar = (typeof GRAMMARS)[number];
 
 /** Parses one language. The caller deletes the tree: it lives outside of JavaScript's memory. */
-export interface Grammarian {
+export interface LanguageParser {
   /** Throws TooMuchWork for a text that is made to keep the parser busy. */
   parse(text: string, work: WorkBudget): Tree;
   /** The parser's own count of work, which goes up also while its trees are asked. */
@@ -40,7 +40,7 @@ const PIECE_COUNTED = 4000;
 type Library = typeof import("@vscode/tree-sitter-wasm");
 
 const require = createRequire(import.meta.url);
-const loaded = new Map<Grammar, Promise<Grammarian>>();
+const loaded = new Map<Grammar, Promise<LanguageParser>>();
 let library: Promise<Library> | undefined;
 let meter = (): number => 0;
 
@@ -57,7 +57,7 @@ const { WebAssembly: wasm } = globalThis as unknown as {
 };
 
 /** The parser of a language; loaded once, when it is first needed. */
-export function loadGrammar(name: Grammar): Promise<Grammarian> {
+export function loadGrammar(name: Grammar): Promise<LanguageParser> {
   const known = loaded.get(name);
   if (known !== undefined) return known;
   const loading = load(name);
@@ -67,7 +67,7 @@ export function loadGrammar(name: Grammar): Promise<Grammarian> {
   return loading;
 }
 
-async function load(name: Grammar): Promise<Grammarian> {
+async function load(name: Grammar): Promise<LanguageParser> {
   library ??= start();
   const { Parser, Language } = await library;
   const bytes = await readFile(join(grammarDirectory(), `tree-sitter-${name}.wasm`));

@@ -16,13 +16,13 @@ export {
   rulesOfChange,
 } from "./rules/change.js";
 export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
-export type { EgressRules, RequestRule, Ruled, RuleSets } from "./rules/rules.js";
+export type { EgressRules, RequestRule, RuleEntry, RuleSets } from "./rules/rules.js";
 export {
   type NetworkConfig,
   type RequestConfig,
-  SECRET_PLACES,
+  SECRET_LOCATIONS,
   type SecretConfig,
-  type SecretPlace,
+  type SecretLocation,
 } from "./rules/settings.js";
 export { checkSecretHosts, loadSecrets, parseSecretOption } from "./secrets/load-secrets.js";
 export { Secret, type SecretOptions } from "./secrets/secret.js";

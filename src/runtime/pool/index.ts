@@ -1,5 +1,5 @@
 export { BoundPool } from "./bound-pool.js";
-export { listPools, type RunningPool, type SilentPool } from "./list-pools.js";
+export { listPools, type RunningPool, type UnresponsivePool } from "./list-pools.js";
 export { Pool } from "./pool.js";
 export type { PoolItem, PoolSource } from "./pool-item.js";
 export type {

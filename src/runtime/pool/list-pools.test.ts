@@ -10,7 +10,7 @@ import { PoolManager } from "./pool-manager.js";
 import { poolFolder } from "./pool-socket.js";
 
 let stateDir: string;
-const doors: (ControlSocket | undefined)[] = [];
+const sockets: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
   stateDir = mkdtempSync(join(tmpdir(), "skerry-pools-"));
@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await Promise.all(doors.splice(0).map((door) => door?.close()));
+  await Promise.all(sockets.splice(0).map((socket) => socket?.close()));
   rmSync(stateDir, { recursive: true, force: true });
 });
 
@@ -30,7 +30,7 @@ const item = (id: string) => ({
 });
 
 async function answerWith(answer: unknown): Promise<void> {
-  doors.push(
+  sockets.push(
     await listenOnControlSocket(poolFolder(stateDir), "", async (_, socket) => {
       socket.end(`${JSON.stringify(answer)}\n`);
     }),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { isPeerGone, listLiveSockets, sendControlRequest } from "../../kit/control-socket.js";
 import { ERROR_CODES, type ErrorCode } from "../../kit/errors.js";
 import type { PoolStatus } from "./pool-lease.js";
-import { MAX_TOLD, poolFolder } from "./pool-socket.js";
+import { MAX_LISTED, poolFolder } from "./pool-socket.js";
 
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -40,7 +40,7 @@ const answerSchema = z.object({
           sessionId: text.optional(),
         }),
       )
-      .max(MAX_TOLD),
+      .max(MAX_LISTED),
     lastFailure: z
       .object({ at: moment, code: z.enum(Object.keys(ERROR_CODES) as [ErrorCode]), message: text })
       .optional(),
@@ -57,18 +57,18 @@ export interface RunningPool {
 }
 
 /** One that does not answer, or not sensibly. */
-export interface SilentPool {
+export interface UnresponsivePool {
   readonly pid: number;
   readonly problem: string;
 }
 
 /** Every pool of this user's processes, in their order. What they say is their own words. */
-export async function listPools(stateDir: string): Promise<(RunningPool | SilentPool)[]> {
+export async function listPools(stateDir: string): Promise<(RunningPool | UnresponsivePool)[]> {
   const answers = await Promise.all(listLiveSockets(poolFolder(stateDir)).map(ask));
   return answers.filter((answer) => answer !== undefined).sort((a, b) => a.pid - b.pid);
 }
 
-async function ask(path: string): Promise<RunningPool | SilentPool | undefined> {
+async function ask(path: string): Promise<RunningPool | UnresponsivePool | undefined> {
   const pid = Number(/^\d+/.exec(basename(path))?.[0]);
   try {
     const { answer, socket } = await sendControlRequest(

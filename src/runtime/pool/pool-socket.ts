@@ -10,7 +10,7 @@ import { ensureStateDirectory } from "../../kit/state-directory.js";
 import type { PoolStatus } from "./pool-lease.js";
 
 /** No more than so many are told of one by one. */
-export const MAX_TOLD = 1000;
+export const MAX_LISTED = 1000;
 
 /** Where other processes of this user find a pool, such as `skerry pool status`. */
 export interface PoolHome {
@@ -36,7 +36,7 @@ export async function openPoolSocket(
       throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a pool for");
     }
     const now = status();
-    const told = { ...now, instances: now.instances.slice(0, MAX_TOLD) };
+    const told = { ...now, instances: now.instances.slice(0, MAX_LISTED) };
     socket.end(`${JSON.stringify({ ok: true, backend: home.backend(), status: told })}\n`);
   });
 }

@@ -23,7 +23,7 @@ export {
   sendableSignal,
   signalName,
 } from "./executions/signal-name.js";
-export { checkSize, type Terminal, type TerminalOptions, type TerminalSeat } from "./executions/terminal.js";
+export { checkSize, type Terminal, type TerminalInput, type TerminalOptions } from "./executions/terminal.js";
 export type { FileChange } from "./files/change-log.js";
 export { SandboxFiles } from "./files/sandbox-files.js";
 export {
@@ -34,7 +34,12 @@ export {
   type SnapshotOptions,
 } from "./files/snapshots.js";
 export { RunnerWorkspace } from "./guest-files/runner-workspace.js";
-export { type NetworkInit, type NetworkUse, SandboxNetwork, type WayOut } from "./network/network.js";
+export {
+  type EgressConnection,
+  type NetworkInit,
+  type NetworkUse,
+  SandboxNetwork,
+} from "./network/network.js";
 export {
   assertPorts,
   checkPort,

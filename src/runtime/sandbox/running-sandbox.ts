@@ -17,10 +17,10 @@ import { Execution, type ExecutionSink } from "./executions/execution.js";
 import { Executions } from "./executions/executions.js";
 import type { ExecutionResult } from "./executions/result.js";
 import {
-  seatedOptions,
   type Terminal,
+  type TerminalInput,
   type TerminalOptions,
-  type TerminalSeat,
+  terminalRunOptions,
 } from "./executions/terminal.js";
 import type { FileChange } from "./files/change-log.js";
 import { type ReadLog, TouchedFiles } from "./files/file-activity.js";
@@ -110,7 +110,7 @@ export class RunningSandbox {
       settings: init.settings,
       start: this.#start,
       network: this.network,
-      onUnclean: () => void this.stopUnasked(),
+      onUnclean: () => void this.stopInBackground(),
     });
     const { workspace, snapshots: store, fork } = init;
     this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
@@ -130,7 +130,7 @@ export class RunningSandbox {
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => {
       this.#sync?.lost();
-      void this.stopUnasked();
+      void this.stopInBackground();
     });
   }
 
@@ -279,13 +279,13 @@ export class RunningSandbox {
   async terminalInto(
     sink: ExecutionSink,
     argv: readonly string[],
-    seat: TerminalSeat,
+    input: TerminalInput,
     options: ExecOptions = {},
   ): Promise<ExecutionResult> {
-    const { rows, columns } = seat;
+    const { rows, columns } = input;
     return this.#executions.execute(
       { argv, terminal: { rows, columns } },
-      seatedOptions(seat, options),
+      terminalRunOptions(input, options),
       sink,
     );
   }
@@ -385,7 +385,7 @@ export class RunningSandbox {
   }
 
   /** The same where nobody waits for the outcome: it never rejects, and what was not copied is in `unsaved`. */
-  async stopUnasked(): Promise<void> {
+  async stopInBackground(): Promise<void> {
     await this.#end().catch(() => undefined);
   }
 

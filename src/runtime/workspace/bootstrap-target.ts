@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { copyFile, copyLink, type Place } from "./copy-entry.js";
+import { type CopyTarget, copyFile, copyLink } from "./copy-entry.js";
 import type { WorkspaceHandle } from "./descriptor-walk.js";
 import { makeDirectories } from "./descriptor-walk.js";
 import type { RelativePath } from "./relative-path.js";
@@ -9,7 +9,7 @@ const ENTRIES_PER_SLICE = 64;
 
 /** A file or link of the host, and where it goes in the workspace. */
 export interface Copy {
-  readonly from: Place;
+  readonly from: CopyTarget;
   readonly to: RelativePath;
 }
 

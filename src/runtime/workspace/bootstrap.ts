@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { SandboxError } from "../../kit/errors.js";
 import type { BootstrapTarget, Copy } from "./bootstrap-target.js";
 import { type ByteName, textOf } from "./byte-name.js";
-import type { Place } from "./copy-entry.js";
+import type { CopyTarget } from "./copy-entry.js";
 import { openDirectory, openHostDirectory, openRegularFile } from "./descriptor-walk.js";
 import { fileError, quoted, typeError } from "./file-errors.js";
 import { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
@@ -62,7 +62,7 @@ async function copyFiles(
   return copies.length;
 }
 
-function isThere({ fd, path }: Place): boolean {
+function isThere({ fd, path }: CopyTarget): boolean {
   try {
     closeSync(openRegularFile(fd, path).fd);
     return true;

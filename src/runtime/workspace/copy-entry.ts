@@ -10,13 +10,13 @@ import type { RelativePath } from "./relative-path.js";
 const CHUNK_BYTES = 256 * 1024;
 
 /** A path beneath an open directory. */
-export interface Place {
+export interface CopyTarget {
   readonly fd: number;
   readonly path: RelativePath;
 }
 
 /** Copies a regular file with its mode and times; what stands at the target is replaced. */
-export function copyFile(from: Place, to: Place, owner: Owner | undefined): void {
+export function copyFile(from: CopyTarget, to: CopyTarget, owner: Owner | undefined): void {
   const source = openRegularFile(from.fd, from.path);
   try {
     inTargetDirectory(to, owner, (directoryFd, leaf) => {
@@ -39,7 +39,7 @@ export function copyFile(from: Place, to: Place, owner: Owner | undefined): void
 }
 
 /** Copies a symbolic link that stays inside its own tree. */
-export function copyLink(from: Place, to: Place, owner: Owner | undefined): void {
+export function copyLink(from: CopyTarget, to: CopyTarget, owner: Owner | undefined): void {
   const target = readInnerLink(from);
   inTargetDirectory(to, owner, (directoryFd, leaf) => {
     try {
@@ -54,7 +54,7 @@ export function copyLink(from: Place, to: Place, owner: Owner | undefined): void
 }
 
 /** Where a symbolic link points to; one that leaves its own tree is refused. */
-export function readInnerLink(from: Place): string {
+export function readInnerLink(from: CopyTarget): string {
   const target = withParent(from.fd, from.path, (fd, leaf) => readlinkSync(beneath(fd, leaf)));
   if (staysInside(from.path.components.length - 1, target)) return target;
   throw new PathTraversalError(`${quoted(from.path.text)} is a symbolic link that leaves its directory`, {
@@ -79,7 +79,7 @@ export function staysInside(depth: number, target: string): boolean {
 }
 
 function inTargetDirectory(
-  to: Place,
+  to: CopyTarget,
   owner: Owner | undefined,
   action: (fd: number, leaf: string) => void,
 ): void {

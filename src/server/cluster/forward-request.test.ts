@@ -107,12 +107,12 @@ requires("bubblewrap", "postgresql").describe(
         if (event.type === "exit") expect(event.process.signal).toBe("SIGKILL");
       }
       const terminal = await session.terminals.open({ rows: 24, columns: 80, argv: ["sh"] });
-      const seat = await terminal.connect();
-      seat.write("echo here-$((40 + 2)); exit 3\r");
+      const input = await terminal.connect();
+      input.write("echo here-$((40 + 2)); exit 3\r");
       let seen = "";
-      for await (const bytes of seat) seen += Buffer.from(bytes).toString("utf8");
+      for await (const bytes of input) seen += Buffer.from(bytes).toString("utf8");
       expect(seen).toContain("here-42");
-      expect(seat.result).toMatchObject({ exitCode: 3 });
+      expect(input.result).toMatchObject({ exitCode: 3 });
       // The front refuses whom the owner would.
       const reader = (await front.key("default", { readOnly: true })).secret;
       const other = new SkerryClient({ url: front.url, apiKey: reader }).sessions.get("there");

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { FencedLease } from "../cluster/fenced-lease.js";
-import type { Json, NotedExecution, Store } from "../store/index.js";
+import type { ExecutionNote, Json, Store } from "../store/index.js";
 
 export interface ExecutionLogOptions {
   readonly store: Store;
@@ -18,8 +18,8 @@ const AT_ONCE = 500;
  */
 export class ExecutionLog {
   readonly #options: ExecutionLogOptions;
-  readonly #running = new Map<string, NotedExecution>();
-  readonly #owed = new Map<string, NotedExecution>();
+  readonly #running = new Map<string, ExecutionNote>();
+  readonly #owed = new Map<string, ExecutionNote>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -55,7 +55,7 @@ export class ExecutionLog {
     return this.#writing;
   }
 
-  #owe(execution: NotedExecution): void {
+  #owe(execution: ExecutionNote): void {
     this.#owed.set(execution.id, execution);
     this.#timer ??= setTimeout(() => void this.settle(), SOON_MS).unref();
   }

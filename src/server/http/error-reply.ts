@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
-import { hasWordsOfItsCause } from "./log.js";
+import { isMessageOfCause } from "./log.js";
 
 /** What every failure looks like from outside. */
 export interface ErrorBody {
@@ -42,7 +42,7 @@ export function toPublicError(error: unknown): SandboxError {
   if (error instanceof SandboxError) {
     // Its message may be that of its cause.
     if (error.code === "INTERNAL") return internal(error);
-    return hasWordsOfItsCause(error) ? inOurWords(error) : error;
+    return isMessageOfCause(error) ? inOurWords(error) : error;
   }
   if (hasZodFastifySchemaValidationErrors(error)) return invalidRequest(error);
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>;

@@ -87,11 +87,11 @@ function titleOf(error: Error): string {
 function hasOurWords(error: Error): boolean {
   if (!(error instanceof SandboxError))
     return NATIVE.includes(error.constructor) && systemCode(error) === undefined;
-  return ABOUT_US.has(error.code) && !hasWordsOfItsCause(error);
+  return ABOUT_US.has(error.code) && !isMessageOfCause(error);
 }
 
 /** True of an error that was only given a code: its words are those of whatever broke, with paths and more in them. */
-export function hasWordsOfItsCause({ cause, message }: SandboxError): boolean {
+export function isMessageOfCause({ cause, message }: SandboxError): boolean {
   if (!(cause instanceof Error) || cause instanceof SandboxError) return false;
   return cause.message !== "" && message.includes(cause.message);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { OutputBudget, type OutputKeeper } from "./output-budget.js";
+import { OutputBudget, type OutputBuffer } from "./output-budget.js";
 
 /** Takes what it is given. */
-class Keeper implements OutputKeeper {
+class TestBuffer implements OutputBuffer {
   capacity = 0;
 
   resize(capacity: number): void {
@@ -10,11 +10,11 @@ class Keeper implements OutputKeeper {
   }
 }
 
-function began(budget: OutputBudget, wanted: number): Keeper {
-  const keeper = new Keeper();
-  budget.begin(keeper);
-  budget.grow(keeper, wanted);
-  return keeper;
+function began(budget: OutputBudget, wanted: number): TestBuffer {
+  const buffer = new TestBuffer();
+  budget.begin(buffer);
+  budget.grow(buffer, wanted);
+  return buffer;
 }
 
 describe("a budget of outputs", () => {
@@ -39,19 +39,19 @@ describe("a budget of outputs", () => {
 
   it("is shared evenly by those that run, however many there are", () => {
     const budget = new OutputBudget(100);
-    const keepers = Array.from({ length: 10 }, () => began(budget, 80));
-    for (const keeper of keepers) budget.grow(keeper, 80);
-    expect(keepers.map(({ capacity }) => capacity)).toEqual(Array(10).fill(10));
+    const buffers = Array.from({ length: 10 }, () => began(budget, 80));
+    for (const buffer of buffers) budget.grow(buffer, 80);
+    expect(buffers.map(({ capacity }) => capacity)).toEqual(Array(10).fill(10));
     expect(budget.used).toBe(100);
-    for (const keeper of keepers.slice(1)) budget.remove(keeper);
-    budget.grow(keepers[0]!, 80);
-    expect([keepers[0]!.capacity, budget.used]).toEqual([80, 80]);
+    for (const buffer of buffers.slice(1)) budget.remove(buffer);
+    budget.grow(buffers[0]!, 80);
+    expect([buffers[0]!.capacity, budget.used]).toEqual([80, 80]);
   });
 
   it("counts one that it did not know while it ran, and takes from it too", () => {
     const budget = new OutputBudget(100);
     const runs = began(budget, 90);
-    const late = new Keeper();
+    const late = new TestBuffer();
     late.resize(50);
     budget.end(late, 30);
     expect([runs.capacity, late.capacity, budget.used]).toEqual([90, 10, 100]);

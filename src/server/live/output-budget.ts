@@ -1,5 +1,5 @@
 /** Something that keeps output in memory. */
-export interface OutputKeeper {
+export interface OutputBuffer {
   /** The memory it takes. */
   readonly capacity: number;
   /** Of what no longer fits the oldest goes. */
@@ -15,9 +15,9 @@ const WORTH_GROWING = 1.25;
  */
 export class OutputBudget {
   readonly #most: number;
-  readonly #running = new Set<OutputKeeper>();
+  readonly #running = new Set<OutputBuffer>();
   /** In the order in which they ended. */
-  readonly #ended = new Set<OutputKeeper>();
+  readonly #ended = new Set<OutputBuffer>();
   #used = 0;
 
   constructor(most: number) {
@@ -29,30 +29,30 @@ export class OutputBudget {
   }
 
   /** Counts one that grows. */
-  begin(keeper: OutputKeeper): void {
-    this.#running.add(keeper);
-    this.#used += keeper.capacity;
+  begin(buffer: OutputBuffer): void {
+    this.#running.add(buffer);
+    this.#used += buffer.capacity;
   }
 
   /** It grows no more, and needs no more than this; one that was not counted while it ran is from now on. */
-  end(keeper: OutputKeeper, capacity: number): void {
-    if (!this.#running.delete(keeper)) this.#used += keeper.capacity;
-    this.#resize(keeper, capacity);
-    this.#ended.add(keeper);
+  end(buffer: OutputBuffer, capacity: number): void {
+    if (!this.#running.delete(buffer)) this.#used += buffer.capacity;
+    this.#resize(buffer, capacity);
+    this.#ended.add(buffer);
     this.#takeFromEnded(0);
   }
 
   /** Forgets it; its memory is the caller's to free. */
-  remove(keeper: OutputKeeper): void {
-    if (this.#running.delete(keeper) || this.#ended.delete(keeper)) this.#used -= keeper.capacity;
+  remove(buffer: OutputBuffer): void {
+    if (this.#running.delete(buffer) || this.#ended.delete(buffer)) this.#used -= buffer.capacity;
   }
 
   /** Gives one that runs as much as it wants, or as much as there is for it. */
-  grow(keeper: OutputKeeper, wanted: number): void {
-    this.#takeFromEnded(wanted - keeper.capacity);
-    if (this.#free < wanted - keeper.capacity) this.#takeFromRunning(keeper, wanted);
-    const most = Math.min(wanted, keeper.capacity + this.#free);
-    if (most >= wanted || most >= keeper.capacity * WORTH_GROWING) this.#resize(keeper, most);
+  grow(buffer: OutputBuffer, wanted: number): void {
+    this.#takeFromEnded(wanted - buffer.capacity);
+    if (this.#free < wanted - buffer.capacity) this.#takeFromRunning(buffer, wanted);
+    const most = Math.min(wanted, buffer.capacity + this.#free);
+    if (most >= wanted || most >= buffer.capacity * WORTH_GROWING) this.#resize(buffer, most);
   }
 
   get #free(): number {
@@ -70,19 +70,19 @@ export class OutputBudget {
   }
 
   /** Until this output has its share. One that has it does not look at the others: it would do so with every line. */
-  #takeFromRunning(keeper: OutputKeeper, wanted: number): void {
+  #takeFromRunning(buffer: OutputBuffer, wanted: number): void {
     const share = Math.floor(this.#most / this.#running.size);
-    const missing = () => Math.min(wanted, share) - keeper.capacity - this.#free;
-    if (keeper.capacity >= share) return;
+    const missing = () => Math.min(wanted, share) - buffer.capacity - this.#free;
+    if (buffer.capacity >= share) return;
     for (const each of this.#running) {
       if (missing() <= 0) return;
-      if (each !== keeper && each.capacity > share) this.#resize(each, share);
+      if (each !== buffer && each.capacity > share) this.#resize(each, share);
     }
   }
 
-  #resize(keeper: OutputKeeper, capacity: number): void {
-    this.#used -= keeper.capacity;
-    keeper.resize(capacity);
-    this.#used += keeper.capacity;
+  #resize(buffer: OutputBuffer, capacity: number): void {
+    this.#used -= buffer.capacity;
+    buffer.resize(capacity);
+    this.#used += buffer.capacity;
   }
 }

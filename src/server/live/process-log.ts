@@ -1,6 +1,6 @@
 import { SandboxError } from "../../kit/errors.js";
 import { ByteRing } from "./byte-ring.js";
-import type { OutputBudget, OutputKeeper } from "./output-budget.js";
+import type { OutputBudget, OutputBuffer } from "./output-budget.js";
 
 /** Some text that one of the outputs had, and the position after it. */
 export interface LogPiece {
@@ -30,7 +30,7 @@ const BYTES_PER_RUN = 16;
  * The last of what a process printed on both outputs, in its order. Only whole characters are in it; positions count the bytes of
  * both together, from the first that was ever printed.
  */
-export class ProcessLog implements OutputKeeper {
+export class ProcessLog implements OutputBuffer {
   readonly #budget: OutputBudget;
   readonly #ring = new ByteRing();
   /** Where each stretch of one output ends; twice the position, and one more for standard error. */

@@ -5,7 +5,7 @@ import { toExecutionReply } from "../executions/execution-reply.js";
 import type { ManagedSocket } from "../http/managed-socket.js";
 import { ByteRing } from "./byte-ring.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
-import type { OutputBudget, OutputKeeper } from "./output-budget.js";
+import type { OutputBudget, OutputBuffer } from "./output-budget.js";
 import { TerminalWatcher } from "./terminal-watcher.js";
 
 /** What is kept of one terminal. */
@@ -24,7 +24,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   readonly #detachedMs: number;
   readonly #screen = new ByteRing(SCREEN_BYTES);
   readonly #watchers = new Set<TerminalWatcher>();
-  readonly #kept: OutputKeeper;
+  readonly #kept: OutputBuffer;
   /** Ids of the keys that have come to it. */
   readonly #keys = new Set<string>();
   #size: TerminalSize;

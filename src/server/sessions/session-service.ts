@@ -8,7 +8,7 @@ import type { PoolManager } from "../../runtime/pool/index.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { FencedLease } from "../cluster/fenced-lease.js";
 import { ownerUnreachable } from "../cluster/forward-request.js";
-import type { CreatedSession, EndedWhy, Json, SessionRecord, Store } from "../store/index.js";
+import type { CreatedSession, EndReason, Json, SessionRecord, Store } from "../store/index.js";
 import { Prewarmer } from "./prewarmer.js";
 import type { SessionSettings } from "./session-settings.js";
 import type { Task, TaskOptions, TaskRegistry } from "./task-registry.js";
@@ -175,7 +175,7 @@ export class SessionService {
   }
 
   /** Ends a session; resolves when its files are gone. SESSION_NOT_FOUND as for `find`. */
-  async end(org: string, name: string, why: EndedWhy = "deleted"): Promise<void> {
+  async end(org: string, name: string, why: EndReason = "deleted"): Promise<void> {
     // By id from here on: another server may reuse the name.
     const { id } = await this.find(org, name);
     const ended = await this.#options.store.sessions.end(org, name, why, id);

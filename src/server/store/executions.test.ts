@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
 import { onBothDatabases } from "../../../test/setup/test-databases.js";
-import type { Json, NotedExecution } from "./records.js";
+import type { ExecutionNote, Json } from "./records.js";
 
 /** One that runs, and with its end. */
-const running = (execution: Partial<NotedExecution> & { id: string }): NotedExecution => ({
+const running = (execution: Partial<ExecutionNote> & { id: string }): ExecutionNote => ({
   org: "acme",
   server: "a",
   tool: "run_code",
   startedAt: 1000,
   ...execution,
 });
-const ended = (execution: Partial<NotedExecution> & { id: string }, result: Json = null): NotedExecution => ({
+const ended = (execution: Partial<ExecutionNote> & { id: string }, result: Json = null): ExecutionNote => ({
   ...running(execution),
   end: { at: 2000, result },
 });

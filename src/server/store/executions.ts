@@ -1,6 +1,6 @@
 import type { Database, Row, Statements, Value } from "./database.js";
 import { readPage } from "./paging.js";
-import type { ExecutionListRequest, ExecutionRecord, NotedExecution, Page } from "./records.js";
+import type { ExecutionListRequest, ExecutionNote, ExecutionRecord, Page } from "./records.js";
 import { deleteInBatches, fromRow, toText } from "./rows.js";
 
 /** What runs and what has run. */
@@ -8,7 +8,7 @@ export class Executions {
   constructor(private readonly database: Database) {}
 
   /** Writes them down, all or none. An end is written to what runs, once: what has ended or was interrupted stays so. */
-  async record(executions: readonly NotedExecution[]): Promise<void> {
+  async record(executions: readonly ExecutionNote[]): Promise<void> {
     const [first, ...others] = executions;
     if (first === undefined) return;
     // One statement is all or none by itself.
@@ -64,7 +64,7 @@ export class Executions {
   }
 }
 
-async function write(statements: Statements, execution: NotedExecution): Promise<void> {
+async function write(statements: Statements, execution: ExecutionNote): Promise<void> {
   const { org, id, session, server, tool, startedAt, end } = execution;
   await statements.run(
     `INSERT INTO executions (org, id, session, server, tool, state, started_at, ended_at, result)

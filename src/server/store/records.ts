@@ -78,11 +78,11 @@ export interface SessionRecord {
   readonly server: string | undefined;
   readonly state: "active" | "ended";
   readonly endedAt: number | undefined;
-  readonly endedWhy: EndedWhy | undefined;
+  readonly endedWhy: EndReason | undefined;
 }
 
 /** `deleted` by a caller, `expired`, `server-lost` with its server, `failed` to start. */
-export type EndedWhy = "deleted" | "expired" | "server-lost" | "failed";
+export type EndReason = "deleted" | "expired" | "server-lost" | "failed";
 
 export interface NewSession {
   readonly name: string;
@@ -202,7 +202,7 @@ export interface ExecutionRecord {
 }
 
 /** An execution as it is written down: one that runs, or with its end. */
-export interface NotedExecution {
+export interface ExecutionNote {
   readonly org: string;
   readonly id: string;
   /** The session's id. */

@@ -1,5 +1,5 @@
 import type { Row, Statements, Value } from "./database.js";
-import type { EndedWhy, SessionRecord } from "./records.js";
+import type { EndReason, SessionRecord } from "./records.js";
 import { fromRow } from "./rows.js";
 
 /** As callers see it. */
@@ -10,7 +10,7 @@ export function toSession({ cleaned_at: _, ...row }: Row): SessionRecord {
 /** Ends the active sessions that a condition names, in one statement: of two who do so at once, one gets each. */
 export async function endSessions(
   statements: Statements,
-  why: EndedWhy,
+  why: EndReason,
   { where, parameters }: { readonly where: string; readonly parameters: readonly Value[] },
 ): Promise<SessionRecord[]> {
   const now = Date.now();

@@ -5,7 +5,7 @@ import { checkLease } from "./leases.js";
 import { readPage } from "./paging.js";
 import type {
   CreatedSession,
-  EndedWhy,
+  EndReason,
   NewSession,
   Page,
   SessionListRequest,
@@ -87,7 +87,7 @@ export class Sessions {
   }
 
   /** The session that this call ended; undefined when there was none. Of two callers one gets it. */
-  async end(org: string, name: string, why: EndedWhy, id?: string): Promise<SessionRecord | undefined> {
+  async end(org: string, name: string, why: EndReason, id?: string): Promise<SessionRecord | undefined> {
     return (await endSessions(this.database, why, named(org, name, id)))[0];
   }
 

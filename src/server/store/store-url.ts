@@ -3,14 +3,14 @@ import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
 
 /** Where a store is. */
-export type StorePlace =
+export type StoreLocation =
   | { readonly kind: "sqlite"; readonly path: string }
   | { readonly kind: "postgres"; readonly url: string };
 
 const FORMS = "Write postgres://user:password@host/database, sqlite:/path/to/file, or the path of a file.";
 
 /** CONFIG_INVALID for anything else. Its message never has the text in it, since that may have a password. */
-export function parseStoreUrl(text: string): StorePlace {
+export function parseStoreUrl(text: string): StoreLocation {
   if (/^postgres(?:ql)?:/i.test(text)) return { kind: "postgres", url: checkPostgresUrl(text) };
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
   if (scheme !== undefined && scheme !== "sqlite") throw invalid(`"${scheme}:" is no kind of store`);

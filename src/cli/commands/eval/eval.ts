@@ -186,11 +186,11 @@ function summaryText(summary: Report, paint: Paint): string {
   const { passAt, tasks, samples, notRun, passed, verdicts, seconds, evaluated, results } = summary;
   const endings = Object.entries(verdicts).map(([verdict, count]) => `${count} ${verdict}`);
   const rate = evaluated > 0 ? `, ${(evaluated / seconds).toFixed(1)} per second` : "";
-  const isWhole = passed === samples && notRun === 0;
+  const isComplete = passed === samples && notRun === 0;
   return formatTable([
     ["samples", `${samples} of ${tasks} tasks`],
     ...(notRun === 0 ? [] : [["not run", paint("yellow", `${notRun} more samples`)]]),
-    ["passed", paint(isWhole ? "green" : "yellow", `${passed} of ${samples}`)],
+    ["passed", paint(isComplete ? "green" : "yellow", `${passed} of ${samples}`)],
     ...Object.entries(passAt).map(([k, chance]) => [`pass@${k}`, `${(chance * 100).toFixed(1)} %`]),
     ["endings", endings.join(", ")],
     ["time", `${seconds.toFixed(1)} s${rate}`],

@@ -1,7 +1,7 @@
 import type { Paint } from "../../../guard/confirmation/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
-import { listPools, type RunningPool, type SilentPool } from "../../../runtime/pool/index.js";
+import { listPools, type RunningPool, type UnresponsivePool } from "../../../runtime/pool/index.js";
 import type { GlobalOptions } from "../../definition/options.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { paintFor } from "../../output/colour.js";
@@ -30,7 +30,7 @@ export async function status(options: GlobalOptions & { readonly json?: boolean 
 }
 
 /** A few lines for a person. All text in it is another process's. */
-export function describePool(pool: RunningPool | SilentPool, paint: Paint): string {
+export function describePool(pool: RunningPool | UnresponsivePool, paint: Paint): string {
   const title = (text: string) => paint("bold", `process ${pool.pid}: ${escapeUnsafe(text)}`);
   if (!("status" in pool)) return `${title("no answer")}\n  ${escapeUnsafe(pool.problem)}\n`;
   const { idle, acquiring, busy, resetting, leaving, waiting, instances, ...rest } = pool.status;

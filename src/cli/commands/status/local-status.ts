@@ -14,7 +14,7 @@ const MAKE_ROOM =
   "Make room: skerry sessions rm, DELETE /v1/sessions/{name} for those of a running server, or sandbox.audit.keepFiles.";
 
 /** What can be seen without a server. */
-export async function lookHere(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
+export async function readLocalStatus(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
   const config = await readConfig(options);
   const checks = [
     await checkPools(config),

@@ -8,7 +8,7 @@ import { askServer } from "../../open/server-request.js";
 import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
 import { stdout } from "../../output/output.js";
-import { lookHere } from "./local-status.js";
+import { readLocalStatus } from "./local-status.js";
 
 export interface StatusOptions extends GlobalOptions {
   readonly url?: string;
@@ -33,7 +33,7 @@ interface ShownStatus {
 
 /** `skerry status`: the run-time checklist of a server, or with --local of this user's own state directory. */
 export async function status(options: StatusOptions): Promise<number> {
-  const told = options.local === true ? await lookHere(options) : await askForStatus(options);
+  const told = options.local === true ? await readLocalStatus(options) : await askForStatus(options);
   const paint = paintFor(stdout, options.color);
   await stdout.write(
     options.json ? `${jsonText(told)}\n` : describeChecks(told.checks, hostsOf(told), paint),

@@ -4,7 +4,7 @@ import type {
   Harness,
   RunningSandbox,
   SandboxFiles,
-  TerminalSeat,
+  TerminalInput,
 } from "../../../runtime/sandbox/index.js";
 import type { CellOptions } from "../manager-options.js";
 
@@ -13,7 +13,7 @@ export type CallKind =
   /** A program or a command; the caller waits for its end. */
   | { readonly type: "plain" }
   /** A command on a terminal: nothing can tell in advance what will be typed into it. */
-  | { readonly type: "terminal"; readonly seat: TerminalSeat }
+  | { readonly type: "terminal"; readonly terminal: TerminalInput }
   /** A program or a command that goes on beside other calls, with no time limit of its own. */
   | { readonly type: "background" }
   /** Code in a context of the session, which keeps its state. */

@@ -55,7 +55,7 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
     run: (sink) =>
       runToolCall(toolCallOf(call, sink.signal), guards, sink, {
         type: "terminal",
-        seat: { rows, columns, input },
+        terminal: { rows, columns, input },
       }).finally(() => input.destroy()),
     toHandle: (handle, { resize }, output) => ({
       ...handle,

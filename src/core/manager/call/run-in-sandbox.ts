@@ -26,7 +26,7 @@ export async function runInSandbox(
     case "files":
       return runFileTask(sandbox, kind.task, plan.decision, call.signal);
     case "terminal":
-      return sandbox.terminalInto(sink, argv, kind.seat, options);
+      return sandbox.terminalInto(sink, argv, kind.terminal, options);
     case "context": {
       const context = await sandbox.obtainContext(kind.name, language);
       return runInContext(context, sink, code ?? "", options);

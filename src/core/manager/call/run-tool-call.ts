@@ -27,7 +27,7 @@ export async function runToolCall(
   try {
     guards.assertUsable();
     const given = checkToolCall(request, kind);
-    if (kind?.type === "terminal") checkSize(kind.seat.rows, kind.seat.columns);
+    if (kind?.type === "terminal") checkSize(kind.terminal.rows, kind.terminal.columns);
     record.note({}, given);
     using _inputs = closingStreams(given);
 

@@ -18,7 +18,7 @@ import {
   openSecrets,
   rulesOfChange,
 } from "../../../runtime/egress/index.js";
-import type { NetworkInit, RunningSandbox, WayOut } from "../../../runtime/sandbox/index.js";
+import type { EgressConnection, NetworkInit, RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 import type { Metrics } from "../../metrics/index.js";
 import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
@@ -153,7 +153,7 @@ export class EgressController {
     return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
   }
 
-  async #open(origin: EgressOrigin): Promise<WayOut> {
+  async #open(origin: EgressOrigin): Promise<EgressConnection> {
     const { config, isDecidedPerCall } = this.#options;
     const rules = this.#rulesOf(origin.sessionId);
     this.#hasEgress = true;

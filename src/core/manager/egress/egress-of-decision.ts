@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { PolicyDecision, RuleReference } from "../../../guard/policy/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import type { EgressRules, Ruled } from "../../../runtime/egress/index.js";
+import type { EgressRules, RuleEntry } from "../../../runtime/egress/index.js";
 
 /** The rules of a policy's decision. Undefined: there is no network access, so nothing may be reached. */
 export function egressRulesOfDecision(network: PolicyDecision["network"]): EgressRules | undefined {
@@ -39,6 +39,6 @@ function labelOf({ path, source, line }: RuleReference): string {
   return escapeUnsafe(`${basename(source)}: ${path} (line ${line})`);
 }
 
-function labelled<T>(items: readonly { readonly value: T; readonly rule: RuleReference }[]): Ruled<T>[] {
+function labelled<T>(items: readonly { readonly value: T; readonly rule: RuleReference }[]): RuleEntry<T>[] {
   return items.map(({ value, rule }) => ({ value, rule: labelOf(rule) }));
 }

@@ -57,14 +57,14 @@ export class SandboxExpiry {
   async #expireOne(entry: ExpiringSandbox, sandbox: RunningSandbox): Promise<void> {
     const { idleTimeoutMs, maxAgeMs } = this.#runtime;
     if (!sandbox.isRunning) return;
-    if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopUnasked();
+    if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopInBackground();
     if (!this.#isIdle(entry, sandbox) || Date.now() < (this.#nextTry.get(sandbox) ?? 0)) return;
     const isFirst = !this.#nextTry.has(sandbox);
     this.#nextTry.set(sandbox, Number.POSITIVE_INFINITY);
     const isSaved = await sandbox.save().catch(() => false);
     this.#nextTry.set(sandbox, Date.now() + Math.min(idleTimeoutMs ?? 0, LONGEST_RETRY_MS));
     // It may have been used meanwhile.
-    if (isSaved && this.#isIdle(entry, sandbox)) return sandbox.stopUnasked();
+    if (isSaved && this.#isIdle(entry, sandbox)) return sandbox.stopInBackground();
     if (isSaved || !isFirst || !sandbox.isRunning) return;
     process.emitWarning(
       `Session ${JSON.stringify(sandbox.sessionId)} is idle and keeps running: not all that changed in its sandbox can be copied to this host`,

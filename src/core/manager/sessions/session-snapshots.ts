@@ -4,12 +4,12 @@ import type { Readable } from "node:stream";
 import { FileLock } from "../../../kit/file-lock.js";
 import { isOrphaned, processLabel, sharedProcessLabel } from "../../../kit/process-label.js";
 import { exportFrom, importInto, type SnapshotOptions } from "../../../runtime/sandbox/index.js";
-import type { Makers } from "../../../runtime/workspace/index.js";
+import type { ProcessCoordination } from "../../../runtime/workspace/index.js";
 import { type SnapshotInfo, SnapshotStore, snapshotIdOf } from "../../../runtime/workspace/index.js";
 import type { SnapshotsConfig } from "../../config/index.js";
 
 /** How processes that use one session's snapshots know of each other: as they do for sessions and for the audit log. */
-export const SNAPSHOT_MAKERS: Makers = {
+export const SNAPSHOT_PROCESSES: ProcessCoordination = {
   label: processLabel,
   isGone: isOrphaned,
   createLock: (directory) => new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex"))),
@@ -17,7 +17,7 @@ export const SNAPSHOT_MAKERS: Makers = {
 
 /** The snapshots in a session's directory, beside the workspace: no backend shows it to programs. */
 export function openSnapshotStore(sessionPath: () => string, limits: SnapshotsConfig): SnapshotStore {
-  return new SnapshotStore(() => join(sessionPath(), "snapshots"), SNAPSHOT_MAKERS, limits);
+  return new SnapshotStore(() => join(sessionPath(), "snapshots"), SNAPSHOT_PROCESSES, limits);
 }
 
 /** Removes what killed processes left of snapshots in these sessions; resolves to how many things. */

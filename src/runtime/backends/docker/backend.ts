@@ -27,10 +27,10 @@ import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
 import { installPodmanFiles } from "./podman/podman-files.js";
 import {
+  blockers,
   capabilitiesOf,
   type DockerOptions,
   gvisorGaps,
-  hindrances,
   missingImages,
   ownsUsers,
   sharesFiles,
@@ -90,7 +90,7 @@ class DockerBackend implements SandboxBackend {
     try {
       this.#facts = undefined;
       const facts = await this.#daemon();
-      const problems = hindrances(this.#options, facts);
+      const problems = blockers(this.#options, facts);
       const runsc = thorough && this.name === "gvisor" && facts.isLocal ? await runscVersion() : undefined;
       return {
         available: problems.length === 0,

@@ -63,7 +63,7 @@ function countsFiles(options: DockerOptions, facts: DaemonFacts): boolean {
 }
 
 /** Without this nothing starts. */
-export function hindrances(options: DockerOptions, facts: DaemonFacts): Problem[] {
+export function blockers(options: DockerOptions, facts: DaemonFacts): Problem[] {
   const found: Problem[] = [];
   const { runtime } = options;
   if (facts.name === "Podman") {

@@ -5,7 +5,7 @@ import type { GuestStreams } from "../../wire/index.js";
 
 const TIMEOUT_MS = 20_000;
 
-export interface Admission {
+export interface CgroupEntry {
   /** Files of the sandbox's cgroups that take a pid. */
   readonly entryFiles: readonly string[];
   /** Why the sandbox did not start, when it is known. */
@@ -19,7 +19,7 @@ export interface Admission {
  */
 export async function enterCgroups(
   { fromGuest, toGuest }: GuestStreams,
-  admission: Admission,
+  admission: CgroupEntry,
 ): Promise<number> {
   const line = await firstLine(fromGuest, admission);
   if (!/^[1-9]\d{0,9}$/.test(line))
@@ -29,7 +29,7 @@ export async function enterCgroups(
   return Number(line);
 }
 
-function firstLine(from: Readable, { failed, signal }: Admission): Promise<string> {
+function firstLine(from: Readable, { failed, signal }: CgroupEntry): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
     const onData = (chunk: Buffer) => {

@@ -32,16 +32,16 @@ process.chdir(directory);
 // Nothing but the guest may speak on the wire.
 globalThis.console = new console.Console(process.stderr);
 
-const orders = JSON.parse(readFileSync(join(directory, "orders.json"), "utf8")) as HostRequest;
+const request = JSON.parse(readFileSync(join(directory, "request.json"), "utf8")) as HostRequest;
 const { SandboxManager, SandboxRuntimeConfigSchema } = await import("@anthropic-ai/sandbox-runtime");
-const observes = orders.writable !== undefined;
-await SandboxManager.initialize(SandboxRuntimeConfigSchema.parse(orders.settings), undefined, observes);
-if (observes) reportViolations(connect(join(directory, "violations.sock")), orders.writable);
-const command = [orders.command, ...guestArguments].join(" ");
+const observes = request.writable !== undefined;
+await SandboxManager.initialize(SandboxRuntimeConfigSchema.parse(request.settings), undefined, observes);
+if (observes) reportViolations(connect(join(directory, "violations.sock")), request.writable);
+const command = [request.command, ...guestArguments].join(" ");
 // A shell that looks at its standard input could take the wire for a terminal: sh does not.
 const wrapped = await SandboxManager.wrapWithSandbox(command, "sh");
-const blocks = orders.fileSizeMb === undefined ? undefined : Math.round(orders.fileSizeMb * 2048);
-const limits = [within("Max open files", orders.openFiles, 1), within("Max file size", blocks, 512)];
+const blocks = request.fileSizeMb === undefined ? undefined : Math.round(request.fileSizeMb * 2048);
+const limits = [within("Max open files", request.openFiles, 1), within("Max file size", blocks, 512)];
 const guest = spawn("/bin/sh", ["-c", GATE, "sh", wrapped, ...limits], { stdio: [0, 1, 2, 3, 4] });
 guest.once("error", (error) => {
   throw error;

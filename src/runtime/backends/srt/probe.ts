@@ -69,14 +69,14 @@ export const MACOS_CAPABILITIES: Capabilities = {
 
 function describe(
   { srt }: SrtFacts,
-  hindrances: readonly { what: string; remedy: string }[],
+  blockers: readonly { what: string; remedy: string }[],
   weaknesses: Probe["problems"],
   capabilities: Capabilities,
 ): Probe {
   return {
-    available: hindrances.length === 0,
+    available: blockers.length === 0,
     ...(srt !== undefined && { version: srt.version }),
-    problems: [...hindrances, ...weaknesses],
+    problems: [...blockers, ...weaknesses],
     capabilities,
   };
 }

@@ -20,7 +20,7 @@ import { RunDirectory, reapRunDirectories } from "./run-directory.js";
 
 const { describe, it } = requires("linux");
 const root = requires("linux", "root");
-const ORDERS = { settings: {}, command: "true" } as unknown as HostRequest;
+const REQUEST = { settings: {}, command: "true" } as unknown as HostRequest;
 /** No process has it. */
 const DEAD = "999999-1-sbx";
 
@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 const create = (state = stateDir, owner?: { uid: number; gid: number }) =>
-  RunDirectory.create({ stateDir: state, settingsPath, id: "sbx", owner, createRequest: () => ORDERS });
+  RunDirectory.create({ stateDir: state, settingsPath, id: "sbx", owner, createRequest: () => REQUEST });
 const entries = (state = stateDir) => readdirSync(join(state, "srt"));
 const longStateDir = () => join(directory, "x".repeat(80));
 
@@ -60,7 +60,7 @@ describe("a run directory", () => {
     const made = await create();
     expect(dirname(made.path)).toBe(join(stateDir, "srt"));
     expect(lstatSync(made.path).mode & 0o777).toBe(0o700);
-    expect(JSON.parse(readFileSync(join(made.path, "orders.json"), "utf8"))).toEqual(ORDERS);
+    expect(JSON.parse(readFileSync(join(made.path, "request.json"), "utf8"))).toEqual(REQUEST);
     await made.remove();
     expect(entries()).toEqual([]);
     expect(readdirSync(join(directory, "home", "srt-sessions"))).toEqual([]);
@@ -98,7 +98,7 @@ describe("a run directory", () => {
   });
 
   it("leaves nothing when it cannot be made", async () => {
-    const createRequest = () => ({ ...ORDERS, openFiles: 1n as unknown as number });
+    const createRequest = () => ({ ...REQUEST, openFiles: 1n as unknown as number });
     for (const state of [stateDir, longStateDir()]) {
       const init = { stateDir: state, settingsPath, id: "sbx", owner: undefined, createRequest };
       const before = readdirSync("/tmp").filter((name) => /^skerry-srt-[0-9a-f]{16}$/.test(name));

@@ -69,7 +69,7 @@ export class RunDirectory {
     // What is the sandbox's user's own is never right below /tmp, where that user could put something else there.
     const path = outer === undefined ? entry : join(outer, "run");
     const directory = new RunDirectory(path, entry, join(settingsDirectory(settingsPath), `${label}.json`));
-    const orders = createRequest(path);
+    const request = createRequest(path);
     try {
       if (outer !== undefined) {
         // The link is the record by which it is found again, so it is there first.
@@ -77,10 +77,10 @@ export class RunDirectory {
         makeDirectory(outer, owner === undefined ? 0o700 : 0o711);
       }
       makeDirectory(path, 0o700);
-      writeFileSync(join(path, "orders.json"), JSON.stringify(orders));
-      chmodSync(join(path, "orders.json"), 0o444);
+      writeFileSync(join(path, "request.json"), JSON.stringify(request));
+      chmodSync(join(path, "request.json"), 0o444);
       if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
-      directory.#showSettings(orders);
+      directory.#showSettings(request);
     } catch (error) {
       await directory.remove();
       throw error;

@@ -4,7 +4,7 @@ import type { EgressTotals } from "../events.js";
 import { canonicalAddress } from "../rules/addresses.js";
 import { decideAddress, decideHost } from "../rules/decide.js";
 import { type Authority, hostText } from "../rules/host.js";
-import type { RuleSets, Verdict } from "../rules/rules.js";
+import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { DialError, dial } from "./dial.js";
 import type { EgressLimits } from "./limits.js";
 import type { Resolve } from "./lookup-queue.js";
@@ -12,8 +12,8 @@ import { systemLookups } from "./lookup-queue.js";
 import { resolveChecked } from "./resolve.js";
 
 /** The rules refuse it. */
-export class Refused extends Error {
-  constructor(readonly verdict: Verdict) {
+export class EgressRefused extends Error {
+  constructor(readonly verdict: EgressDecision) {
     super(verdict.why);
   }
 }
@@ -32,14 +32,14 @@ export class Unreachable extends Error {
 }
 
 /** Something open that has to go when the rules no longer allow it. */
-export interface Open {
-  decide(rules: RuleSets): Verdict;
+export interface RevocableConnection {
+  decide(rules: RuleSets): EgressDecision;
   /** Ends it, and tells so. */
-  cut(verdict: Verdict): void;
+  cut(verdict: EgressDecision): void;
 }
 
 /** A connection to a host. */
-export class Route implements Open {
+export class Route implements RevocableConnection {
   /** Nobody reads what passes. */
   opaque = false;
   #sentBefore = 0;
@@ -51,7 +51,7 @@ export class Route implements Open {
     readonly socket: Socket,
   ) {}
 
-  decide(rules: RuleSets): Verdict {
+  decide(rules: RuleSets): EgressDecision {
     const { host, port } = this.authority;
     const verdict = decideHost(rules, host, port, { opaque: this.opaque });
     return verdict.allowed ? decideAddress(rules, host, this.address, port) : verdict;
@@ -86,7 +86,7 @@ export class Connections {
   readonly #resolve: Resolve;
   readonly #clients = new Set<Duplex>();
   readonly #routes = new Map<Socket, Route>();
-  readonly #opens = new Set<Open>();
+  readonly #opens = new Set<RevocableConnection>();
   #sent = 0;
   #received = 0;
   #closed = false;
@@ -126,18 +126,18 @@ export class Connections {
   }
 
   /** Watches something until the returned function is called. */
-  watch(open: Open): () => void {
+  watch(open: RevocableConnection): () => void {
     this.#opens.add(open);
     return () => this.#opens.delete(open);
   }
 
-  /** Resolves, checks and dials. Throws Refused or Unreachable. */
+  /** Resolves, checks and dials. Throws EgressRefused or Unreachable. */
   async reach(authority: Authority, signal: AbortSignal): Promise<Route> {
     const { limits, rules } = this.#options;
     const { host, port } = authority;
     this.refuseWhenUsedUp();
     const resolved = await resolveChecked(rules(), host, port, this.#resolve, { signal });
-    if ("refused" in resolved) throw new Refused(resolved.refused);
+    if ("refused" in resolved) throw new EgressRefused(resolved.refused);
     if ("failed" in resolved) throw new Unreachable(502, resolved.failed, "EHOSTUNREACH");
     const socket = await dial(resolved.addresses, port, { connectMs: limits.connectMs, signal }).catch(
       (error) => {
@@ -201,7 +201,7 @@ export class Connections {
       socket.destroy();
       throw verdict.allowed
         ? new Unreachable(502, `${hostText(authority.host)} closed the connection`)
-        : new Refused(verdict);
+        : new EgressRefused(verdict);
     }
     this.#routes.set(socket, route);
     socket.once("close", () => {

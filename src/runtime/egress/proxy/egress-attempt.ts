@@ -1,7 +1,7 @@
 import type { EgressEvent, EgressTotals } from "../events.js";
 import { shown } from "../rules/decide.js";
-import type { RuleSets, Verdict } from "../rules/rules.js";
-import type { Connections, Open, Route } from "./connections.js";
+import type { EgressDecision, RuleSets } from "../rules/rules.js";
+import type { Connections, RevocableConnection, Route } from "./connections.js";
 import type { DenialLines, EventMerger } from "./event-merger.js";
 
 /** Where it is written down what was asked for and what became of it. */
@@ -12,7 +12,7 @@ export interface Ledger {
   readonly connections: Connections;
 }
 
-export interface Asked {
+export interface EgressTarget {
   readonly via: EgressEvent["via"];
   /** Canonical; what is no host is made visible. */
   readonly host: string;
@@ -23,7 +23,7 @@ export interface Asked {
 }
 
 /** For what never said where it should go. */
-export const NOWHERE: Asked = { via: "http", host: "(unknown)", port: 0 };
+export const UNKNOWN_TARGET: EgressTarget = { via: "http", host: "(unknown)", port: 0 };
 /** How a connection ends that its own program no longer wants: no trouble to tell it about. */
 export const CLOSED_INSIDE = "the program inside closed it";
 /** The rule that nobody wrote. */
@@ -34,22 +34,22 @@ const NO_BYTES: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 const OPEN_MS = 2000;
 
 /** One connection or request that was asked for, from the verdict to its end, which is told exactly once. */
-export class Passage implements Open {
+export class EgressAttempt implements RevocableConnection {
   readonly #ledger: Ledger;
-  readonly #asked: Asked;
+  readonly #asked: EgressTarget;
   readonly #at = new Date();
   readonly #start = performance.now();
   #rule = "";
   #route: Route | undefined;
   #address: string | undefined;
   #secrets: readonly string[] = [];
-  #decide: ((rules: RuleSets) => Verdict) | undefined;
+  #decide: ((rules: RuleSets) => EgressDecision) | undefined;
   #end: (() => void) | undefined;
   #unwatch: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTold = false;
 
-  constructor(ledger: Ledger, asked: Asked) {
+  constructor(ledger: Ledger, asked: EgressTarget) {
     this.#ledger = ledger;
     this.#asked = asked;
   }
@@ -59,7 +59,7 @@ export class Passage implements Open {
   }
 
   /** It is allowed, as long as `decide` says so; `end` ends it when that changes. */
-  allow(verdict: Verdict, decide: (rules: RuleSets) => Verdict, end: () => void): void {
+  allow(verdict: EgressDecision, decide: (rules: RuleSets) => EgressDecision, end: () => void): void {
     this.#rule = verdict.rule;
     this.#decide = decide;
     this.#end = end;
@@ -77,16 +77,16 @@ export class Passage implements Open {
     this.#secrets = secrets;
   }
 
-  decide(rules: RuleSets): Verdict {
+  decide(rules: RuleSets): EgressDecision {
     return this.#decide?.(rules) ?? { allowed: true, rule: this.#rule, why: "" };
   }
 
-  cut(verdict: Verdict): void {
+  cut(verdict: EgressDecision): void {
     this.deny({ ...verdict, why: `closed: ${verdict.why}` });
     this.#end?.();
   }
 
-  deny(verdict: Verdict, secrets: readonly string[] = this.#secrets): void {
+  deny(verdict: EgressDecision, secrets: readonly string[] = this.#secrets): void {
     if (!this.#isTold) this.#ledger.denials.add(verdict.why);
     this.#secrets = secrets;
     this.#rule = verdict.rule;
@@ -102,7 +102,7 @@ export class Passage implements Open {
     this.#tell("allowed", this.#allowedWhy);
   }
 
-  /** What was asked for is told in other passages, one for each request. */
+  /** What was asked for is told in other attempts, one for each request. */
   forget(): void {
     this.#isTold = true;
     this.#unwatch?.();

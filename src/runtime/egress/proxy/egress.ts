@@ -6,14 +6,14 @@ import type { Authority } from "../rules/host.js";
 import type { EgressRules, RuleSets } from "../rules/rules.js";
 import type { EdgeSecrets } from "../secrets/edge-secrets.js";
 import { Connections } from "./connections.js";
-import { BUILT_IN, type Ledger, NOWHERE, Passage } from "./egress-attempt.js";
+import { BUILT_IN, EgressAttempt, type Ledger, UNKNOWN_TARGET } from "./egress-attempt.js";
 import { rawAnswer } from "./error-response.js";
 import { DenialLines, EventMerger } from "./event-merger.js";
 import { HttpProxy } from "./http-proxy.js";
 import { DEFAULT_LIMITS, type EgressLimits } from "./limits.js";
 import type { Resolve } from "./lookup-queue.js";
 import { peek } from "./peek.js";
-import { replyForTrouble, SocksReply, serveSocks, socksReply } from "./socks-proxy.js";
+import { SocksReply, serveSocks, socksReply, socksReplyCode } from "./socks-proxy.js";
 import { openTunnel, type TunnelAnswers } from "./tunnel.js";
 
 export interface EgressOptions extends EnvironmentOptions {
@@ -38,7 +38,7 @@ const CONNECT_ANSWERS: TunnelAnswers = {
 const SOCKS_ANSWERS: TunnelAnswers = {
   accepted: () => socksReply(SocksReply.succeeded),
   denied: () => socksReply(SocksReply.notAllowed),
-  failed: ({ code }) => socksReply(replyForTrouble(code)),
+  failed: ({ code }) => socksReply(socksReplyCode(code)),
 };
 
 /** One sandbox's way out. Every byte from it is hostile; what the rules do not allow gets nowhere. */
@@ -120,7 +120,7 @@ export class Egress {
     this.#connections.addClient(stream);
     if (!hasRoom) {
       const why = `the sandbox has ${this.#limits.maxConnections} connections open, which is the limit`;
-      new Passage(this.#ledger, NOWHERE).deny({ allowed: false, rule: BUILT_IN, why });
+      new EgressAttempt(this.#ledger, UNKNOWN_TARGET).deny({ allowed: false, rule: BUILT_IN, why });
       stream.end(rawAnswer(503, why), () => stream.destroy());
       return;
     }

@@ -10,10 +10,10 @@ import type { Duplex } from "node:stream";
 import { type SecureContext, connect as tlsConnect } from "node:tls";
 import { decideRequest } from "../rules/decide.js";
 import { type Authority, formatAuthority, hostText } from "../rules/host.js";
-import type { RuleSets, Verdict } from "../rules/rules.js";
+import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { type EdgeSecrets, type HttpHeader, SecretLeak } from "../secrets/edge-secrets.js";
-import { type Connections, Refused, type Route, Unreachable } from "./connections.js";
-import { CLOSED_INSIDE, type Passage } from "./egress-attempt.js";
+import { type Connections, EgressRefused, type Route, Unreachable } from "./connections.js";
+import { CLOSED_INSIDE, type EgressAttempt } from "./egress-attempt.js";
 import { answer } from "./error-response.js";
 import type { EgressLimits } from "./limits.js";
 import { relay } from "./relay.js";
@@ -134,15 +134,15 @@ export interface Forwarded {
   readonly response: ServerResponse;
   readonly link: Link;
   readonly path: string;
-  readonly passage: Passage;
-  readonly verdict: Verdict;
+  readonly attempt: EgressAttempt;
+  readonly verdict: EgressDecision;
   /** The client's own stream, for an upgrade: what it sent behind the request is in it again. */
   readonly upgrade?: Duplex;
 }
 
 /** Sends one request that was allowed, and its answer back. Resolves when both are over, whatever becomes of them. */
 export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
-  const { request, response, link, path, passage, verdict, upgrade } = forwarded;
+  const { request, response, link, path, attempt, verdict, upgrade } = forwarded;
   const { limits, connections, secrets } = sender;
   const { host, port } = link.authority;
   const method = request.method ?? "GET";
@@ -165,11 +165,11 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     used: [],
   };
   if (!prepared.ok) {
-    passage.deny({ allowed: false, rule: "secrets", why: prepared.why }, prepared.secrets);
+    attempt.deny({ allowed: false, rule: "secrets", why: prepared.why }, prepared.secrets);
     answer(response, 403, prepared.why, { denied: true });
     return Promise.resolve();
   }
-  passage.uses(prepared.used);
+  attempt.uses(prepared.used);
 
   return new Promise((resolve) => {
     const outgoing = link.request({
@@ -199,47 +199,47 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
     const onGone = () => {
       // It has its answer and gave its whole body: the rest is on its way.
       if (request.complete && response.writableFinished) return;
-      if (!passage.isOver) passage.fail(CLOSED_INSIDE);
+      if (!attempt.isOver) attempt.fail(CLOSED_INSIDE);
       outgoing.destroy();
       over();
     };
     /** A host may answer before it has the whole body, and then take the rest or not. */
     const settle = () => {
-      if (passage.isOver || !response.writableFinished) return;
+      if (attempt.isOver || !response.writableFinished) return;
       if (isSent || outgoing.writableFinished) {
-        passage.finish();
+        attempt.finish();
         over();
       } else if (outgoing.destroyed) giveUpBody("closed before it had taken the whole body");
     };
     const giveUpBody = (why: string) => {
-      passage.fail(`${hostText(host)} answered, and ${why}`);
+      attempt.fail(`${hostText(host)} answered, and ${why}`);
       outgoing.destroy();
       over();
     };
     const fail = (error: Error) => {
-      if (passage.isOver) return;
+      if (attempt.isOver) return;
       if (response.writableFinished && !(error instanceof SecretLeak)) return settle();
       outgoing.destroy();
       over();
-      if (error instanceof Refused) {
-        passage.deny(error.verdict);
+      if (error instanceof EgressRefused) {
+        attempt.deny(error.verdict);
         answer(response, 403, error.verdict.why, { denied: true });
       } else if (error instanceof SecretLeak) {
-        passage.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
+        attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
         answer(response, 403, error.message, { denied: true });
       } else {
         const [status, why] =
           error instanceof Unreachable
             ? [error.status, error.message]
             : [502, `${hostText(host)}: ${error.message}`];
-        passage.fail(why);
+        attempt.fail(why);
         // A kept connection that the host closed just now: to the client it is as if it had been its own.
         if (outgoing.reusedSocket && !response.headersSent && !(error instanceof Unreachable))
           response.destroy();
         else answer(response, status, why);
       }
     };
-    passage.allow(
+    attempt.allow(
       verdict,
       (rules: RuleSets) =>
         decideRequest(rules, { host, port, method, path, scheme: link.secure ? "https" : "http" }),
@@ -254,7 +254,7 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       if (socket.isPaused()) socket.resume();
       const taken = route();
       if (taken === undefined) return;
-      passage.takes(taken);
+      attempt.takes(taken);
       taken.socket.setTimeout(outgoing.writableFinished ? limits.responseMs : limits.idleMs);
       taken.socket.once("timeout", onTimeout);
     });
@@ -322,9 +322,9 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
           inward,
           over: (error) => {
             if (error instanceof SecretLeak)
-              passage.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
-            else if (error instanceof Unreachable) passage.fail(error.message);
-            else passage.finish();
+              attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
+            else if (error instanceof Unreachable) attempt.fail(error.message);
+            else attempt.finish();
             resolve();
           },
         });

@@ -4,7 +4,7 @@ import { decideRequest, refuseHost, shown } from "../rules/decide.js";
 import { type Authority, hostText, parseAuthority } from "../rules/host.js";
 import type { RuleSets } from "../rules/rules.js";
 import type { Route } from "./connections.js";
-import { type Asked, BUILT_IN, type Ledger, NOWHERE, Passage } from "./egress-attempt.js";
+import { BUILT_IN, EgressAttempt, type EgressTarget, type Ledger, UNKNOWN_TARGET } from "./egress-attempt.js";
 import { answer, rawAnswer } from "./error-response.js";
 import { forward, Link, type Sender } from "./forward.js";
 import { lingerThenDestroy } from "./relay.js";
@@ -152,27 +152,27 @@ export class HttpProxy {
     const target = readTarget(request, client.scope);
     if (!target.ok) {
       const scoped = client.scope.kind === "origin" ? client.scope.authority : undefined;
-      const passage = new Passage(ledger, {
+      const attempt = new EgressAttempt(ledger, {
         via: client.scope.kind === "origin" && client.scope.secure ? "https" : "http",
         host: scoped === undefined ? shown(target.raw) : hostText(scoped.host),
         port: scoped?.port ?? 0,
         method,
       });
-      passage.deny({ ...refuseHost(rules(), target.raw), rule: "built in", why: target.why });
+      attempt.deny({ ...refuseHost(rules(), target.raw), rule: "built in", why: target.why });
       return answer(response, target.status, target.why, { denied: true });
     }
     const { authority, secure, path } = target;
     const { host, port } = authority;
     const scheme = secure ? "https" : "http";
-    const passage = new Passage(ledger, { via: scheme, host: hostText(host), port, method, path });
+    const attempt = new EgressAttempt(ledger, { via: scheme, host: hostText(host), port, method, path });
     const verdict = decideRequest(rules(), { host, port, method, path, scheme });
     if (!verdict.allowed) {
-      passage.deny(verdict);
+      attempt.deny(verdict);
       return answer(response, 403, verdict.why, { denied: true });
     }
     if (connections.isUsedUp) {
       const why = connections.usedUp;
-      passage.fail(why);
+      attempt.fail(why);
       return answer(response, 429, why);
     }
     allowed?.();
@@ -182,7 +182,7 @@ export class HttpProxy {
       response,
       link,
       path,
-      passage,
+      attempt,
       verdict,
       ...(upgrade !== undefined && { upgrade }),
     });
@@ -222,7 +222,11 @@ export class HttpProxy {
     if (client === undefined || client.pending > 0) return void stream.destroy();
     this.#release(client);
     const refuse = (status: number, why: string) => {
-      new Passage(this.#options.ledger, { via: "connect", host: shown(request.url ?? ""), port: 0 }).deny({
+      new EgressAttempt(this.#options.ledger, {
+        via: "connect",
+        host: shown(request.url ?? ""),
+        port: 0,
+      }).deny({
         ...refuseHost(this.#options.rules(), request.url ?? ""),
         why,
       });
@@ -270,15 +274,15 @@ export class HttpProxy {
   #refuse(stream: Duplex, status: number, why: string): void {
     const scope = this.#clients.get(stream)?.scope;
     const origin = scope?.kind === "origin" ? scope : undefined;
-    const asked: Asked =
+    const asked: EgressTarget =
       origin === undefined
-        ? NOWHERE
+        ? UNKNOWN_TARGET
         : {
             via: origin.secure ? "https" : "http",
             host: hostText(origin.authority.host),
             port: origin.authority.port,
           };
-    new Passage(this.#options.ledger, asked).deny({ allowed: false, rule: BUILT_IN, why });
+    new EgressAttempt(this.#options.ledger, asked).deny({ allowed: false, rule: BUILT_IN, why });
     this.#end(stream, rawAnswer(status, why));
   }
 

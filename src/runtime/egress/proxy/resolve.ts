@@ -2,7 +2,7 @@ import { systemCode } from "../../../kit/errors.js";
 import { canonicalAddress } from "../rules/addresses.js";
 import { decideAddress } from "../rules/decide.js";
 import type { Host } from "../rules/host.js";
-import type { RuleSets, Verdict } from "../rules/rules.js";
+import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { type Resolve, systemLookups } from "./lookup-queue.js";
 
 /** Longer than this nobody waits for a name. */
@@ -16,7 +16,7 @@ export const systemResolve: Resolve = systemLookups.lane();
 /** What a name came to: addresses to dial, the verdict that refuses them, or why there are none. */
 export type Resolved =
   | { readonly addresses: readonly string[] }
-  | { readonly refused: Verdict }
+  | { readonly refused: EgressDecision }
   | { readonly failed: string };
 
 /**

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readGreeting, readSocksRequest, replyForTrouble, socksReply } from "./socks-proxy.js";
+import { readGreeting, readSocksRequest, socksReply, socksReplyCode } from "./socks-proxy.js";
 
 describe("SOCKS", () => {
   it("answers a greeting when it is all there", () => {
@@ -37,9 +37,7 @@ describe("SOCKS", () => {
   });
 
   it("tells why a connection failed", () => {
-    const codes = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "ETIMEDOUT", undefined].map(
-      replyForTrouble,
-    );
+    const codes = ["ECONNREFUSED", "ENETUNREACH", "EHOSTUNREACH", "ETIMEDOUT", undefined].map(socksReplyCode);
     expect(codes).toEqual([5, 3, 4, 4, 1]);
     expect([...socksReply(2)]).toEqual([5, 2, 0, 1, 0, 0, 0, 0, 0, 0]);
   });

@@ -3,7 +3,7 @@ import { canonicalAddress } from "../rules/addresses.js";
 import { refuseHost, shown } from "../rules/decide.js";
 import { type Authority, parseHost } from "../rules/host.js";
 import type { RuleSets } from "../rules/rules.js";
-import { type Ledger, Passage } from "./egress-attempt.js";
+import { EgressAttempt, type Ledger } from "./egress-attempt.js";
 import type { EgressLimits } from "./limits.js";
 import { peek } from "./peek.js";
 
@@ -76,7 +76,7 @@ export function socksReply(code: number): Buffer {
 }
 
 /** The reply for a connection that could not be made. */
-export function replyForTrouble(code: string | undefined): number {
+export function socksReplyCode(code: string | undefined): number {
   if (code === "ECONNREFUSED") return SocksReply.connectionRefused;
   if (code === "ENETUNREACH") return SocksReply.networkUnreachable;
   if (code === "EHOSTUNREACH" || code === "ETIMEDOUT") return SocksReply.hostUnreachable;
@@ -105,8 +105,12 @@ export async function serveSocks(client: Duplex, options: SocksProxyOptions): Pr
   if (request.kind === "refuse") return end(client, socksReply(request.reply));
   const host = parseHost(request.host);
   if (host === undefined || request.port === 0) {
-    const passage = new Passage(ledger, { via: "socks", host: shown(request.host), port: request.port });
-    passage.deny(refuseHost(rules(), request.host));
+    const attempt = new EgressAttempt(ledger, {
+      via: "socks",
+      host: shown(request.host),
+      port: request.port,
+    });
+    attempt.deny(refuseHost(rules(), request.host));
     return end(client, socksReply(SocksReply.notAllowed));
   }
   options.tunnel(client, { host, port: request.port });

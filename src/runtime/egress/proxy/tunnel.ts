@@ -3,11 +3,11 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { decideHost, shown } from "../rules/decide.js";
 import { type Authority, hostText, parseHost } from "../rules/host.js";
-import type { RuleSets, Verdict } from "../rules/rules.js";
+import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { type EdgeSecrets, SecretLeak } from "../secrets/edge-secrets.js";
 import { looksLikeTls, MAX_CLIENT_HELLO_BYTES, readClientHello } from "./client-hello.js";
-import { type Connections, Refused, type Route, Unreachable } from "./connections.js";
-import { CLOSED_INSIDE, type Ledger, Passage } from "./egress-attempt.js";
+import { type Connections, EgressRefused, type Route, Unreachable } from "./connections.js";
+import { CLOSED_INSIDE, EgressAttempt, type Ledger } from "./egress-attempt.js";
 import type { EgressLimits } from "./limits.js";
 import { peek } from "./peek.js";
 import { lingerThenDestroy, relay } from "./relay.js";
@@ -16,7 +16,7 @@ import type { Scope } from "./request-target.js";
 /** What the client of a tunnel hears about it, in its own protocol. */
 export interface TunnelAnswers {
   readonly accepted: () => Buffer;
-  readonly denied: (verdict: Verdict) => Buffer;
+  readonly denied: (verdict: EgressDecision) => Buffer;
   readonly failed: (trouble: Unreachable) => Buffer;
 }
 
@@ -56,9 +56,9 @@ const TLS_ACCESS_DENIED = Buffer.from([21, 3, 1, 0, 2, 2, 49]);
 export async function openTunnel(request: TunnelRequest, options: TunnelOptions): Promise<void> {
   const { client, authority, answers, via } = request;
   const { host, port } = authority;
-  const passage = new Passage(options.ledger, { via, host: hostText(host), port });
-  const refuse = (verdict: Verdict) => {
-    passage.deny(verdict);
+  const attempt = new EgressAttempt(options.ledger, { via, host: hostText(host), port });
+  const refuse = (verdict: EgressDecision) => {
+    attempt.deny(verdict);
     end(client, answers.denied(verdict));
   };
   const verdict = decideHost(options.rules(), host, port);
@@ -70,14 +70,14 @@ export async function openTunnel(request: TunnelRequest, options: TunnelOptions)
   try {
     route = await options.connections.reach(authority, abort.signal);
   } catch (error) {
-    if (error instanceof Refused) return refuse(error.verdict);
+    if (error instanceof EgressRefused) return refuse(error.verdict);
     const trouble = error instanceof Unreachable ? error : new Unreachable(502, "the connection failed");
-    passage.fail(abort.signal.aborted ? CLOSED_INSIDE : trouble.message);
+    attempt.fail(abort.signal.aborted ? CLOSED_INSIDE : trouble.message);
     return end(client, answers.failed(trouble));
   }
   client.off("close", onClose);
-  passage.takes(route);
-  passage.allow(
+  attempt.takes(route);
+  attempt.allow(
     verdict,
     (rules) => route.decide(rules),
     () => {
@@ -87,16 +87,16 @@ export async function openTunnel(request: TunnelRequest, options: TunnelOptions)
   );
   if (client.destroyed) {
     route.socket.destroy();
-    return passage.fail(CLOSED_INSIDE);
+    return attempt.fail(CLOSED_INSIDE);
   }
   client.write(answers.accepted());
-  await passThrough(request, route, passage, options);
+  await passThrough(request, route, attempt, options);
 }
 
 async function passThrough(
   { client, authority }: TunnelRequest,
   route: Route,
-  passage: Passage,
+  attempt: EgressAttempt,
   options: TunnelOptions,
 ): Promise<void> {
   const { host, port } = authority;
@@ -118,17 +118,17 @@ async function passThrough(
   });
   route.socket.off("close", hostClosed).off("timeout", idle);
   const refuse = (why: string, last?: Buffer) => {
-    passage.deny({ allowed: false, rule: "built in", why });
+    attempt.deny({ allowed: false, rule: "built in", why });
     route.socket.unpipe(client);
     route.socket.destroy();
     end(client, last);
   };
   if (sniffed === undefined || client.destroyed || route.socket.destroyed) {
     const isIncomplete = client.readableEnded && speaksFirst && !route.socket.destroyed;
-    if (isIncomplete) return carry(client, route, passage, options);
+    if (isIncomplete) return carry(client, route, attempt, options);
     client.destroy();
     route.socket.destroy();
-    return passage.isOver ? undefined : passage.fail("nothing was said that could be read, or not in time");
+    return attempt.isOver ? undefined : attempt.fail("nothing was said that could be read, or not in time");
   }
   if (sniffed.kind === "refuse") return refuse(sniffed.why, TLS_ACCESS_DENIED);
   if (sniffed.kind === "other" && isWeb) {
@@ -136,26 +136,26 @@ async function passThrough(
   }
   if (sniffed.kind === "http" && route.socket.bytesRead === 0) {
     route.socket.unpipe(client);
-    passage.forget();
+    attempt.forget();
     return options.serveHttp(client, { kind: "origin", authority, secure: false }, route);
   }
   if (sniffed.kind === "tls") {
     const why = mismatch(authority, sniffed.serverName);
     if (why !== undefined) return refuse(why, TLS_ACCESS_DENIED);
-    if (terminates) return terminate(client, authority, route, passage, options);
+    if (terminates) return terminate(client, authority, route, attempt, options);
   }
   const verdict = decideHost(rules(), host, port, { opaque: true });
   if (!verdict.allowed) {
-    passage.deny(verdict);
+    attempt.deny(verdict);
     route.socket.unpipe(client);
     route.socket.destroy();
     return end(client, sniffed.kind === "tls" ? TLS_ACCESS_DENIED : undefined);
   }
   route.opaque = true;
-  carry(client, route, passage, options);
+  carry(client, route, attempt, options);
 }
 
-function carry(client: Duplex, route: Route, passage: Passage, options: TunnelOptions): void {
+function carry(client: Duplex, route: Route, attempt: EgressAttempt, options: TunnelOptions): void {
   const { connections, limits, secrets } = options;
   route.socket.unpipe(client);
   relay(client, route.socket, {
@@ -164,9 +164,9 @@ function carry(client: Duplex, route: Route, passage: Passage, options: TunnelOp
     outward: secrets?.guard(),
     over: (error) => {
       if (error instanceof SecretLeak) {
-        passage.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
-      } else if (error instanceof Unreachable) passage.fail(error.message);
-      else passage.finish();
+        attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
+      } else if (error instanceof Unreachable) attempt.fail(error.message);
+      else attempt.finish();
     },
   });
 }
@@ -176,11 +176,11 @@ async function terminate(
   client: Duplex,
   authority: Authority,
   route: Route,
-  passage: Passage,
+  attempt: EgressAttempt,
   { limits, secrets, serveHttp }: TunnelOptions,
 ): Promise<void> {
   const fail = (why: string) => {
-    passage.fail(why);
+    attempt.fail(why);
     route.socket.destroy();
     client.destroy();
   };
@@ -202,7 +202,7 @@ async function terminate(
   });
   stream.once("secure", () => {
     clearTimeout(timer);
-    passage.forget();
+    attempt.forget();
     serveHttp(stream, { kind: "origin", authority, secure: true }, route);
   });
 }

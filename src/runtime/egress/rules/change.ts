@@ -3,7 +3,7 @@ import { allowedRangeComplaint, domainComplaint, rangeComplaint } from "../../..
 import { shown } from "./decide.js";
 import { egressRulesOfDomains } from "./from-config.js";
 import { hostText, parseHost } from "./host.js";
-import type { EgressRules, Ruled } from "./rules.js";
+import type { EgressRules, RuleEntry } from "./rules.js";
 
 /** Hosts that a running session may reach besides, or no longer: names, `*.name`, addresses and ranges. */
 export interface EgressChange {
@@ -62,7 +62,7 @@ export function rulesOfChange({ allow, deny }: CheckedChange): EgressRules {
     if (complaint !== undefined)
       throw new SandboxError("INVALID_ARGUMENT", `egress allow ${range}: ${complaint}`);
   }
-  const denied = (list: readonly string[]): Ruled<string>[] =>
+  const denied = (list: readonly string[]): RuleEntry<string>[] =>
     list.map((value) => ({ value, rule: `egress deny ${value}` }));
   return {
     ...egressRulesOfDomains(

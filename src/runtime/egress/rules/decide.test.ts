@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { isSpecialAddress } from "./addresses.js";
 import { decideAddress, decideHost, decideRequest, refuseHost } from "./decide.js";
 import { type Host, hostText, parseHost } from "./host.js";
-import type { EgressRules, RequestRule, Ruled } from "./rules.js";
+import type { EgressRules, RequestRule, RuleEntry } from "./rules.js";
 
 type Lists = {
-  [Key in keyof EgressRules]?: EgressRules[Key] extends readonly Ruled<infer T>[] | undefined
+  [Key in keyof EgressRules]?: EgressRules[Key] extends readonly RuleEntry<infer T>[] | undefined
     ? readonly T[]
     : never;
 };

@@ -6,11 +6,11 @@ import { isOwnAddress } from "./own-addresses.js";
 import { matchesPath, readPath } from "./paths.js";
 import {
   DEFAULT_PORTS,
+  type EgressDecision,
   type EgressRules,
   type RequestRule,
-  type Ruled,
+  type RuleEntry,
   type RuleSets,
-  type Verdict,
 } from "./rules.js";
 
 /** A request that egress can read. The path is as it stands in the request, with or without its query. */
@@ -28,7 +28,12 @@ export interface HostOptions {
 }
 
 /** May this host be connected to, as far as its name says? What it resolves to is for `decideAddress`. */
-export function decideHost(rules: RuleSets, host: Host, port: number, options: HostOptions = {}): Verdict {
+export function decideHost(
+  rules: RuleSets,
+  host: Host,
+  port: number,
+  options: HostOptions = {},
+): EgressDecision {
   return everySet(rules, (set, isOpen) => {
     const access = accessTo(set, isOpen, host, port);
     if ("allowed" in access) return access;
@@ -44,7 +49,7 @@ export function decideHost(rules: RuleSets, host: Host, port: number, options: H
 export function decideRequest(
   rules: RuleSets,
   { host, port, method, path, scheme }: ReadableRequest,
-): Verdict {
+): EgressDecision {
   return everySet(rules, (set, isOpen) => {
     const access = accessTo(set, isOpen, host, port);
     if ("allowed" in access) return access;
@@ -64,7 +69,7 @@ export function decideRequest(
 }
 
 /** May this address be dialled for the host? */
-export function decideAddress(rules: RuleSets, host: Host, address: string, port: number): Verdict {
+export function decideAddress(rules: RuleSets, host: Host, address: string, port: number): EgressDecision {
   const named =
     host.kind === "address" ? shown(address) : `${host.name} resolves to ${shown(address)}, which`;
   return everySet(rules, (set) => {
@@ -95,7 +100,7 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
 }
 
 /** The verdict about what is no host at all: a name with a NUL, an address with a zone. */
-export function refuseHost(rules: RuleSets, raw: string): Verdict {
+export function refuseHost(rules: RuleSets, raw: string): EgressDecision {
   const rule = (isList(rules) ? rules[0] : rules)?.origin ?? NO_RULES;
   return deny(rule, `"${shown(raw)}" is not the name of a host`);
 }
@@ -107,13 +112,13 @@ export function shown(text: string): string {
 
 interface Access {
   /** The entry that allows everything there. */
-  readonly open?: Ruled<unknown>;
+  readonly open?: RuleEntry<unknown>;
   /** The entries that allow some requests. One at least where nothing is open. */
-  readonly narrowed: readonly Ruled<RequestRule>[];
+  readonly narrowed: readonly RuleEntry<RequestRule>[];
 }
 
 /** What a set says about a host and a port: refused, or which entries allow it. */
-function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): Verdict | Access {
+function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): EgressDecision | Access {
   const text = hostText(host);
   const deniedPort = set.deniedPorts.find(({ value }) => value === port);
   if (deniedPort !== undefined)
@@ -137,12 +142,12 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): V
   return deny(rule, `${text} is not allowed by rule ${rule}`);
 }
 
-function closedPort(set: EgressRules, host: string, port: number): Verdict {
+function closedPort(set: EgressRules, host: string, port: number): EgressDecision {
   const rule = set.portsOrigin ?? set.origin;
   return deny(rule, `port ${port} of ${host} is not allowed by rule ${rule}`);
 }
 
-function deniedAddress(set: EgressRules, address: string): Ruled<string> | undefined {
+function deniedAddress(set: EgressRules, address: string): RuleEntry<string> | undefined {
   return (
     set.deniedIps.find(({ value }) => leadsInto(address, value)) ??
     matchingDomain(set.deniedDomains, address, "deny")
@@ -159,7 +164,10 @@ const NO_RULES = "built in";
 type IsOpen = (port: number) => boolean;
 
 /** The first set that refuses decides; where every set allows, the first that can names the rule. */
-function everySet(rules: RuleSets, decide: (set: EgressRules, isOpen: IsOpen) => Verdict): Verdict {
+function everySet(
+  rules: RuleSets,
+  decide: (set: EgressRules, isOpen: IsOpen) => EgressDecision,
+): EgressDecision {
   const sets = isList(rules) ? rules : [rules];
   const isSaid = sets.some(({ allowedPorts }) => allowedPorts !== undefined);
   const byDefault: IsOpen = (port) => isSaid || DEFAULT_PORTS.some((each) => each === port);
@@ -175,10 +183,10 @@ function isList(rules: RuleSets): rules is readonly EgressRules[] {
   return Array.isArray(rules);
 }
 
-function allow(rule: string, what: string): Verdict {
+function allow(rule: string, what: string): EgressDecision {
   return { allowed: true, rule, why: `${what} is allowed by rule ${rule}` };
 }
 
-function deny(rule: string, why: string): Verdict {
+function deny(rule: string, why: string): EgressDecision {
   return { allowed: false, rule, why };
 }

@@ -2,7 +2,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { allowedDomainComplaint } from "../../../kit/hosts.js";
 import { hostText, parseHost } from "./host.js";
-import type { EgressRules, RequestRule, Ruled } from "./rules.js";
+import type { EgressRules, RequestRule, RuleEntry } from "./rules.js";
 import type { NetworkConfig } from "./settings.js";
 
 const BLOCK = "sandbox.network";
@@ -62,6 +62,6 @@ export function joinRules(first: EgressRules, ...others: readonly EgressRules[])
   };
 }
 
-function labelled<T>(values: readonly T[], key: string): Ruled<T>[] {
+function labelled<T>(values: readonly T[], key: string): RuleEntry<T>[] {
   return values.map((value, index) => ({ value, rule: `${BLOCK}.${key}[${index}]` }));
 }

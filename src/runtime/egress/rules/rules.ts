@@ -1,7 +1,7 @@
 import type { RequestConfig } from "./settings.js";
 
 /** One entry of a list, with the words that tell a person where it stands: "sandbox.network.allowedDomains[0]". */
-export interface Ruled<T> {
+export interface RuleEntry<T> {
   readonly value: T;
   readonly rule: string;
 }
@@ -14,16 +14,16 @@ export type RequestRule = RequestConfig;
  * lead back to this machine, to its network or to a cloud's metadata are reached only where `allowedIps` names them.
  */
 export interface EgressRules {
-  readonly allowedDomains: readonly Ruled<string>[];
-  readonly deniedDomains: readonly Ruled<string>[];
+  readonly allowedDomains: readonly RuleEntry<string>[];
+  readonly deniedDomains: readonly RuleEntry<string>[];
   /** Addresses and ranges in CIDR notation. */
-  readonly allowedIps: readonly Ruled<string>[];
-  readonly deniedIps: readonly Ruled<string>[];
+  readonly allowedIps: readonly RuleEntry<string>[];
+  readonly deniedIps: readonly RuleEntry<string>[];
   /** Left out: the set says nothing about ports. Where no set does, they are `DEFAULT_PORTS`. */
-  readonly allowedPorts?: readonly Ruled<number>[];
-  readonly deniedPorts: readonly Ruled<number>[];
+  readonly allowedPorts?: readonly RuleEntry<number>[];
+  readonly deniedPorts: readonly RuleEntry<number>[];
   /** Hosts that are allowed for some requests only. Names here need no entry in `allowedDomains`. */
-  readonly requests: readonly Ruled<RequestRule>[];
+  readonly requests: readonly RuleEntry<RequestRule>[];
   /** What a denial names when no entry allows: "sandbox.network.allowedDomains". */
   readonly origin: string;
   /** The same for an address and for a port. Left out: `origin`. */
@@ -40,7 +40,7 @@ export type RuleSets = EgressRules | readonly EgressRules[];
 export const DEFAULT_PORTS = [80, 443] as const;
 
 /** The answer about one connection or request. */
-export interface Verdict {
+export interface EgressDecision {
   readonly allowed: boolean;
   /** The rule that decided. */
   readonly rule: string;

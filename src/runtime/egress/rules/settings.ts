@@ -35,8 +35,8 @@ export interface RequestConfig {
   readonly paths?: readonly string[];
 }
 
-export const SECRET_PLACES = ["header", "query", "body"] as const;
-export type SecretPlace = (typeof SECRET_PLACES)[number];
+export const SECRET_LOCATIONS = ["header", "query", "body"] as const;
+export type SecretLocation = (typeof SECRET_LOCATIONS)[number];
 
 /** A secret that never enters a sandbox: its placeholder is replaced on the way out. */
 export interface SecretConfig {
@@ -46,5 +46,5 @@ export interface SecretConfig {
   readonly env?: string;
   readonly file?: string;
   /** Where in a request its placeholder is replaced. */
-  readonly in: readonly SecretPlace[];
+  readonly in: readonly SecretLocation[];
 }

@@ -1,9 +1,9 @@
 import { Transform, type TransformCallback } from "node:stream";
-import type { Guesses } from "./guess-counter.js";
+import type { GuessCounter } from "./guess-counter.js";
 import { type Replacement, Replacer } from "./stream-replace.js";
 
 /** A form of a secret that an answer may hold. */
-export interface Sought extends Replacement {
+export interface SecretForm extends Replacement {
   readonly secrets: readonly string[];
   /** So many bytes at its beginning are the program's own. */
   readonly known: number;
@@ -24,7 +24,7 @@ const HIGH_WATER_MARK = 256 * 1024;
 export class AnswerStream extends Transform {
   readonly #replacer: Replacer;
   readonly #names: readonly string[];
-  readonly #guesses: Guesses;
+  readonly #guesses: GuessCounter;
   readonly #decoder: Transform | undefined;
   #isEmpty = true;
   #timer: NodeJS.Timeout | undefined;
@@ -35,7 +35,7 @@ export class AnswerStream extends Transform {
   #kept: { readonly at: number; readonly names: readonly string[] } | undefined;
 
   /** It decodes no faster than it is read. */
-  constructor(sought: readonly Sought[], guesses: Guesses, decoder?: Transform) {
+  constructor(sought: readonly SecretForm[], guesses: GuessCounter, decoder?: Transform) {
     super({ highWaterMark: HIGH_WATER_MARK });
     this.#names = [...new Set(sought.flatMap(({ secrets }) => secrets))];
     this.#guesses = guesses;
@@ -125,10 +125,12 @@ export class AnswerStream extends Transform {
       return;
     }
     this.#give(() => {
-      const { out, kept } = this.#replacer.releaseBut((of) => (of as Sought).known + KEPT_BYTES);
+      const { out, kept } = this.#replacer.releaseBeforePartialMatch(
+        (of) => (of as SecretForm).known + KEPT_BYTES,
+      );
       if (kept === undefined) this.#kept = undefined;
       else if (kept.at !== this.#kept?.at) {
-        const names = [...new Set(kept.of.flatMap((of) => (of as Sought).secrets))];
+        const names = [...new Set(kept.of.flatMap((of) => (of as SecretForm).secrets))];
         this.#kept = { at: kept.at, names };
         this.#guesses.count(names);
       }

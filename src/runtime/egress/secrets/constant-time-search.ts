@@ -10,7 +10,7 @@ const SHIFT = 32 - BITS;
  * Finds several byte strings in a time that does not tell how much of one there is: by a hash of every window of bytes,
  * with a factor that nobody knows. `indexOf` takes many times as long over the right letter as over a wrong one.
  */
-export class EvenSearch {
+export class ConstantTimeSearch {
   readonly #finds: readonly Buffer[];
   readonly #window: number;
   readonly #factor = randomBytes(4).readInt32LE() | 1;

@@ -7,7 +7,7 @@ const MAX_GUESSES = 3;
  * Counts how often an answer ended for a while with the beginning of a secret. That it is held back is seen inside, and
  * tells that it is one. It counts at once, since whoever guesses may never let the answer go on.
  */
-export class Guesses {
+export class GuessCounter {
   readonly #counts = new Map<string, number>();
 
   count(names: readonly string[]): void {

@@ -1,9 +1,9 @@
 import { Transform, type TransformCallback } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { AnswerStream, type Sought } from "./answer-stream.js";
+import { AnswerStream, type SecretForm } from "./answer-stream.js";
 import { type EdgeResponse, type HttpHeader, SecretLeak } from "./edge-secrets.js";
-import type { Guesses } from "./guess-counter.js";
-import type { Placed } from "./secret.js";
+import type { GuessCounter } from "./guess-counter.js";
+import type { PlacedSecret } from "./secret.js";
 import { replaceText } from "./stream-replace.js";
 import type { Echo } from "./substitute.js";
 import { echoesOf } from "./value-encodings.js";
@@ -19,18 +19,18 @@ const DECODERS = new Map<string, () => Transform>([
 /** Takes out of an answer what it repeats of the secrets: their placeholders come in instead. */
 export function scrubber(
   method: string,
-  placed: readonly Placed[],
+  placed: readonly PlacedSecret[],
   echoes: readonly Echo[],
-  guesses: Guesses,
+  guesses: GuessCounter,
 ): EdgeResponse {
   const values = placed.flatMap(({ secret, placeholder }) =>
     echoesOf(secret.reveal()).map(
-      (find): Sought => ({ find, by: () => Buffer.from(placeholder), secrets: [secret.name], known: 0 }),
+      (find): SecretForm => ({ find, by: () => Buffer.from(placeholder), secrets: [secret.name], known: 0 }),
     ),
   );
   // The whole of what was put in comes back as the whole that it was.
   const wholes = echoes.map((echo) => soughtWhole(echo, placed));
-  const all: readonly Sought[] = [...wholes, ...values];
+  const all: readonly SecretForm[] = [...wholes, ...values];
   let makeBody = (): Transform => new AnswerStream(all, guesses);
 
   return {
@@ -73,7 +73,7 @@ export function scrubber(
 }
 
 /** What stands before the value in it is the program's: having that right is no guess. */
-function soughtWhole({ sent, was }: Echo, placed: readonly Placed[]): Sought {
+function soughtWhole({ sent, was }: Echo, placed: readonly PlacedSecret[]): SecretForm {
   const asked = Buffer.from(was, "base64").toString("latin1");
   const secrets = placed.filter(({ placeholder }) => asked.includes(placeholder));
   const known = [...sent].findIndex((character, index) => character !== was[index]);

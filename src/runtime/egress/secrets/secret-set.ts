@@ -4,18 +4,18 @@ import { inspect } from "node:util";
 import { SandboxError } from "../../../kit/errors.js";
 import type { CertificateAuthority } from "../certificates/authority.js";
 import { type EdgeSecrets, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
-import { Guesses } from "./guess-counter.js";
+import { GuessCounter } from "./guess-counter.js";
 import { scrubber } from "./scrub.js";
-import { PLACEHOLDER_START, type Placed, placeSecret, type Secret } from "./secret.js";
+import { PLACEHOLDER_START, type PlacedSecret, placeSecret, type Secret } from "./secret.js";
 import { replaceText, StreamReplace } from "./stream-replace.js";
 import { prepare } from "./substitute.js";
 import { echoesOf } from "./value-encodings.js";
 
 /** The secrets of one sandbox, each with its own placeholder. Nothing that prints or serialises it shows a value. */
 export class SecretSet implements EdgeSecrets {
-  readonly #placed: readonly Placed[];
+  readonly #placed: readonly PlacedSecret[];
   readonly #authority: CertificateAuthority;
-  readonly #guesses = new Guesses();
+  readonly #guesses = new GuessCounter();
 
   constructor(secrets: readonly Secret[], authority: CertificateAuthority) {
     const twice = secrets.find(({ name }, index) => secrets.findIndex((each) => each.name === name) < index);

@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { type ErrorCode, SandboxError } from "../../../kit/errors.js";
 import { shown } from "../rules/decide.js";
 import { parseHost } from "../rules/host.js";
-import { SECRET_PLACES, type SecretPlace } from "../rules/settings.js";
+import { SECRET_LOCATIONS, type SecretLocation } from "../rules/settings.js";
 
 export interface SecretOptions {
   /** The name of the variable inside. */
@@ -12,7 +12,7 @@ export interface SecretOptions {
   /** Names, or `*.name` for what is below a name. */
   readonly hosts: readonly string[];
   /** Left out: headers. `query` also means the path. */
-  readonly in?: readonly SecretPlace[];
+  readonly in?: readonly SecretLocation[];
   /** Where it was asked for, in the words of errors, and the code of those. Left out: the caller's code. */
   readonly origin?: SecretOrigin;
 }
@@ -37,7 +37,7 @@ export const PLACEHOLDER_START = "skerry_secret_";
 export class Secret {
   readonly name: string;
   readonly hosts: readonly string[];
-  readonly in: readonly SecretPlace[];
+  readonly in: readonly SecretLocation[];
   readonly origin: SecretOrigin;
   readonly #value: string;
 
@@ -57,8 +57,8 @@ export class Secret {
       throw this.#refuse("is for no host", { hint: `Name the hosts that get it: ${name}@api.example.com.` });
     }
     this.hosts = hosts.map((host) => this.#parseHost(host));
-    if (places.length === 0 || places.some((place) => !SECRET_PLACES.includes(place))) {
-      throw this.#refuse(`must be in some of: ${SECRET_PLACES.join(", ")}`, {});
+    if (places.length === 0 || places.some((place) => !SECRET_LOCATIONS.includes(place))) {
+      throw this.#refuse(`must be in some of: ${SECRET_LOCATIONS.join(", ")}`, {});
     }
     this.in = [...places];
     this.#value = this.#checkValue(value);
@@ -77,7 +77,7 @@ export class Secret {
     );
   }
 
-  toJSON(): { name: string; hosts: readonly string[]; in: readonly SecretPlace[] } {
+  toJSON(): { name: string; hosts: readonly string[]; in: readonly SecretLocation[] } {
     return { name: this.name, hosts: this.hosts, in: this.in };
   }
 
@@ -124,7 +124,7 @@ export class Secret {
 }
 
 /** A secret, and what stands for it in one sandbox. */
-export interface Placed {
+export interface PlacedSecret {
   readonly secret: Secret;
   readonly placeholder: string;
   /** Finds the placeholder also where any of its characters is percent-encoded. */
@@ -132,7 +132,7 @@ export interface Placed {
 }
 
 /** Gives a secret a placeholder: safe in headers, URLs, JSON and shells, and guessed by nobody. */
-export function placeSecret(secret: Secret): Placed {
+export function placeSecret(secret: Secret): PlacedSecret {
   const placeholder = `${PLACEHOLDER_START}${secret.name}_${randomBytes(16).toString("hex")}`;
   const source = placeholder.replace(/./g, (character) => {
     const code = character.charCodeAt(0).toString(16);

@@ -1,5 +1,5 @@
 import { Transform, type TransformCallback } from "node:stream";
-import { EvenSearch } from "./constant-time-search.js";
+import { ConstantTimeSearch } from "./constant-time-search.js";
 
 /** Bytes to look for, and what comes in their place. An error: the stream fails instead. */
 export interface Replacement {
@@ -12,7 +12,7 @@ const RELEASE_MS = 20;
 const HIGH_WATER_MARK = 256 * 1024;
 
 /** The end of what came, where a match may have begun. */
-export interface HeldBackStart {
+export interface PartialMatch {
   /** Counted from the first byte of all. */
   readonly at: number;
   readonly of: readonly Replacement[];
@@ -39,7 +39,7 @@ interface Limit {
 export class Replacer {
   readonly #replacements: readonly Replacement[];
   readonly #hold: number | undefined;
-  readonly #even: EvenSearch | undefined;
+  readonly #even: ConstantTimeSearch | undefined;
   readonly #onMatch: ((at: number) => void) | undefined;
   /** The end of what came, where a match may have begun. */
   #held: Buffer = Buffer.alloc(0);
@@ -51,7 +51,7 @@ export class Replacer {
   constructor(replacements: readonly Replacement[], { hold, onMatch }: ReplacerOptions = {}) {
     this.#replacements = replacements;
     this.#hold = hold;
-    if (hold !== undefined) this.#even = new EvenSearch(replacements.map(({ find }) => find));
+    if (hold !== undefined) this.#even = new ConstantTimeSearch(replacements.map(({ find }) => find));
     this.#onMatch = onMatch;
   }
 
@@ -81,7 +81,10 @@ export class Replacer {
   }
 
   /** Gives out what is held up to the beginning of a match that has as many bytes as `least` says. */
-  releaseBut(least: (of: Replacement) => number): { out: Buffer[]; kept: HeldBackStart | undefined } {
+  releaseBeforePartialMatch(least: (of: Replacement) => number): {
+    out: Buffer[];
+    kept: PartialMatch | undefined;
+  } {
     const held = this.#held;
     const passed = this.#passed;
     let until = held.length;

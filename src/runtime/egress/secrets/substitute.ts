@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream";
-import type { SecretPlace } from "../rules/settings.js";
+import type { SecretLocation } from "../rules/settings.js";
 import { type HttpHeader, type OutgoingRequest, type PreparedRequest, SecretLeak } from "./edge-secrets.js";
-import { PLACEHOLDER_START, type Placed, type Secret } from "./secret.js";
+import { PLACEHOLDER_START, type PlacedSecret, type Secret } from "./secret.js";
 import { type Replacement, StreamReplace } from "./stream-replace.js";
 import { FORMS, formFor } from "./value-encodings.js";
 
@@ -30,11 +30,11 @@ const FIXED_HEADERS = new Set([
 const BASIC = /^(\s*basic\s+)([A-Za-z0-9+/_-]+=*)(\s*)$/i;
 
 /** Puts the secrets that are for this host where they may stand; a placeholder anywhere else is a refusal. */
-export function prepare(request: OutgoingRequest, placed: readonly Placed[]): Prepared {
+export function prepare(request: OutgoingRequest, placed: readonly PlacedSecret[]): Prepared {
   const used: string[] = [];
   const echoes: Echo[] = [];
   try {
-    const put = (text: string, place: SecretPlace | undefined, form: (value: string) => string) =>
+    const put = (text: string, place: SecretLocation | undefined, form: (value: string) => string) =>
       substitute(text, request, placed, place, form, used);
     put(request.method, undefined, FORMS.plain);
     const path = put(request.path, "query", FORMS.percent);
@@ -66,8 +66,8 @@ function asHeader(value: string): string {
 function substitute(
   text: string,
   request: OutgoingRequest,
-  placed: readonly Placed[],
-  place: SecretPlace | undefined,
+  placed: readonly PlacedSecret[],
+  place: SecretLocation | undefined,
   form: (value: string) => string,
   used: string[],
 ): string {
@@ -90,7 +90,7 @@ function substitute(
 function mayStand(
   secret: Secret,
   { host, secure }: OutgoingRequest,
-  place: SecretPlace | undefined,
+  place: SecretLocation | undefined,
 ): boolean {
   return secure && secret.isFor(host) && place !== undefined && secret.in.includes(place);
 }
@@ -98,7 +98,7 @@ function mayStand(
 function refusal(
   secret: Secret,
   { host, secure }: OutgoingRequest,
-  place: SecretPlace | undefined,
+  place: SecretLocation | undefined,
 ): SecretLeak {
   const { name } = secret;
   const why = !secret.isFor(host)
@@ -115,7 +115,7 @@ function refusal(
 function withBody(
   request: OutgoingRequest,
   headers: readonly HttpHeader[],
-  placed: readonly Placed[],
+  placed: readonly PlacedSecret[],
   used: string[],
 ): { headers: readonly HttpHeader[]; body: Transform } {
   const isMine = placed.some(({ secret }) => secret.isFor(request.host));

@@ -24,15 +24,15 @@ export interface Terminal {
 }
 
 /** A terminal's size, and what is typed into it. */
-export interface TerminalSeat {
+export interface TerminalInput {
   readonly rows: number;
   readonly columns: number;
   readonly input: Readable;
 }
 
 /** What a command on a terminal runs with. Whoever sits there sees its output as it happens, and takes their time. */
-export function seatedOptions<Options extends { readonly env?: TerminalOptions["env"] | undefined }>(
-  { input }: TerminalSeat,
+export function terminalRunOptions<Options extends { readonly env?: TerminalOptions["env"] | undefined }>(
+  { input }: TerminalInput,
   options: Options & { readonly timeoutMs?: number | undefined },
 ) {
   const timeoutMs = options.timeoutMs ?? LONGEST_TIMEOUT_MS;

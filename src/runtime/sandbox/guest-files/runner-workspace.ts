@@ -35,7 +35,7 @@ import { COMMAND_MS, FileCommands } from "./file-commands.js";
 import { entryOfFound } from "./listing.js";
 import type { Inside } from "./run-inside.js";
 import { collect, pieces, receiveFile, sendFile } from "./transfer.js";
-import { WritesUnderWay } from "./writes-under-way.js";
+import { PendingWrites } from "./writes-under-way.js";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_DEPTH = 64;
@@ -62,7 +62,7 @@ export class RunnerWorkspace implements WorkspaceFiles {
   readonly #denied: DeniedPaths;
   readonly #patienceMs: number;
   readonly #commands: FileCommands;
-  readonly #writes = new WritesUnderWay();
+  readonly #writes = new PendingWrites();
 
   constructor(inside: Inside, options: RunnerWorkspaceOptions = {}) {
     this.#inside = inside;

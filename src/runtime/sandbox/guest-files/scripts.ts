@@ -151,11 +151,11 @@ done
 true`;
 
 /** MAKE_ALL and LINK_ALL for a workspace that others change: what does not go is passed over, and seen afterwards. */
-export const MAKE_WHAT_GOES = `cd -P "$1" || exit ${Exit.noWorkspace}
+export const MAKE_BEST_EFFORT = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
 mkdir -m 755 -p "$@" 2>/dev/null
 true`;
-export const LINK_WHAT_GOES = `cd -P "$1" || exit ${Exit.noWorkspace}
+export const LINK_BEST_EFFORT = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
 while [ $# -gt 1 ]; do
   if [ -L "$2" ] || [ ! -d "$2" ]; then ln -s -f -n -- "$1" "$2" 2>/dev/null; fi

@@ -4,7 +4,7 @@ import { type ByteName, byteNameOf } from "../../workspace/index.js";
 const TEMPORARY = /^(.*)\.skerry-\d{1,10}$/s;
 
 /** Knows which files are being written, so that their unfinished halves are not taken for somebody's work. */
-export class WritesUnderWay {
+export class PendingWrites {
   readonly #now = new Set<{ readonly target: ByteName }>();
   readonly #observers = new Set<Set<ByteName>>();
 

@@ -8,12 +8,12 @@ import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./op
 /** What opens a sandbox's way out, on its first use. */
 export interface NetworkInit {
   /** Left out: this backend has none. */
-  readonly open?: () => Promise<WayOut>;
+  readonly open?: () => Promise<EgressConnection>;
   /** Ports inside may be opened on this host. */
   readonly ports: boolean;
 }
 
-export interface WayOut {
+export interface EgressConnection {
   readonly egress: Egress;
   /** What programs inside need to find it. */
   readonly environment: Readonly<Record<string, string>>;
@@ -49,8 +49,8 @@ export class SandboxNetwork {
   readonly #entered = new Set<Entered>();
   /** Before it is open. */
   #egress: Egress | undefined;
-  #opening: Promise<WayOut> | undefined;
-  #wayOut: WayOut | undefined;
+  #opening: Promise<EgressConnection> | undefined;
+  #connection: EgressConnection | undefined;
   #closed = false;
 
   constructor(runner: Runner, init: NetworkInit = { ports: false }) {
@@ -60,16 +60,16 @@ export class SandboxNetwork {
 
   /** What programs inside need in their environment to find the way out. */
   get environment(): Readonly<Record<string, string>> {
-    return this.#wayOut?.environment ?? NO_VARIABLES;
+    return this.#connection?.environment ?? NO_VARIABLES;
   }
 
   /** Bytes that went out and came in since the sandbox started. */
   get totals(): EgressTotals {
-    return this.#wayOut?.egress.totals ?? NOTHING;
+    return this.#connection?.egress.totals ?? NOTHING;
   }
 
   get isOpen(): boolean {
-    return this.#wayOut !== undefined;
+    return this.#connection !== undefined;
   }
 
   /** Opens the way out, for whatever its rules allow. Idempotent. */
@@ -133,7 +133,7 @@ export class SandboxNetwork {
     const tell = this.#egress?.takeNotes();
     return () => {
       const notes = tell?.() ?? { denied: [], failed: [] };
-      if (this.#wayOut === undefined) return undefined;
+      if (this.#connection === undefined) return undefined;
       const { bytesSent, bytesReceived } = this.totals;
       return {
         bytesSent: bytesSent - before.bytesSent,
@@ -146,11 +146,11 @@ export class SandboxNetwork {
   /** Ends every connection in both directions. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#wayOut?.egress.close();
+    this.#connection?.egress.close();
     await Promise.all([...this.#ports].map((port) => port.close()));
   }
 
-  #open(): Promise<WayOut> {
+  #open(): Promise<EgressConnection> {
     this.#opening ??= this.#start().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
@@ -158,7 +158,7 @@ export class SandboxNetwork {
     return this.#opening;
   }
 
-  async #start(): Promise<WayOut> {
+  async #start(): Promise<EgressConnection> {
     const { open } = this.#init;
     if (open === undefined) {
       throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
@@ -166,8 +166,8 @@ export class SandboxNetwork {
       });
     }
     this.#assertOpen();
-    const wayOut = await open();
-    const { egress, certificates } = wayOut;
+    const connection = await open();
+    const { egress, certificates } = connection;
     this.#egress = egress;
     for (const entered of this.#entered) entered.leave = egress.enter(entered.rules);
     try {
@@ -181,8 +181,8 @@ export class SandboxNetwork {
       for (const entered of this.#entered) entered.leave = undefined;
       throw error;
     }
-    this.#wayOut = wayOut;
-    return wayOut;
+    this.#connection = connection;
+    return connection;
   }
 
   #assertOpen(): void {

@@ -16,19 +16,19 @@ import {
 } from "./session-control.js";
 
 let stateDir: string;
-const doors: (ControlSocket | undefined)[] = [];
+const sockets: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-door-"));
+  stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
 });
 
 afterEach(async () => {
-  for (const door of doors.splice(0)) await door?.close();
+  for (const socket of sockets.splice(0)) await socket?.close();
   rmSync(stateDir, { recursive: true, force: true });
 });
 
 /** Says its name and then everything it is told. */
-function keeper(name: string, more: Partial<SessionControlHandler> = {}): SessionControlHandler {
+function handler(name: string, more: Partial<SessionControlHandler> = {}): SessionControlHandler {
   return {
     connect: async (port) => {
       if (port !== 8000) throw new SandboxError("EXECUTION_FAILED", `nobody listens on ${port}`);
@@ -44,7 +44,7 @@ function keeper(name: string, more: Partial<SessionControlHandler> = {}): Sessio
 }
 
 async function open(session: string, name = session, more?: Partial<SessionControlHandler>): Promise<void> {
-  doors.push(await openControlSocket(stateDir, session, keeper(name, more)));
+  sockets.push(await openControlSocket(stateDir, session, handler(name, more)));
 }
 
 async function say(session: string, port: number, words: string): Promise<string> {
@@ -53,7 +53,7 @@ async function say(session: string, port: number, words: string): Promise<string
   return text(stream);
 }
 
-describe("a door to a running session", () => {
+describe("a socket to a running session", () => {
   it("leads to its own session only", async () => {
     await open("a");
     await open("b");
@@ -114,22 +114,22 @@ describe("a door to a running session", () => {
     ["a line without an end", "x".repeat(70_000)],
   ])("refuses %s", async (_, words) => {
     await open("a");
-    const socket = connect(join(stateDir, "doors", readdirSync(join(stateDir, "doors"))[0]!));
+    const socket = connect(join(stateDir, "control", readdirSync(join(stateDir, "control"))[0]!));
     socket.write(words);
     expect(JSON.parse(await text(socket))).toMatchObject({ ok: false });
   });
 
   it("is for this user alone, and is gone when it is closed", async () => {
     await open("a");
-    expect(statSync(join(stateDir, "doors")).mode & 0o777).toBe(0o700);
-    await doors.pop()?.close();
-    expect(readdirSync(join(stateDir, "doors"))).toEqual([]);
+    expect(statSync(join(stateDir, "control")).mode & 0o777).toBe(0o700);
+    await sockets.pop()?.close();
+    expect(readdirSync(join(stateDir, "control"))).toEqual([]);
   });
 
   it("of a process that was killed is passed by, and reaped", async () => {
     await open("a");
-    const [name = ""] = readdirSync(join(stateDir, "doors"));
-    const dead = join(stateDir, "doors", name.replace(/^\d+-\d+/, "999999-1"));
+    const [name = ""] = readdirSync(join(stateDir, "control"));
+    const dead = join(stateDir, "control", name.replace(/^\d+-\d+/, "999999-1"));
     writeFileSync(dead, "");
     expect(await say("a", 8000, "x")).toBe("a: x");
     expect([reapControlSockets(stateDir), existsSync(dead)]).toEqual([1, false]);
@@ -137,6 +137,6 @@ describe("a door to a running session", () => {
 
   it("is left out where its path would be too long", async () => {
     const deep = join(stateDir, "x".repeat(100));
-    expect(await openControlSocket(deep, "a", keeper("a"))).toBeUndefined();
+    expect(await openControlSocket(deep, "a", handler("a"))).toBeUndefined();
   });
 });

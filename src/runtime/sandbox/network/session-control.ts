@@ -95,7 +95,7 @@ export function hasControlSocket(stateDir: string, session: string): boolean {
   return socketsOf(stateDir, session).length > 0;
 }
 
-/** Removes the doors of processes that were killed; returns how many. */
+/** Removes the sockets of processes that were killed; returns how many. */
 export function reapControlSockets(stateDir: string): number {
   return reapSockets(folderOf(stateDir));
 }
@@ -124,7 +124,7 @@ function socketsOf(stateDir: string, session: string): string[] {
 }
 
 function folderOf(stateDir: string): ControlSocketFolder {
-  return { stateDir, name: "doors" };
+  return { stateDir, name: "control" };
 }
 
 function endingOf(session: string): string {

@@ -21,8 +21,8 @@ import { type Inside, type InsideEnd, runInside } from "../guest-files/run-insid
 import {
   CHMOD_ALL,
   HASH_ALL,
-  LINK_WHAT_GOES,
-  MAKE_WHAT_GOES,
+  LINK_BEST_EFFORT,
+  MAKE_BEST_EFFORT,
   READ_LINKS,
   REMOVE_ALL,
   REMOVE_TREES,
@@ -30,7 +30,7 @@ import {
   TOUCH_ALL,
 } from "../guest-files/scripts.js";
 import { receiveFile, sendFile } from "../guest-files/transfer.js";
-import type { WritesUnderWay } from "../guest-files/writes-under-way.js";
+import type { PendingWrites } from "../guest-files/writes-under-way.js";
 import type { Node, SyncProblem } from "./tree.js";
 
 const LIST_MS = 120_000;
@@ -41,9 +41,9 @@ const WORKSPACE = { text: "", components: [] };
 export class GuestTree implements WholeTree {
   readonly #inside: Inside;
   readonly #commands: FileCommands;
-  readonly #writes: WritesUnderWay;
+  readonly #writes: PendingWrites;
 
-  constructor(inside: Inside, commands: FileCommands, writes: WritesUnderWay) {
+  constructor(inside: Inside, commands: FileCommands, writes: PendingWrites) {
     this.#inside = inside;
     this.#commands = commands;
     this.#writes = writes;
@@ -118,12 +118,12 @@ export class GuestTree implements WholeTree {
   }
 
   async makeDirectories(paths: readonly string[]): Promise<void> {
-    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_WHAT_GOES, batch);
+    for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_BEST_EFFORT, batch);
   }
 
   async link(nodes: readonly Pick<Node, "path" | "target">[]): Promise<void> {
     const pairs = nodes.map(({ path, target }) => [textOf(target!), `./${path}`]);
-    for (const batch of batches(pairs)) await this.#run(LINK_WHAT_GOES, batch);
+    for (const batch of batches(pairs)) await this.#run(LINK_BEST_EFFORT, batch);
   }
 
   /** In this order; what is not empty or already gone stays as it is. */

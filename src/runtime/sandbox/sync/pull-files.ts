@@ -4,7 +4,7 @@ import type { HostTree, IncomingFile } from "../../workspace/index.js";
 import type { Budget } from "./budget.js";
 import type { GuestTree } from "./guest-tree.js";
 import type { SyncCounter } from "./sync-counter.js";
-import { isUntouched, type Node, type Plan } from "./tree.js";
+import { isUntouched, type Node, type SyncPlan } from "./tree.js";
 
 /** As many are checked with one command, and wait for that beside their targets. */
 const BATCH_FILES = 64;
@@ -24,13 +24,13 @@ interface PullContext {
 export async function pullFiles(
   guest: GuestTree,
   host: HostTree,
-  files: Plan["copy"],
+  files: SyncPlan["copy"],
   context: PullContext,
 ): Promise<Map<string, Node>> {
   const taken = new Map<string, Node>();
   let todo = files;
   for (let attempt = 1; attempt <= ATTEMPTS && todo.length > 0; attempt++) {
-    const again: Plan["copy"][number][] = [];
+    const again: SyncPlan["copy"][number][] = [];
     for (let at = 0; at < todo.length; at += BATCH_FILES) {
       const batch = todo.slice(at, at + BATCH_FILES);
       again.push(
@@ -49,13 +49,13 @@ export async function pullFiles(
 async function pullBatch(
   guest: GuestTree,
   host: HostTree,
-  batch: Plan["copy"],
+  batch: SyncPlan["copy"],
   { budget, tally }: PullContext,
   takesAny: boolean,
   taken: Map<string, Node>,
-): Promise<Plan["copy"][number][]> {
+): Promise<SyncPlan["copy"][number][]> {
   const arrived = new Map<string, { readonly file: IncomingFile; readonly to: Node | undefined }>();
-  const again: Plan["copy"][number][] = [];
+  const again: SyncPlan["copy"][number][] = [];
   const drop = (path: string) => {
     const one = arrived.get(path);
     if (one === undefined) return;
@@ -86,22 +86,23 @@ async function pullBatch(
       const one = arrived.get(from.path);
       if (one === undefined) continue;
       const current = now.get(from.path);
-      const isWhole = current !== undefined && one.file.received === from.size && isUntouched(current, from);
-      if (!isWhole && !takesAny) {
+      const isComplete =
+        current !== undefined && one.file.received === from.size && isUntouched(current, from);
+      if (!isComplete && !takesAny) {
         drop(from.path);
         // What is gone by now is the next copy's matter.
         if (current !== undefined) again.push({ from: current, to });
         else tally.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It went while it was read"));
         continue;
       }
-      const node = isWhole ? from : { ...(current ?? from), size: one.file.received };
+      const node = isComplete ? from : { ...(current ?? from), size: one.file.received };
       arrived.delete(from.path);
       tally.attempt(from.path, () => {
         one.file.commit(node.mtimeNs);
         taken.set(from.path, node);
         tally.copied++;
         tally.bytes += one.file.received;
-        if (!isWhole) throw new SandboxError("FILE_FAILED", "It was taken while it changed");
+        if (!isComplete) throw new SandboxError("FILE_FAILED", "It was taken while it changed");
       });
     }
     return again;

@@ -7,7 +7,7 @@ import type { GuestTree } from "./guest-tree.js";
 import { pullFiles } from "./pull-files.js";
 import { pushFiles } from "./push-files.js";
 import { SyncCounter, type SyncReport } from "./sync-counter.js";
-import { type Base, looksSame, type Node, type Plan, planSync } from "./tree.js";
+import { type Base, looksSame, type Node, planSync, type SyncPlan } from "./tree.js";
 
 export type { SyncLimits } from "./budget.js";
 export type { SyncReport } from "./sync-counter.js";
@@ -164,7 +164,7 @@ export class WorkspaceSync {
   }
 
   /** Files of which both sides have the same bytes, though their times differ. */
-  async #sameContents(files: Plan["copy"]): Promise<Set<string>> {
+  async #sameContents(files: SyncPlan["copy"]): Promise<Set<string>> {
     const candidates = files.filter(
       ({ from, to }) => to !== undefined && to.size === from.size && from.size >= HASH_FROM_BYTES,
     );
@@ -203,7 +203,7 @@ export class WorkspaceSync {
   /** The same after this host was written to. */
   #settleOnHost(
     wanted: readonly Node[],
-    plan: Plan,
+    plan: SyncPlan,
     guest: ReadonlyMap<string, Node>,
     tally: SyncCounter,
   ): void {
@@ -255,7 +255,7 @@ export class WorkspaceSync {
   }
 }
 
-function byType({ copy }: Plan) {
+function byType({ copy }: SyncPlan) {
   const of = (type: Node["type"]) => copy.filter(({ from }) => from.type === type);
   return {
     files: of("file"),

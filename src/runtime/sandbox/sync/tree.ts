@@ -12,7 +12,7 @@ export type Side = "host" | "guest";
 export type Base = Map<string, Readonly<Record<Side, Node>>>;
 
 /** What has to happen on the target so that it becomes what the source is. */
-export interface Plan {
+export interface SyncPlan {
   /** What needs nothing: the source's and the target's. */
   readonly same: readonly (readonly [Node, Node])[];
   /** Children before their parents. */
@@ -58,7 +58,7 @@ export interface PlanOptions {
  * Compares the sides. Where both were the same before, only what the source has changed since is carried over, and what
  * the target has changed by itself stays; where both changed the same path, the source wins.
  */
-export function planSync(source: Tree, target: Tree, { from, base, isExcluded }: PlanOptions): Plan {
+export function planSync(source: Tree, target: Tree, { from, base, isExcluded }: PlanOptions): SyncPlan {
   const to = from === "host" ? "guest" : "host";
   const same: [Node, Node][] = [];
   const remove: Node[] = [];

@@ -9,8 +9,8 @@ import { blobPath } from "./stage.js";
  */
 export async function collectBlobs(blobs: string, list: string, inUse: readonly string[]): Promise<void> {
   let unused = new Set<string>();
-  const isWhole = await eachContent(list, (sha256) => unused.add(sha256));
-  if (!isWhole) unused = await allContents(blobs);
+  const isComplete = await eachContent(list, (sha256) => unused.add(sha256));
+  if (!isComplete) unused = await allContents(blobs);
   for (const other of inUse) {
     if (unused.size === 0) break;
     // What a damaged list named is unknown: then everything stays, until that one is deleted.

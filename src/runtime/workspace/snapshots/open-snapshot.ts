@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
 import { type Content, type SnapshotEntry, type SnapshotInfo, snapshotDamaged } from "./snapshot.js";
 import { readEntries } from "./snapshot-record.js";
-import { blobPath, isWhole } from "./stage.js";
+import { blobPath, isComplete } from "./stage.js";
 
 /** A snapshot that is being read, and whose contents stay until it is closed. */
 export class OpenSnapshot {
@@ -36,7 +36,7 @@ export class OpenSnapshot {
 
   async *#verified({ sha256, size }: Content): AsyncGenerator<Buffer> {
     const path = blobPath(this.#blobs, sha256);
-    if (!(await isWhole(path, size))) throw snapshotDamaged(this.info.id);
+    if (!(await isComplete(path, size))) throw snapshotDamaged(this.info.id);
     if (size === 0) return;
     const hash = createHash("sha256");
     for await (const chunk of createReadStream(path, { highWaterMark: Math.min(size, 256 * 1024) })) {

@@ -14,8 +14,8 @@ import {
   snapshotNotFound,
 } from "./snapshot.js";
 import { formatRecord, readRecord, type SnapshotRecord } from "./snapshot-record.js";
-import { blobPath, isWhole, removeStage, Stage } from "./stage.js";
-import { type Makers, StoreLock } from "./store-lock.js";
+import { blobPath, isComplete, removeStage, Stage } from "./stage.js";
+import { type ProcessCoordination, StoreLock } from "./store-lock.js";
 
 const RECORD = ".json";
 const ENTRIES = ".entries";
@@ -51,14 +51,14 @@ export interface AddOptions {
 export class SnapshotStore {
   readonly limits: SnapshotLimits;
   readonly #directory: () => string;
-  readonly #makers: Makers;
+  readonly #processes: ProcessCoordination;
   readonly #lock: StoreLock;
 
   /** The directory is made with the first snapshot; the one above it has to be there, and may move. */
-  constructor(directory: () => string, makers: Makers, limits: SnapshotLimits) {
+  constructor(directory: () => string, processes: ProcessCoordination, limits: SnapshotLimits) {
     this.#directory = directory;
-    this.#makers = makers;
-    this.#lock = new StoreLock(makers);
+    this.#processes = processes;
+    this.#lock = new StoreLock(processes);
     this.limits = limits;
   }
 
@@ -141,7 +141,7 @@ export class SnapshotStore {
   }
 
   #newLabel(): string {
-    return this.#makers.label(randomBytes(6).toString("hex"));
+    return this.#processes.label(randomBytes(6).toString("hex"));
   }
 
   async #commit(
@@ -195,7 +195,7 @@ export class SnapshotStore {
     const slice = new TimeSlice();
     let bytes = 0;
     for (const [sha256, size] of stage.held) {
-      if (await isWhole(blobPath(blobs, sha256), size)) continue;
+      if (await isComplete(blobPath(blobs, sha256), size)) continue;
       fresh.push([sha256, size]);
       bytes += size;
       await slice.pass();
@@ -239,7 +239,7 @@ export class SnapshotStore {
     const inUse = [...names].filter(
       (name) =>
         (name.endsWith(ENTRIES) && names.has(recordOf(name))) ||
-        (name.startsWith(IN_USE) && !this.#makers.isGone(name.slice(IN_USE.length))),
+        (name.startsWith(IN_USE) && !this.#processes.isGone(name.slice(IN_USE.length))),
     );
     const others = inUse.map((name) => join(directory, name)).filter((path) => path !== list);
     await collectBlobs(join(directory, "blobs"), list, others);
@@ -260,7 +260,7 @@ export class SnapshotStore {
   /** Whoever read it, or had it for itself, is gone. */
   async #letGo(directory: string, list: string, id: string): Promise<void> {
     const record = await readRecord(join(directory, id + RECORD), id).catch(() => undefined);
-    const isNobodys = record?.heldBy !== undefined && this.#makers.isGone(record.heldBy);
+    const isNobodys = record?.heldBy !== undefined && this.#processes.isGone(record.heldBy);
     if (isNobodys) await this.#remove(directory, id);
     await this.#release(directory, list, id);
   }
@@ -268,7 +268,7 @@ export class SnapshotStore {
   /** What belongs to nobody any more. Without the lock it is a guess: somebody may be about to finish it. */
   async #leftovers(directory: string): Promise<string[]> {
     const names = new Set(await namesIn(directory));
-    const isGone = (label: string) => this.#makers.isGone(label);
+    const isGone = (label: string) => this.#processes.isGone(label);
     return [...names].filter(
       (name) =>
         (name.startsWith(UNFINISHED) && isGone(name.slice(UNFINISHED.length))) ||

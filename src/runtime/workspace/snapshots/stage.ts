@@ -106,7 +106,7 @@ export class Stage {
     const stored = blobPath(this.#blobs, sha256);
     try {
       // A second name for what is stored already: it stays, should the last snapshot that has it be deleted now.
-      if ((await isWhole(stored, size)) && (await linked(stored, path))) return;
+      if ((await isComplete(stored, size)) && (await linked(stored, path))) return;
       if (content instanceof Part) await content.moveTo(path);
       else {
         await this.#assertRoom(content.length);
@@ -182,7 +182,7 @@ async function writeOnDisk(path: string, text: Iterable<string>): Promise<void> 
 }
 
 /** False for what is not there, or was cut when the machine went down. */
-export async function isWhole(path: string, size: number): Promise<boolean> {
+export async function isComplete(path: string, size: number): Promise<boolean> {
   const found = await stat(path).catch(() => undefined);
   return found?.size === size;
 }

@@ -3,7 +3,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import { assertWanted } from "./snapshot.js";
 
 /** How processes that share a store know of each other; the rooms below have it. */
-export interface Makers {
+export interface ProcessCoordination {
   /** A name that says which process made a thing. */
   label(id: string): string;
   /** True when the process in the label is gone. */
@@ -18,12 +18,14 @@ const PATIENCE_MS = 120_000;
 
 /** One at a time in a store, in this process and among others. */
 export class StoreLock {
-  readonly #makers: Makers;
+  readonly #processes: ProcessCoordination;
   #last: Promise<unknown> = Promise.resolve();
-  #lock: { readonly directory: string; readonly held: ReturnType<Makers["createLock"]> } | undefined;
+  #lock:
+    | { readonly directory: string; readonly held: ReturnType<ProcessCoordination["createLock"]> }
+    | undefined;
 
-  constructor(makers: Makers) {
-    this.#makers = makers;
+  constructor(processes: ProcessCoordination) {
+    this.#processes = processes;
   }
 
   /** Runs the action when it is this one's turn. */
@@ -44,7 +46,7 @@ export class StoreLock {
   /** A session that takes a prepared sandbox over has another directory from then on. */
   #lockOf(directory: string) {
     if (this.#lock?.directory !== directory) {
-      this.#lock = { directory, held: this.#makers.createLock(directory) };
+      this.#lock = { directory, held: this.#processes.createLock(directory) };
     }
     return this.#lock.held;
   }

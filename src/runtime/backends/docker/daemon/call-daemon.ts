@@ -1,6 +1,6 @@
 import { SandboxError } from "../../../../kit/errors.js";
 import { type DockerAddress, describeAddress } from "./address.js";
-import { explainDockerFailure, notThereHint } from "./explain-failure.js";
+import { daemonUnreachableHint, explainDockerFailure } from "./explain-failure.js";
 
 /** A daemon's answer, or an error that says what to do. One that hangs must not hang its callers. */
 export async function callDaemon<T>(ms: number, answer: Promise<T>, address?: DockerAddress): Promise<T> {
@@ -14,7 +14,9 @@ export async function callDaemon<T>(ms: number, answer: Promise<T>, address?: Do
             `the Docker daemon${describeAddress(address)} did not answer within ${ms} ms`,
             {
               hint:
-                address === undefined || address.local ? "Is it overloaded or stuck?" : notThereHint(address),
+                address === undefined || address.local
+                  ? "Is it overloaded or stuck?"
+                  : daemonUnreachableHint(address),
             },
           ),
         ),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULT_CONFIG } from "../../../../core/config/index.js";
 import { findHostFacts } from "../../linux/host-facts.js";
-import { capabilitiesOf, hindrances, sharesFiles, weaknesses } from "../probe.js";
+import { blockers, capabilitiesOf, sharesFiles, weaknesses } from "../probe.js";
 import { describeDaemon, type InfoAnswer, type VersionAnswer } from "./daemon-facts.js";
 
 /** The parts that we read of what real daemons answered. */
@@ -163,30 +163,30 @@ describe("what is weaker", () => {
     expect(words(weaknesses(options, told("rootless"), host))).toContain(
       "the daemon cannot limit memory, CPU time, processes: Rootless daemons need cgroup version 2 with delegation",
     );
-    expect(words(hindrances({ ...options, shareFiles: "always" }, told("rootless")))).toContain(
+    expect(words(blockers({ ...options, shareFiles: "always" }, told("rootless")))).toContain(
       "a rootless daemon cannot share directories",
     );
   });
 
   it("asks Docker for its runtimes, and Podman, which takes none, for the one that it uses", () => {
     const other = { ...options, runtime: "runsc" };
-    expect(words(hindrances(other, told("docker")))).toContain("no runtime runsc");
-    expect(words(hindrances(other, told("podman")))).toContain("containers would get runc, not runsc");
-    expect(hindrances({ ...options, runtime: "runc" }, told("podman"))).toEqual([]);
+    expect(words(blockers(other, told("docker")))).toContain("no runtime runsc");
+    expect(words(blockers(other, told("podman")))).toContain("containers would get runc, not runsc");
+    expect(blockers({ ...options, runtime: "runc" }, told("podman"))).toEqual([]);
   });
 
   it("refuses a Podman of another machine, which could not read our profile, and no other", () => {
-    expect(words(hindrances(options, told("podman", false)))).toContain(
+    expect(words(blockers(options, told("podman", false)))).toContain(
       "Podman reads a seccomp profile from a file of its own machine only",
     );
     for (const name of ["podman", "rootless podman", "docker"])
-      expect(hindrances(options, told(name))).toEqual([]);
-    expect(hindrances(options, told("docker", false))).toEqual([]);
+      expect(blockers(options, told(name))).toEqual([]);
+    expect(blockers(options, told("docker", false))).toEqual([]);
   });
 
   it("refuses a rootless Podman under cgroup version 1, whose own group would be seen inside", () => {
     const [version, info] = ANSWERS["rootless podman"]!;
-    const found = hindrances(options, describeDaemon(version, { ...info, CgroupVersion: "1" }, true));
+    const found = blockers(options, describeDaemon(version, { ...info, CgroupVersion: "1" }, true));
     expect(words(found)).toContain(
       "its sandboxes would see where it runs on this host: Use cgroup version 2",
     );

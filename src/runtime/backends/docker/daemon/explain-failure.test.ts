@@ -9,7 +9,7 @@ import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { describeAddress } from "./address.js";
 import { connectDocker, findDocker } from "./connect.js";
 import { readDaemonFacts } from "./daemon-facts.js";
-import { explainDockerFailure, notThereHint } from "./explain-failure.js";
+import { daemonUnreachableHint, explainDockerFailure } from "./explain-failure.js";
 
 const directory = mkdtempSync(join(tmpdir(), "skerry-failure-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -54,8 +54,11 @@ describe("explainDockerFailure", () => {
     ],
   ])("says which address it tried, who gave it, and only what helps there: %j", async (env, place, hint) => {
     const address = findDocker({ env });
-    expect([describeAddress(address), notThereHint(address)]).toEqual([place, expect.stringMatching(hint)]);
-    expect(notThereHint(address)).not.toContain("doctor");
+    expect([describeAddress(address), daemonUnreachableHint(address)]).toEqual([
+      place,
+      expect.stringMatching(hint),
+    ]);
+    expect(daemonUnreachableHint(address)).not.toContain("doctor");
   });
 
   it.each([

@@ -19,7 +19,7 @@ const ON_THE_WAY: Readonly<Record<string, string>> = {
 };
 
 /** What to do when the daemon does not answer. */
-export function notThereHint(address: DockerAddress | undefined, code?: string): string {
+export function daemonUnreachableHint(address: DockerAddress | undefined, code?: string): string {
   if (code === "EACCES") {
     return "Run as root, or add the user to the group docker (that is as good as root), or use rootless Docker.";
   }
@@ -55,7 +55,7 @@ export function explainDockerFailure(error: unknown): SandboxError {
     const message = known.replace("{at}", () => describeAddress(address));
     const detail = code === "ESSH" && said !== "" ? `${message}: ${said}` : message;
     return new SandboxError("BACKEND_UNAVAILABLE", detail, {
-      hint: notThereHint(address, code),
+      hint: daemonUnreachableHint(address, code),
       cause: error,
     });
   }

@@ -5,7 +5,7 @@ import { systemCode } from "../../../../kit/errors.js";
 
 /** A random name of a state directory, made once and kept in it: machines and paths are copied. "": there is none yet. */
 export function stateDirectoryId(stateDir: string): string {
-  const file = join(resolve(stateDir), "place-id");
+  const file = join(resolve(stateDir), "state-id");
   return read(file) ?? make(file);
 }
 
