@@ -33,9 +33,9 @@ import { GuestTree } from "../sync/guest-tree.js";
 import { createRunnerTarget } from "./bootstrap-target.js";
 import { COMMAND_MS, FileCommands } from "./file-commands.js";
 import { entryOfFound } from "./listing.js";
+import { PendingWrites } from "./pending-writes.js";
 import type { Inside } from "./run-inside.js";
 import { collect, pieces, receiveFile, sendFile } from "./transfer.js";
-import { PendingWrites } from "./writes-under-way.js";
 
 const MEBIBYTE = 1024 * 1024;
 const MAX_DEPTH = 64;

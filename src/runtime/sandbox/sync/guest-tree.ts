@@ -17,6 +17,7 @@ import { batches } from "../guest-files/bootstrap-target.js";
 import { notAListing, scriptFailure, tooSlow } from "../guest-files/failures.js";
 import { COMMAND_MS, type FileCommands } from "../guest-files/file-commands.js";
 import { type FoundEntry, Listing } from "../guest-files/listing.js";
+import type { PendingWrites } from "../guest-files/pending-writes.js";
 import { type Inside, type InsideEnd, runInside } from "../guest-files/run-inside.js";
 import {
   CHMOD_ALL,
@@ -30,7 +31,6 @@ import {
   TOUCH_ALL,
 } from "../guest-files/scripts.js";
 import { receiveFile, sendFile } from "../guest-files/transfer.js";
-import type { PendingWrites } from "../guest-files/writes-under-way.js";
 import type { Node, SyncProblem } from "./tree.js";
 
 const LIST_MS = 120_000;
