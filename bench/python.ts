@@ -3,7 +3,7 @@ import { type BenchContext, PYTHON } from "./bench-context.js";
 
 /** Runs a program in the sandbox; anything but this output is an error. */
 export async function runPython(sandbox: RunningSandbox, code: string, stdout: string): Promise<void> {
-  const result = await sandbox.runCode({ language: "python", code });
+  const result = await sandbox.runCode(code, { language: "python" });
   if (result.success && result.stdout === stdout) return;
   throw new Error(
     `the sandbox answered ${result.error ?? JSON.stringify(result.stdout)}: ${result.stderr.slice(-2000)}`,

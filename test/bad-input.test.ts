@@ -48,17 +48,15 @@ const error = (code: string) =>
 
 describe("bad input is an error with a code, a message and a hint, and leaves nothing", () => {
   it.each([
-    ["an unknown language", { language: "cobol", code: "" }, "LANGUAGE_UNKNOWN"],
-    ["a file name with a slash", { language: "python", code: "", filename: "../x.py" }, "INVALID_ARGUMENT"],
+    ["an unknown language", { language: "cobol" }, "LANGUAGE_UNKNOWN"],
+    ["a file name with a slash", { language: "python", filename: "../x.py" }, "INVALID_ARGUMENT"],
   ])("%s", async (_, options, code) => {
-    await expect(createManager().runCodeOnce(options)).rejects.toEqual(error(code));
+    await expect(createManager().runCodeOnce("", options)).rejects.toEqual(error(code));
     expect(residue()).toEqual([]);
   });
 
   it.each([0, -5, Number.NaN, Number.POSITIVE_INFINITY])("a timeout of %s", async (timeoutMs) => {
-    await expect(
-      createManager().runCodeOnce({ language: "bash", code: "true", timeoutMs }),
-    ).rejects.toMatchObject({
+    await expect(createManager().runCodeOnce("true", { language: "bash", timeoutMs })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",
     });
     expect(residue()).toEqual([]);
@@ -124,7 +122,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
   it.skipIf(!isRoot)("a kernel without user namespaces", () => {
     const script =
       `const { runCodeOnce } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
-      `await runCodeOnce({ language: "bash", code: "true" }, { stateDir: ${JSON.stringify(join(directory, "state"))} })` +
+      `await runCodeOnce("true", { language: "bash" }, { stateDir: ${JSON.stringify(join(directory, "state"))} })` +
       ".then(() => console.log('ran'), ({ code, message, hint }) => console.log(JSON.stringify({ code, message, hint })));";
     const command = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" --input-type=module -e "$1"';
     const { stdout, stderr } = spawnSync(
@@ -166,7 +164,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
 
   it("code with no interpreter inside", async () => {
     const manager = createManager({ backend: "without-python" });
-    await expect(manager.runCodeOnce({ language: "python", code: "print(1)" })).rejects.toEqual(
+    await expect(manager.runCodeOnce("print(1)", { language: "python" })).rejects.toEqual(
       error("LANGUAGE_UNAVAILABLE"),
     );
     expect(residue()).toEqual([]);

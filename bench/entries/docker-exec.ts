@@ -46,7 +46,7 @@ export const dockerExec: Benchmark = {
         { rounds: bench.rounds(200), warmUp: 5 },
         () =>
           timeMs(async () => {
-            const { stdout, stderr } = await sandbox.runCode({ language: "python", code: CODE });
+            const { stdout, stderr } = await sandbox.runCode(CODE, { language: "python" });
             if (stdout !== "1\n") throw new Error(`it printed ${JSON.stringify(stdout)}: ${stderr}`);
           }),
         () => timeMs(() => execInside(docker, container)),

@@ -62,7 +62,7 @@ async function runOurs(
   failures: Set<string>,
 ): Promise<void> {
   bench.signal.throwIfAborted();
-  const result = await manager.runCodeOnce({ language: "python", code: program.code, signal: bench.signal });
+  const result = await manager.runCodeOnce(program.code, { language: "python", signal: bench.signal });
   if (!result.success) failures.add(`${program.name}: ${result.error}`);
 }
 

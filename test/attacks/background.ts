@@ -15,7 +15,7 @@ export async function startInBackground(
   code: string,
   timeoutMs: number,
 ): Promise<Background> {
-  return goOn(sandbox.exec(["python3", "-c", context.prelude(code)], { stream: true, timeoutMs }));
+  return goOn(sandbox.exec(["python3", "-c", context.prelude(code)], { timeoutMs }));
 }
 
 /** Resolves when a streamed execution has printed something or ended, and lets it go on: to leave its events would end it. */

@@ -26,7 +26,7 @@ export const busyHostAttacks: readonly Attack[] = [
     group,
     run: (context) =>
       survives(context, async (sandbox) => {
-        const running = sandbox.exec(["yes"], { stream: true, timeoutMs: 2000 });
+        const running = sandbox.exec(["yes"], { timeoutMs: 2000 });
         for await (const event of running) if (event.type === "exit") return event.result;
         return running;
       }),
@@ -57,7 +57,7 @@ export const busyHostAttacks: readonly Attack[] = [
     about: "A caller that streams and does not iterate holds the program back.",
     run: (context) =>
       survives(context, async (sandbox) => {
-        const running = sandbox.exec(["sh", "-c", "yes & yes >&2"], { stream: true, timeoutMs: 2500 });
+        const running = sandbox.exec(["sh", "-c", "yes & yes >&2"], { timeoutMs: 2500 });
         const iterator = running[Symbol.asyncIterator]();
         await iterator.next();
         await delay(1500);

@@ -194,7 +194,7 @@ for pid in zygotes(): os.kill(pid, signal.SIGSTOP); print("stopped", flush=True)
 time.sleep(60)`;
       await startInBackground(context, sandbox, code, 60_000);
       const startedAt = Date.now();
-      const ended = sandbox.runCode({ language: "python", code: "print(1)", timeoutMs: 500 }).then(
+      const ended = sandbox.runCode("print(1)", { language: "python", timeoutMs: 500 }).then(
         () => true,
         () => true,
       );

@@ -195,7 +195,6 @@ while time.time() < end:
     else: os.rename("flip", "mid"); os.rename("flop", "flip"); os.rename("mid", "flop")`;
       const stop = new AbortController();
       const racer = sandbox.exec(["python3", "-c", context.prelude(code)], {
-        stream: true,
         signal: stop.signal,
       });
       const racing = await goOn(racer);
@@ -233,7 +232,7 @@ while time.time() < end:
       await shell(
         `rm -rf main* && ln -s ${prey}/secret.txt main.py && ln -s ${prey}/new.py main-1.py && ln -s ${prey} main-2.py`,
       );
-      await answer(async () => sandbox.runCode({ language: "python", code: "print(1)" }));
+      await answer(async () => sandbox.runCode("print(1)", { language: "python" }));
       await shell("rm -rf main*");
       return { stdout: "", observed: { host: hostFiles(context) } };
     },

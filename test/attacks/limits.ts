@@ -69,7 +69,7 @@ os._exit(0)`,
     limits: LIMITS,
     needs: "pidsLimit",
     run: (context) =>
-      survives(context, (sandbox) => sandbox.shell(":(){ :|:& };: ; sleep 5", { timeoutMs: 1500 })),
+      survives(context, (sandbox) => sandbox.exec(":(){ :|:& };: ; sleep 5", { timeoutMs: 1500 })),
     succeeded: unwell,
     simulated: { stdout: "", observed: { answer: "next", maxLagMs: 9000, spawnMs: 1, grewMb: 1 } },
   },

@@ -35,7 +35,6 @@ libc.shmctl(libc.shmget(${key}, 0, 0), 0, None)`;
       const stop = new AbortController();
       const stdin = new PassThrough();
       const running = other.exec(["python3", "-c", prelude(server)], {
-        stream: true,
         stdin,
         signal: stop.signal,
         timeoutMs: 20_000,
@@ -79,7 +78,6 @@ except OSError: pass
 print("full", flush=True); time.sleep(30)`;
       const stop = new AbortController();
       const bomb = greedy.exec(["python3", "-c", context.prelude(code)], {
-        stream: true,
         signal: stop.signal,
       });
       const full = await goOn(bomb);

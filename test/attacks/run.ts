@@ -129,7 +129,7 @@ async function runOne(
       newSandbox,
       prelude: whole,
       python: async (where, code, timeoutMs = 10_000) =>
-        await where.runCode({ language: "python", code: whole(code), timeoutMs, isolate: isInCell(where) }),
+        await where.runCode(whole(code), { language: "python", timeoutMs, isolate: isInCell(where) }),
       onCleanUp: (action) => undo.push(action),
     };
     await attack.setUp?.(context);
@@ -161,7 +161,7 @@ async function perform(attack: Attack, context: Context, isolate: boolean): Prom
   if (attack.run !== undefined) return attack.run(context);
   const { language = "python", code = "", timeoutMs = 10_000 } = attack;
   const program = language === "python" ? context.prelude(code) : code.replaceAll("$MARKER", context.marker);
-  const result = await context.sandbox.runCode({ language, code: program, timeoutMs, isolate });
+  const result = await context.sandbox.runCode(program, { language, timeoutMs, isolate });
   // A program with a mistake in it would be blocked for ever.
   if (
     /^(?:SyntaxError|NameError|TypeError|AttributeError|KeyError|IndexError|ValueError|SystemError)\b/m.test(

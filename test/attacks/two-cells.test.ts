@@ -79,17 +79,15 @@ const COLD = `#${"x".repeat(120 * 1024)}\n`;
 /** What the second program finds while the first one runs, and after it. */
 async function twoPrograms(leaves: string, looks: string, isolate: boolean) {
   const stdin = new PassThrough();
-  const running = sandbox.runCode({
+  const running = sandbox.runCode(leaves, {
     language: "python",
-    code: leaves,
     isolate,
     stdin,
-    stream: true,
     timeoutMs: 20_000,
   });
   const first = await goOn(running);
   const look = async () => {
-    const { stdout, stderr } = await sandbox.runCode({ language: "python", code: looks, isolate });
+    const { stdout, stderr } = await sandbox.runCode(looks, { language: "python", isolate });
     expect(stderr).toBe("");
     return stdout.split("\n").filter((line) => line !== "" && !line.includes("/proc"));
   };
@@ -119,7 +117,7 @@ describe("two programs of one sandbox", () => {
     await sandbox.files.write("mine.txt", "secret");
     const code = "import os; print(os.listdir('.'), os.getcwd()); open('made.txt', 'w').write('x')";
     for (const program of [code, COLD + code]) {
-      const { stdout } = await sandbox.runCode({ language: "python", code: program, isolate: true });
+      const { stdout } = await sandbox.runCode(program, { language: "python", isolate: true });
       expect(stdout).toBe("['main.py'] /workspace\n");
     }
     expect((await sandbox.files.list()).map(({ path }) => path)).toEqual(["mine.txt"]);
@@ -138,7 +136,7 @@ for _ in range(5):
         if os.fork() == 0: os.execvp("sleep", ["sleep", "${mark}"])
         os.execvp("sleep", ["sleep", "${mark}"])`;
     for (const program of [code, COLD + code]) {
-      await sandbox.runCode({ language: "python", code: program, isolate: true });
+      await sandbox.runCode(program, { language: "python", isolate: true });
       const { stdout } = await sandbox.exec(["sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]);
       expect(stdout).not.toContain(`sleep ${mark}`);
     }

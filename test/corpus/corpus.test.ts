@@ -137,7 +137,7 @@ describe.each(LANGUAGES)("%s in a warm interpreter prints and ends as in a plain
       const plain = await sandbox.exec([...command, ...program.args], options);
       await place(sandbox, program);
       await sandbox.prewarm(language);
-      const warm = await sandbox.runCode({ ...options, language, code, filename: main, args: program.args });
+      const warm = await sandbox.runCode(code, { ...options, language, filename: main, args: program.args });
       expect(shown(warm)).toEqual(shown(plain));
       // A program that asks for settings of the interpreter's start gets a fresh one instead.
       if (Object.keys(program.env).length === 0) expect(warm.warm).toBe(true);
@@ -160,7 +160,7 @@ it("gives runs hash seeds and random numbers of their own", async () => {
   const code = "import random, uuid\nprint(hash('skerry'), random.random(), uuid.uuid4())";
   const run = async (pauseMs: number) => {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    const { stdout, warm } = await sandbox.runCode({ language: "python", code });
+    const { stdout, warm } = await sandbox.runCode(code, { language: "python" });
     expect(warm).toBe(true);
     return stdout.trim().split(" ") as [string, string, string];
   };
@@ -187,7 +187,7 @@ it("never lets two programs share a hash seed where the configuration asks for t
   const hashes: string[] = [];
   let warm = 0;
   for (let round = 0; round < 10; round++) {
-    const result = await sandbox.runCode({ language: "python", code: "print(hash('skerry'))" });
+    const result = await sandbox.runCode("print(hash('skerry'))", { language: "python" });
     hashes.push(result.stdout);
     if (result.warm) warm++;
   }

@@ -58,7 +58,7 @@ describe("what can go wrong with Docker", () => {
 
   /** Resolves when the program runs; `lost` when it is lost with its sandbox. */
   async function startSleeping(sandbox: RunningSandbox): Promise<{ lost: Promise<void> }> {
-    const execution = sandbox.exec(["sh", "-c", "echo up; sleep 60"], { stream: true });
+    const execution = sandbox.exec(["sh", "-c", "echo up; sleep 60"]);
     const events = execution[Symbol.asyncIterator]();
     while ((await events.next()).value?.type !== "stdout");
     const rest = async () => {
@@ -127,7 +127,7 @@ describe("what can go wrong with Docker", () => {
 
   it("says that an image has no interpreter, and goes on working", async () => {
     const sandbox = await (await open()).startSandbox("a");
-    await expect(Promise.resolve(sandbox.runCode({ language: "python", code: "1" }))).rejects.toMatchObject({
+    await expect(Promise.resolve(sandbox.runCode("1", { language: "python" }))).rejects.toMatchObject({
       code: "LANGUAGE_UNAVAILABLE",
     });
     expect((await sandbox.exec(["echo", "alive"])).stdout).toBe("alive\n");
@@ -221,7 +221,7 @@ describe("what can go wrong with Docker", () => {
       `const config = await parseConfig(${JSON.stringify({ sandbox: { backends: { docker } } })});\n` +
       `const manager = new SandboxManager({ config, backend: "docker", stateDir: ${JSON.stringify(stateDir)} });\n` +
       `const sandbox = await manager.startSandbox("doomed", { ephemeral: true });\n` +
-      `const events = sandbox.exec(["sh", "-c", "echo up; sleep 1000"], { stream: true });\n` +
+      `const events = sandbox.exec(["sh", "-c", "echo up; sleep 1000"]);\n` +
       `for await (const event of events) if (event.type === "stdout") console.log("up");\n`;
     const host = spawn(process.execPath, ["--input-type=module", "-e", script], {
       stdio: ["ignore", "pipe", "inherit"],

@@ -57,7 +57,7 @@ def error_of(number, *args):
     return errno.errorcode.get(ctypes.get_errno())
 arm = platform.machine() == "aarch64"
 print(json.dumps([error_of(435, 0, 0), error_of(97 if arm else 272, 0), error_of(116 if arm else 103, 10, 0, 0)]))`;
-    const { stdout } = await sandbox.runCode({ language: "python", code });
+    const { stdout } = await sandbox.runCode(code, { language: "python" });
     // clone3, unshare, syslog.
     expect(JSON.parse(stdout)).toEqual(["ENOSYS", "EPERM", "EPERM"]);
   }, 180_000);

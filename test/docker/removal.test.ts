@@ -125,10 +125,10 @@ describe("what a container leaves when it cannot be removed", () => {
   it("starts another one where a used one cannot be killed", async () => {
     const pool = new PoolManager({ minInstances: 1, maxInstances: 1 });
     const manager = await open({ pool });
-    await manager.runCodeOnce({ language: "bash", code: "true" });
+    await manager.runCodeOnce("true", { language: "bash" });
     proxy.fate = (request) => (/\/kill|\/rename/.test(request) ? "stall" : "pass");
-    await manager.runCodeOnce({ language: "bash", code: "true" });
-    const result = await manager.runCodeOnce({ language: "bash", code: "echo next" });
+    await manager.runCodeOnce("true", { language: "bash" });
+    const result = await manager.runCodeOnce("echo next", { language: "bash" });
     expect(result.stdout).toBe("next\n");
     await manager.close();
   }, 180_000);

@@ -111,7 +111,7 @@ export class NetworkNamespace {
   async python(name: string, session: string, code: string): Promise<ExecOutcome> {
     const sandbox = await this.#of(name).manager.startSandbox(session);
     const started = performance.now();
-    const run = sandbox.runCode({ language: "python", code, timeoutMs: 30_000 });
+    const run = sandbox.runCode(code, { language: "python", timeoutMs: 30_000 });
     const { exitCode, stdout, stderr, network } = await run;
     return { exitCode, stdout, stderr, denied: network?.denied ?? [], ms: performance.now() - started };
   }

@@ -49,7 +49,6 @@ async function runAndShow(
     ...what,
     ...identityOf(config, options),
     signal: interrupt.signal,
-    stream: !json,
     sessionId: options.session,
     stdin,
     env: options.env,

@@ -186,7 +186,8 @@ describe("SandboxManager", () => {
 
   it("runs a program once without leaving anything", async () => {
     const result = await runCodeOnce(
-      { language: "bash", code: "echo $1 > f; cat f", args: ["once"] },
+      "echo $1 > f; cat f",
+      { language: "bash", args: ["once"] },
       { backend: "faulty", stateDir },
     );
     expect(result).toMatchObject({

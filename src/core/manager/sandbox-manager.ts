@@ -160,10 +160,7 @@ export class SandboxManager {
    */
   execute(call: ToolCall): Execution<ToolResult, ResultEvent> {
     const named = this.#inSession(copyCall(call));
-    return new Execution<ToolResult, ResultEvent>(
-      (sink, stream) => runToolCall(named && { ...named, stream }, this.#guards, sink),
-      { streams: named?.stream === true },
-    );
+    return new Execution<ToolResult, ResultEvent>((sink) => runToolCall(named, this.#guards, sink));
   }
 
   /** Something done to a session's files, through the same steps as `execute`. Rejects when the work itself fails. */
@@ -235,9 +232,11 @@ export class SandboxManager {
   }
 
   /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
-  async runCodeOnce(options: RunCodeOptions & { readonly limits?: Limits }): Promise<ToolResult> {
-    const { limits, ...given } = options;
-    const call = copyCall(given);
+  async runCodeOnce(
+    code: string,
+    { limits, ...options }: RunCodeOptions & { readonly limits?: Limits },
+  ): Promise<ToolResult> {
+    const call = copyCall({ ...options, code });
     return new Execution<ToolResult>((sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 

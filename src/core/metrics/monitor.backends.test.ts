@@ -39,7 +39,7 @@ let manager: SandboxManager;
 /** Starts a program that prints when it has got to where it wants to be, and then stays until the sandbox stops. */
 async function start(limits: Limits, code: string): Promise<RunningSandbox> {
   const sandbox = await manager.startSandbox("monitored", { limits });
-  const execution = sandbox.runCode({ language: "python", code, stream: true, timeoutMs: 120_000 });
+  const execution = sandbox.runCode(code, { language: "python", timeoutMs: 120_000 });
   const events = execution[Symbol.asyncIterator]();
   for (let event = await events.next(); event.value?.type !== "stdout"; event = await events.next()) {
     if (event.done || event.value.type === "exit") throw new Error("The program ended before it was ready");

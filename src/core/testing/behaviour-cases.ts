@@ -42,7 +42,6 @@ export const behaviourCases: readonly ConformanceCase[] = [
       const seen: string[] = [];
       let confirmed = false;
       for await (const event of sandbox.exec(["sh", "-c", "echo one; read go; echo two >&2"], {
-        stream: true,
         stdin: Readable.from(waitThenAnswer(() => seen.includes("stdout:one\n"))),
       })) {
         if (event.type === "stdout" || event.type === "stderr")
@@ -139,9 +138,7 @@ export const behaviourCases: readonly ConformanceCase[] = [
     title: "holds a command back while nobody reads its output",
     async run({ createSandbox }) {
       const sandbox = await createSandbox();
-      const events = sandbox
-        .exec(["head", "-c", "100000000", "/dev/zero"], { stream: true })
-        [Symbol.asyncIterator]();
+      const events = sandbox.exec(["head", "-c", "100000000", "/dev/zero"])[Symbol.asyncIterator]();
       await events.next();
       await events.next();
       const before = process.memoryUsage().rss;
@@ -218,7 +215,6 @@ export const behaviourCases: readonly ConformanceCase[] = [
       const controller = new AbortController();
       const running = sandbox.exec(["sh", "-c", `echo up; ${escapees(seconds)}`], {
         signal: controller.signal,
-        stream: true,
       });
       for await (const { type } of running) if (type === "stdout") controller.abort();
       equal((await running).reason, "cancelled");
@@ -256,12 +252,12 @@ export const behaviourCases: readonly ConformanceCase[] = [
       for (const [language, code] of programs) {
         // Twice: the second time a warm interpreter may run it.
         for (let round = 0; round < 2; round++) {
-          const result = await sandbox.runCode({ language, code, args: ["a b", "c"], stdin: "input" });
+          const result = await sandbox.runCode(code, { language, args: ["a b", "c"], stdin: "input" });
           equal(result.exitCode, 0, `${language}: ${result.stderr}`);
           match(result.stdout, /a b.*c.*input/s);
         }
       }
-      await rejects(async () => sandbox.runCode({ language: "cobol", code: "" }), {
+      await rejects(async () => sandbox.runCode("", { language: "cobol" }), {
         code: "LANGUAGE_UNKNOWN",
       });
     },

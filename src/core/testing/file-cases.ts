@@ -62,10 +62,10 @@ export const fileCases: readonly ConformanceCase[] = [
       await sandbox.files.write("keep.txt", "k");
       await sandbox.files.write("change.txt", "c");
       await sandbox.files.write("delete.txt", "d");
-      const result = await sandbox.runCode({
-        language: "python",
-        code: "import os\nopen('change.txt','w').write('x')\nos.makedirs('d')\nopen('d/new.txt','w').write('n')\nos.remove('delete.txt')\nopen('keep.txt').read()",
-      });
+      const result = await sandbox.runCode(
+        "import os\nopen('change.txt','w').write('x')\nos.makedirs('d')\nopen('d/new.txt','w').write('n')\nos.remove('delete.txt')\nopen('keep.txt').read()",
+        { language: "python" },
+      );
       equal(result.exitCode, 0, result.stderr);
       deepEqual([result.filesWritten, result.filesDeleted], [["change.txt", "d/new.txt"], ["delete.txt"]]);
       deepEqual((await sandbox.exec(["true"])).filesWritten, []);

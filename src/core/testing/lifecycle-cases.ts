@@ -53,7 +53,7 @@ export const lifecycleCases: readonly ConformanceCase[] = [
           : `registerBackend(${JSON.stringify(backend)}, (await import(${JSON.stringify(module)})).default);\n`) +
         `const manager = new SandboxManager({ config: ${JSON.stringify(config)}, backend: ${JSON.stringify(backend)}, stateDir: ${JSON.stringify(stateDir)} });\n` +
         `const sandbox = await manager.startSandbox("doomed", { ephemeral: true });\n` +
-        `const events = sandbox.exec(["sh", "-c", "(setsid sleep ${marker} &); echo up; sleep ${marker}"], { stream: true });\n` +
+        `const events = sandbox.exec(["sh", "-c", "(setsid sleep ${marker} &); echo up; sleep ${marker}"]);\n` +
         `for await (const event of events) if (event.type === "stdout") console.log("up");\n`;
       const host = spawn(process.execPath, ["--input-type=module", "-e", script], {
         stdio: ["ignore", "pipe", "inherit"],

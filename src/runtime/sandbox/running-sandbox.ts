@@ -214,11 +214,10 @@ export class RunningSandbox {
     return { ...usage, networkSentBytes: bytesSent, networkReceivedBytes: bytesReceived };
   }
 
-  /** Runs a command; arguments are passed as they are, without a shell. */
-  exec(argv: readonly string[], options: ExecOptions = {}): Execution {
-    return new Execution((sink, stream) => this.execInto(sink, argv, { ...options, stream }), {
-      streams: options.stream,
-    });
+  /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
+  exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
+    const argv = typeof command === "string" ? ["bash", "-c", command] : command;
+    return new Execution((sink) => this.execInto(sink, argv, options));
   }
 
   /** The same, with the events in an execution that has begun already. */
@@ -231,25 +230,19 @@ export class RunningSandbox {
     return this.#executions.execute({ argv }, options, sink);
   }
 
-  /** Runs a shell command line. */
-  shell(command: string, options: ExecOptions = {}): Execution {
-    return this.exec(["bash", "-c", command], options);
-  }
-
-  /** Runs a program given as text. */
-  runCode(options: RunCodeOptions): Execution {
-    return new Execution((sink, stream) => this.runCodeInto(sink, { ...options, stream }), {
-      streams: options.stream,
-    });
+  /** Runs a program given as text. Await the result, or iterate the events. */
+  runCode(code: string, options: RunCodeOptions): Execution {
+    return new Execution((sink) => this.runCodeInto(sink, code, options));
   }
 
   /** The same, with the events in an execution that has begun already; by a harness, where there is one. */
   async runCodeInto(
     sink: ExecutionSink,
+    code: string,
     options: RunCodeOptions,
     harness?: Harness,
   ): Promise<ExecutionResult> {
-    checkProgram(options);
+    checkProgram(code, options);
     const language = findLanguage(options.language);
     this.#assertRunning();
     // First: the program becomes a file in the workspace.
@@ -258,8 +251,8 @@ export class RunningSandbox {
     this.touch();
     const program =
       options.isolate === true
-        ? this.#cells.prepare(language, options)
-        : await this.#programs.prepare(language, options, harness);
+        ? this.#cells.prepare(language, code, options)
+        : await this.#programs.prepare(language, code, options, harness);
     try {
       const care = { tidyUp: program.tidyUp, harness: options.isolate === true ? undefined : harness };
       return await this.#executions.execute(program.request, options, sink, care);

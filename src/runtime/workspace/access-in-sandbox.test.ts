@@ -99,9 +99,9 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     const watched = await watch(sandbox);
     await sandbox.exec(["cat", "data/in.txt"]);
     expect(await watched.take()).toEqual(only("data/in.txt"));
-    await sandbox.shell("echo written > out; mkdir -p new/deep; ls -R; cat /etc/hosts");
+    await sandbox.exec("echo written > out; mkdir -p new/deep; ls -R; cat /etc/hosts");
     expect(await watched.take()).toEqual(only());
-    await sandbox.shell("mv new newer; echo x > newer/deep/file; cat newer/deep/file; cp data/in.txt copy");
+    await sandbox.exec("mv new newer; echo x > newer/deep/file; cat newer/deep/file; cp data/in.txt copy");
     expect(await watched.take()).toEqual(only("data/in.txt", "newer/deep/file"));
     await watched.close();
     await waitUntil(() => watchedInodes().length === 0);
@@ -122,7 +122,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     await sandbox.prewarm("python");
     for (let round = 0; round < 3; round++) {
       await watched.take();
-      await sandbox.runCode({ language: "python", code, filename: "program.py" });
+      await sandbox.runCode(code, { language: "python", filename: "program.py" });
       expect((await watched.take())?.files).toEqual(["data", "program.py"]);
     }
   });
@@ -145,7 +145,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     ["one that is thrown away, in memory", true],
   ])("do not keep a sandbox's file system: %s", async (_, ephemeral) => {
     const sandbox = await startSandbox(ephemeral);
-    await sandbox.shell("mkdir -p a/b/c; echo > a/b/file");
+    await sandbox.exec("mkdir -p a/b/c; echo > a/b/file");
     const watched = await watch(sandbox);
     expect(loopDevices()).toHaveLength(ephemeral ? 0 : 1);
     await waitUntil(() => watchedInodes().length === 4);
@@ -162,7 +162,7 @@ requires("root", "bubblewrap", "cgroups", "python3").describe("reads inside a sa
     const sandbox = await startSandbox(true);
     await sandbox.files.write("file", "");
     const watched = await watch(sandbox);
-    const running = sandbox.exec(["sh", "-c", "cat file; echo done; sleep 1000"], { stream: true });
+    const running = sandbox.exec(["sh", "-c", "cat file; echo done; sleep 1000"]);
     for await (const event of running) if ("data" in event) break;
     await instances.get(sandbox.id)!.destroy();
     await Promise.resolve(running).catch(() => undefined);

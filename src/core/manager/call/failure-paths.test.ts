@@ -285,7 +285,7 @@ function needsPolicy({ call, reason }: FailurePath): boolean {
 }
 
 /** A program that says when it runs and then stays. */
-const STAYS = { language: "bash", code: "echo x > f; echo ready; sleep 60", stream: true };
+const STAYS = { language: "bash", code: "echo x > f; echo ready; sleep 60" };
 
 real.describe("a tool call that is ended while it runs", () => {
   it("by a kill of everything in its sandbox is lost, and the next one of the session works", async () => {

@@ -13,6 +13,7 @@ export interface OutputPiece {
 
 /** The output of what lasts, on its way to a reader: a reader that is destroyed ends the call. */
 export class LongRunningOutput implements ExecutionSink {
+  readonly streams = true;
   onDrain: (() => void) | undefined;
   /** Called when the process exists. */
   onStarted: ((controls: CommandControls) => void) | undefined;

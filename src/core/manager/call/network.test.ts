@@ -91,7 +91,7 @@ describe("a sandbox that may reach a host", () => {
     ] as const) {
       // Twice: the second time an interpreter is there already.
       for (let round = 0; round < 2; round++) {
-        const result = await sandbox.runCode({ language, code });
+        const result = await sandbox.runCode(code, { language });
         expect({ language, stdout: result.stdout, stderr: result.stderr }).toEqual({
           language,
           stdout: "GET /there\n",

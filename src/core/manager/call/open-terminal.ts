@@ -74,5 +74,5 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
 function toolCallOf(call: TerminalCall, signal: AbortSignal): ToolCall {
   if (typeof call !== "object" || call === null) return call;
   const shared = Object.fromEntries(SHARED.map((name) => [name, call[name]]));
-  return { ...shared, argv: call.argv ?? SHELL, stream: true, signal };
+  return { ...shared, argv: call.argv ?? SHELL, signal };
 }

@@ -69,11 +69,11 @@ afterEach(async () => {
 
 it("prepares a language before its first program, once, also for programs at the same time", async () => {
   const sandbox = await manager.startSandbox("s");
-  const program = { language: "bash", code: "true" };
-  await Promise.all([sandbox.runCode(program), sandbox.runCode(program)]);
+  const run = () => sandbox.runCode("true", { language: "bash" });
+  await Promise.all([run(), run()]);
   await sandbox.exec(["true"]);
   expect(seen).toEqual(["prepare bash", "prepared bash", "run bash", "run bash", "run true"]);
-  await sandbox.runCode({ language: "js", code: "0" });
+  await sandbox.runCode("0", { language: "js" });
   expect(seen.slice(5)).toEqual(["prepare javascript", "prepared javascript", "run javascript"]);
 });
 
@@ -88,10 +88,10 @@ it("prepares a language before its first interpreter is kept warm", async () => 
 it("runs nothing where a language cannot be prepared, and tries again the next time", async () => {
   const sandbox = await manager.startSandbox("s");
   fails = true;
-  const failed = sandbox.runCode({ language: "bash", code: "true" });
+  const failed = sandbox.runCode("true", { language: "bash" });
   await expect(failed).rejects.toThrow(expect.objectContaining({ code: "SANDBOX_START_FAILED" }));
   fails = false;
-  expect((await sandbox.runCode({ language: "bash", code: "true" })).success).toBe(true);
+  expect((await sandbox.runCode("true", { language: "bash" })).success).toBe(true);
   expect(seen).toEqual(["prepare bash", "prepare bash", "prepared bash", "run bash"]);
   expect((await sandbox.files.list()).length).toBe(0);
 });

@@ -33,19 +33,19 @@ export async function runInSandbox(
     }
     default: {
       if (code === undefined) return sandbox.execInto(sink, argv, options);
-      const program = { ...options, code, language, filename, args, isolate: kind.type === "cell" };
-      return sandbox.runCodeInto(sink, program, kind.type === "harness" ? kind.harness : undefined);
+      const program = { ...options, language, filename, args, isolate: kind.type === "cell" };
+      return sandbox.runCodeInto(sink, code, program, kind.type === "harness" ? kind.harness : undefined);
     }
   }
 }
 
 function optionsFor(call: CheckedCall, { limits }: CallPlan): ExecOptions {
-  const { env, cwd, stdin, signal, stream } = call;
+  const { env, cwd, stdin, signal } = call;
   const timeoutMs =
     smaller(call.timeoutMs, limits.timeoutMs) ??
     (call.kind.type === "background" ? LONGEST_TIMEOUT_MS : undefined);
   const maxOutputBytes = smaller(call.maxOutputBytes, limits.outputBytes);
-  return { env, cwd, stdin, signal, stream, timeoutMs, maxOutputBytes };
+  return { env, cwd, stdin, signal, timeoutMs, maxOutputBytes };
 }
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {

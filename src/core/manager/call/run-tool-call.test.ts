@@ -95,7 +95,6 @@ describe("a tool call", () => {
       role: "coder",
       language: "bash",
       code: "echo one; echo two",
-      stream: true,
     });
     for await (const event of execution) {
       if (types.at(-1) !== event.type) types.push(event.type);

@@ -6,7 +6,7 @@ import { runToolCall } from "./run-tool-call.js";
 import type { ToolCall } from "./tool-call.js";
 
 /** What a process is not: part of a context or a cell, or something whose files are brought back at its end. */
-const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile", "stream"] as const;
+const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile"] as const;
 
 /** A program or a command to leave running, and on whose behalf. */
 export type ProcessCall = Omit<ToolCall, (typeof NOT_OF_PROCESSES)[number]>;
@@ -38,5 +38,5 @@ export function startProcess(call: ProcessCall, guards: Guards): LongRunningCall
 function toolCallOf(call: ProcessCall, signal: AbortSignal): ToolCall {
   if (typeof call !== "object" || call === null) return call;
   const without = Object.fromEntries(NOT_OF_PROCESSES.map((name) => [name, undefined]));
-  return { ...call, ...without, stream: true, signal };
+  return { ...call, ...without, signal };
 }

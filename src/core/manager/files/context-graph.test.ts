@@ -36,7 +36,7 @@ describe("a manager with a context graph", () => {
   it("tells it what each execution created, modified and deleted, before the result is there", async () => {
     start(graph);
     const sandbox = await manager.startSandbox("chat");
-    const result = await sandbox.shell("echo 1 > a; echo 1 > b; mkdir d; echo 1 > d/c");
+    const result = await sandbox.exec("echo 1 > a; echo 1 > b; mkdir d; echo 1 > d/c");
     expect(told).toEqual([
       ["chat", "a", "created"],
       ["chat", "b", "created"],
@@ -44,7 +44,7 @@ describe("a manager with a context graph", () => {
     ]);
     expect(result.fileChanges).toEqual(told.map(([, path, change]) => ({ path, change })));
     told = [];
-    await sandbox.runCode({ language: "bash", code: "echo 22 > b; rm a; ln -s b l" });
+    await sandbox.runCode("echo 22 > b; rm a; ln -s b l", { language: "bash" });
     expect(told).toEqual([
       ["chat", "a", "deleted"],
       ["chat", "b", "modified"],
@@ -91,7 +91,7 @@ describe("a manager with a context graph", () => {
     start(graph);
     const name = "new\nline \u202e..";
     const sandbox = await manager.startSandbox("chat");
-    await sandbox.runCode({ language: "python", code: `open(${JSON.stringify(name)}, "w")` });
+    await sandbox.runCode(`open(${JSON.stringify(name)}, "w")`, { language: "python" });
     expect(told).toEqual([["chat", name, "created"]]);
   });
 

@@ -54,7 +54,7 @@ const onHost = () =>
 
 async function changed(command = TOO_LARGE): Promise<RunningSandbox> {
   const sandbox = await manager.startSandbox("work");
-  expect(await sandbox.shell(`echo 1 > kept; ${command}`)).toMatchObject({ exitCode: 0 });
+  expect(await sandbox.exec(`echo 1 > kept; ${command}`)).toMatchObject({ exitCode: 0 });
   return sandbox;
 }
 
@@ -80,9 +80,9 @@ describe("an idle sandbox that shares no directory with this host", () => {
     const again = await manager.startSandbox("work");
     expect([again.id, await again.files.list()]).toMatchObject([sandbox.id, [{}, {}]]);
     expect(warnings).toEqual([expect.stringContaining('Session "work" is idle and keeps running')]);
-    await sandbox.shell("rm too-large");
+    await sandbox.exec("rm too-large");
     await waitUntil(() => !sandbox.isRunning, PATIENCE_MS);
-    expect((await (await manager.startSandbox("work")).shell("ls")).stdout).toBe("kept\n");
+    expect((await (await manager.startSandbox("work")).exec("ls")).stdout).toBe("kept\n");
   });
 });
 
@@ -98,7 +98,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
       await waitUntil(() => warnings.length > 0 && !sandbox.isRunning, PATIENCE_MS);
       manager.openSession("work");
       await expect(manager.startSandbox("work")).rejects.toMatchObject(loss);
-      expect((await (await manager.startSandbox("work")).shell("ls")).stdout).toBe("kept\n");
+      expect((await (await manager.startSandbox("work")).exec("ls")).stdout).toBe("kept\n");
       expect(warnings[0]).toMatch(/^Session "work": Not all that changed .* could be copied to this host/);
       await audit.flush();
       expect(records).toMatchObject([
@@ -129,7 +129,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
     manager = new SandboxManager({ stateDir, backend: "subprocess-elsewhere", handleSignals: false });
     const lose = async () => {
       const sandbox = await changed("true");
-      await expect(sandbox.shell("echo 2 > more; kill -9 $PPID")).rejects.toThrow();
+      await expect(sandbox.exec("echo 2 > more; kill -9 $PPID")).rejects.toThrow();
       return sandbox;
     };
     await lose();

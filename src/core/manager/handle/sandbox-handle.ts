@@ -13,7 +13,7 @@ import { HandleTerminals } from "./handle-terminals.js";
 /** How a program or a command runs: a tool call without what the sandbox itself says. */
 export type SandboxRunOptions = Omit<
   ToolCall,
-  "sessionId" | "language" | "code" | "command" | "argv" | "stream" | "context" | "agentId" | "orgId" | "role"
+  "sessionId" | "language" | "code" | "command" | "argv" | "context" | "agentId" | "orgId" | "role"
 >;
 
 /** What ends a handle. */

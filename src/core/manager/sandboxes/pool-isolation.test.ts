@@ -140,8 +140,8 @@ for (const { title, backend, docker, describe, it } of TARGETS) {
         expect(JSON.stringify(untouched)).not.toContain(MARK);
         // Whoever looks where it was left finds it.
         const sandbox = await manager.startSandbox("control", { ephemeral: true });
-        await sandbox.runCode({ language: "python", code: LEAVE });
-        const touched = JSON.parse((await sandbox.runCode({ language: "python", code: LOOK })).stdout);
+        await sandbox.runCode(LEAVE, { language: "python" });
+        const touched = JSON.parse((await sandbox.runCode(LOOK, { language: "python" })).stdout);
         expect(touched.files["/workspace"]).toContain(`/workspace/${MARK}`);
         expect(touched.files["/tmp"]).toContain(`/tmp/${MARK}`);
         expect(touched.segments[0]).toBeGreaterThanOrEqual(0);

@@ -112,13 +112,13 @@ real.describe("sessions of a manager with a pool", () => {
     await ready(pool);
     const first = await manager.startSandbox("s");
     expect([first.id, pool.status().hits]).toEqual([seen.instances[0]?.id, 1]);
-    await first.shell("mkdir d && echo 1 > d/kept");
+    await first.exec("mkdir d && echo 1 > d/kept");
     await first.files.write("of-host", "2");
     await manager.cleanupSession("s");
     const kept = join(stateDir, "sessions", sessionDirectoryName("s"), "workspace");
     expect(readFileSync(join(kept, "d/kept"), "utf8")).toBe("1\n");
     const second = await manager.startSandbox("s");
-    expect((await second.shell("cat d/kept of-host")).stdout).toBe("1\n2");
+    expect((await second.exec("cat d/kept of-host")).stdout).toBe("1\n2");
     expect(second.id).not.toBe(first.id);
   });
 

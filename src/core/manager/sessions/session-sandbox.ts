@@ -36,12 +36,12 @@ export class SessionSandbox {
     return this.sandbox.files;
   }
 
-  runCode(options: RunCodeOptions): Execution {
-    return this.sandbox.runCode(options);
+  runCode(code: string, options: RunCodeOptions): Execution {
+    return this.sandbox.runCode(code, options);
   }
 
-  exec(argv: readonly string[], options?: ExecOptions): Execution {
-    return this.sandbox.exec(argv, options);
+  exec(command: string | readonly string[], options?: ExecOptions): Execution {
+    return this.sandbox.exec(command, options);
   }
 
   close(): Promise<void> {
@@ -55,12 +55,13 @@ export class SessionSandbox {
 
 /** Runs one program in a fresh sandbox that is gone afterwards. */
 export async function runCodeOnce(
+  code: string,
   options: RunCodeOptions,
   managerOptions: SandboxManagerOptions = {},
 ): Promise<ExecutionResult> {
   const manager = new SandboxManager(managerOptions);
   try {
-    return await manager.runCodeOnce(options);
+    return await manager.runCodeOnce(code, options);
   } finally {
     await manager.close();
   }

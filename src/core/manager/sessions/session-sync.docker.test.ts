@@ -37,16 +37,16 @@ const onHost = (session: string, path = "") =>
 describe("a session in containers that share no directory with this host", () => {
   it("has its files again in the next container", { timeout: 180_000 }, async () => {
     const first = await manager.startSandbox("work");
-    await first.shell(
+    await first.exec(
       "mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d && echo x > run && chmod 755 run",
     );
     const python = "open('out.bin', 'wb').write(bytes(range(256)) * 4096)";
-    await first.runCode({ language: "python", code: python });
+    await first.runCode(python, { language: "python" });
     await manager.cleanupSession("work");
     expect(readdirSync(onHost("work")).sort()).toEqual(["d", "l", "out.bin", "run"]);
     expect(statSync(onHost("work", "out.bin")).size).toBe(1024 * 1024);
     const second = await manager.startSandbox("work");
-    const { stdout } = await second.shell("cat l; stat -c %a d run; sha256sum < out.bin; rm -r d");
+    const { stdout } = await second.exec("cat l; stat -c %a d run; sha256sum < out.bin; rm -r d");
     const [one, ...rest] = stdout.split("\n");
     expect([one, rest[0], rest[1]]).toEqual(["1", "700", "755"]);
     await manager.cleanupSession("work");

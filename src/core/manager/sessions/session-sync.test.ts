@@ -49,9 +49,9 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
     const other = new SandboxManager({ stateDir, backend, handleSignals: false });
     try {
       const [mine, theirs] = [await manager.startSandbox("new"), await other.startSandbox("new")];
-      await theirs.shell("echo b > b");
+      await theirs.exec("echo b > b");
       await other.cleanupSession("new");
-      await mine.shell("echo a > a");
+      await mine.exec("echo a > a");
       await manager.cleanupSession("new");
       expect(readdirSync(onHost("new")).sort()).toEqual(["a", "b"]);
     } finally {
@@ -62,13 +62,13 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
   it("has its files again in the next sandbox", async () => {
     start({ backend });
     const first = await manager.startSandbox("work");
-    await first.shell("mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d");
+    await first.exec("mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d");
     await first.files.write("of-host.txt", "2");
     await manager.cleanupSession("work");
     expect(readdirSync(onHost("work")).sort()).toEqual(["d", "l", "of-host.txt"]);
     const second = await manager.startSandbox("work");
     expect(second.id).not.toBe(first.id);
-    const { stdout } = await second.shell("cat l of-host.txt; stat -c %a d; rm -r d; ls -a");
+    const { stdout } = await second.exec("cat l of-host.txt; stat -c %a d; rm -r d; ls -a");
     expect(stdout).toBe("1\n2700\n.\n..\nl\nof-host.txt\n");
     await manager.cleanupSession("work");
     expect(readdirSync(onHost("work")).sort()).toEqual(["l", "of-host.txt"]);
@@ -79,7 +79,7 @@ describe.each(["bubblewrap-away", "subprocess-away"])("a session on %s", (backen
   it("has its changed files on this host soon after an execution", async () => {
     start({ backend });
     const sandbox = await manager.startSandbox("work");
-    await sandbox.runCode({ language: "python", code: "open('out.txt', 'w').write('x' * 100000)" });
+    await sandbox.runCode("open('out.txt', 'w').write('x' * 100000)", { language: "python" });
     await waitUntil(() => existsSync(onHost("work", "out.txt")));
     expect(statSync(onHost("work", "out.txt")).size).toBe(100_000);
     expect(readdirSync(onHost("work"))).toEqual(["out.txt"]);
@@ -95,7 +95,7 @@ describe("a session whose backend shares no directory", () => {
     expect(await sandbox.syncToHost()).toMatchObject({ copied: 1, bytes: 1, complete: true });
     writeFileSync(onHost("work", "put.txt"), "2");
     expect(await sandbox.syncFromHost()).toMatchObject({ copied: 1, bytes: 1, complete: true });
-    const result = await sandbox.shell("cat inside.txt put.txt");
+    const result = await sandbox.exec("cat inside.txt put.txt");
     expect([result.stdout, result.fileChanges]).toEqual(["12", []]);
   });
 
@@ -112,22 +112,22 @@ describe("a session whose backend shares no directory", () => {
   it("says when a sandbox took changes with it, and has whole files", async () => {
     start();
     const sandbox = await manager.startSandbox("work");
-    await sandbox.shell("echo kept > kept");
+    await sandbox.exec("echo kept > kept");
     await sandbox.syncToHost();
     await sandbox.files.write("lost", "1");
     // The guest is the parent of everything inside.
-    await expect(sandbox.shell("kill -9 $PPID")).rejects.toThrow();
+    await expect(sandbox.exec("kill -9 $PPID")).rejects.toThrow();
     await expect(sandbox.stop()).rejects.toThrow(expect.objectContaining({ code: "FILE_FAILED" }));
     expect(readdirSync(onHost("work"))).toEqual(["kept"]);
-    expect((await (await manager.startSandbox("work")).shell("cat kept")).stdout).toBe("kept\n");
+    expect((await (await manager.startSandbox("work")).exec("cat kept")).stdout).toBe("kept\n");
   });
 
   it("does not complain of a sandbox that ended when everything was here", async () => {
     start();
     const sandbox = await manager.startSandbox("work");
-    await sandbox.shell("echo kept > kept");
+    await sandbox.exec("echo kept > kept");
     await sandbox.syncToHost();
-    const { stdout } = await sandbox.shell("echo $PPID");
+    const { stdout } = await sandbox.exec("echo $PPID");
     process.kill(Number(stdout), "SIGKILL");
     await waitUntil(() => !sandbox.isRunning);
     await sandbox.stop();
@@ -157,18 +157,18 @@ describe("a session whose backend shares no directory", () => {
     start({ config });
     const sandbox = await manager.startSandbox("work");
     const command = "cat rules/policy.md; echo forged > rules/policy.md; echo more >> notes.md";
-    expect((await sandbox.shell(command)).stdout).toBe("the host's");
+    expect((await sandbox.exec(command)).stdout).toBe("the host's");
     await manager.cleanupSession("work").catch(() => undefined);
     expect(readFileSync(onHost("work", "rules/policy.md"), "utf8")).toBe("the host's");
     expect(readFileSync(onHost("work", "notes.md"), "utf8")).toContain("more");
     const again = await manager.startSandbox("work");
-    expect((await again.shell("cat rules/policy.md")).stdout).toBe("the host's");
+    expect((await again.exec("cat rules/policy.md")).stdout).toBe("the host's");
   });
 
   it("keeps memory flat for a large file", { timeout: 180_000 }, async () => {
     start();
     const sandbox = await manager.startSandbox("work");
-    await sandbox.shell("head -c 300M /dev/zero > big");
+    await sandbox.exec("head -c 300M /dev/zero > big");
     const before = process.memoryUsage().rss;
     let most = before;
     const watch = setInterval(() => {
@@ -188,7 +188,7 @@ describe("a session whose backend shares no directory", () => {
     const marks = Array.from({ length: 12 }, () => randomBytes(4).toString("hex"));
     await Promise.all(
       marks.map((mark) =>
-        sandbox.runCode({ language: "bash", code: `mkdir -p d/${mark}; echo ${mark} > d/${mark}/f` }),
+        sandbox.runCode(`mkdir -p d/${mark}; echo ${mark} > d/${mark}/f`, { language: "bash" }),
       ),
     );
     await manager.cleanupSession("work");

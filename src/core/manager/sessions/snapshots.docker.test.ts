@@ -40,17 +40,17 @@ describe.each(["always", "never"] as const)(
       manager = new SandboxManager({ config, stateDir, backend: "docker", handleSignals: false });
       const sandbox = await manager.startSandbox("work");
       const look = "find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g";
-      await sandbox.shell("mkdir -p d && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
-      const before = (await sandbox.shell(look)).stdout;
+      await sandbox.exec("mkdir -p d && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
+      const before = (await sandbox.exec(look)).stdout;
       const { id } = await sandbox.snapshot();
-      await sandbox.shell("rm -r d; echo other > f; mkfifo fifo; mkdir -p deep/er");
+      await sandbox.exec("rm -r d; echo other > f; mkfifo fifo; mkdir -p deep/er");
       expect(await sandbox.restore(id)).toEqual({ written: 3, removed: 3, unchanged: 1, skipped: [] });
-      expect((await sandbox.shell(look)).stdout).toBe(before);
+      expect((await sandbox.exec(look)).stdout).toBe(before);
       const names =
         "find / \\( -path /proc -o -path /usr \\) -prune -o -name '*snap-*' -print 2>/dev/null; true";
-      expect((await sandbox.shell(names)).stdout).toBe("");
+      expect((await sandbox.exec(names)).stdout).toBe("");
       const forked = await sandbox.fork("other", { snapshotId: id });
-      expect((await forked.shell(look)).stdout).toBe(before);
+      expect((await forked.exec(look)).stdout).toBe(before);
       await manager.cleanupSession("work");
       if (shareFiles === "never") {
         const onHost = join(stateDir, "sessions", sessionDirectoryName("work"), "workspace");

@@ -40,7 +40,7 @@ const directoryOf = (session: string) => join(stateDir, "sessions", sessionDirec
 const CHANGE = "rm -r d; echo other > f; echo 3 > new; mkdir f.d; ln -s nowhere l";
 /** Everything inside, by its own words. */
 const tree = async (sandbox: RunningSandbox) =>
-  (await sandbox.shell("find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g")).stdout;
+  (await sandbox.exec("find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g")).stdout;
 
 describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-kept-away"])(
   "on %s",
@@ -48,7 +48,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
     it("a snapshot is taken and brought back, in this sandbox and in the session's next one", async () => {
       start({ backend });
       const sandbox = await manager.startSandbox("work");
-      await sandbox.shell("mkdir -p d/e && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
+      await sandbox.exec("mkdir -p d/e && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");
       const before = await tree(sandbox);
       const info = await sandbox.snapshot({ name: "clean" });
       expect(info).toMatchObject({
@@ -59,14 +59,14 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
         storedBytes: 4,
         skipped: 0,
       });
-      await sandbox.shell(CHANGE);
+      await sandbox.exec(CHANGE);
       const report = await sandbox.restore(info);
       expect(report).toEqual({ written: 4, removed: 3, unchanged: 1, skipped: [] });
       expect(await tree(sandbox)).toBe(before);
       // What the host did is nobody's change.
-      expect((await sandbox.shell("true")).fileChanges).toEqual([]);
+      expect((await sandbox.exec("true")).fileChanges).toEqual([]);
 
-      await sandbox.shell(CHANGE);
+      await sandbox.exec(CHANGE);
       await manager.cleanupSession("work");
       const next = await manager.startSandbox("work");
       expect(await next.listSnapshots()).toEqual([info]);
@@ -79,10 +79,10 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
     it("a fork is a new session with the files of now, or of a snapshot", async () => {
       start({ backend });
       const sandbox = await manager.startSandbox("work");
-      await sandbox.shell("mkdir d && echo 1 > f && echo 2 > d/g && echo KEY > .env && chmod 500 d");
+      await sandbox.exec("mkdir d && echo 1 > f && echo 2 > d/g && echo KEY > .env && chmod 500 d");
       const first = await tree(sandbox);
       const { id } = await sandbox.snapshot();
-      await sandbox.shell("echo later > f");
+      await sandbox.exec("echo later > f");
       const [now, then, unnamed] = [
         await sandbox.fork("now"),
         await sandbox.fork("then", { snapshotId: id }),
@@ -91,9 +91,9 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
       expect([now.sessionId, then.sessionId, now.type]).toEqual(["now", "then", sandbox.type]);
       expect(unnamed.sessionId).toMatch(/^fork-[0-9a-f]{12}$/);
       expect(await tree(then)).toBe(first);
-      expect((await now.shell("cat f .env")).stdout).toBe("later\nKEY\n");
-      await now.shell("echo mine > f");
-      expect((await sandbox.shell("cat f")).stdout).toBe("later\n");
+      expect((await now.exec("cat f .env")).stdout).toBe("later\nKEY\n");
+      await now.exec("echo mine > f");
+      expect((await sandbox.exec("cat f")).stdout).toBe("later\n");
       // What was taken for it is gone.
       expect((await sandbox.listSnapshots()).map((info) => info.id)).toEqual([id]);
       expect(await now.listSnapshots()).toEqual([]);
@@ -108,20 +108,20 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
     it("programs never see the snapshots, nor a program's own file in one", async () => {
       start({ backend });
       const sandbox = await manager.startSandbox("work");
-      await sandbox.shell("echo secret-of-another-time > f");
-      const running = sandbox.runCode({
-        language: "python",
-        code: "import time, os\nopen('up', 'w')\nwhile not os.path.exists('go'): time.sleep(0.01)",
-      });
+      await sandbox.exec("echo secret-of-another-time > f");
+      const running = sandbox.runCode(
+        "import time, os\nopen('up', 'w')\nwhile not os.path.exists('go'): time.sleep(0.01)",
+        { language: "python" },
+      );
       await waitUntil(() => sandbox.files.exists("up"));
       const { files } = await sandbox.snapshot();
       await sandbox.files.write("go", "");
       await running;
       expect(files).toBe(2);
-      await sandbox.shell("rm -f f up go");
+      await sandbox.exec("rm -f f up go");
       if (backend.startsWith("bubblewrap")) {
         const look = "find / \\( -path /proc -o -path /usr \\) -prune -o -name '*snap*' -print 2>/dev/null";
-        const { stdout } = await sandbox.shell(
+        const { stdout } = await sandbox.exec(
           `${look}; ls /workspace/../snapshots /proc/1/root/snapshots; true`,
         );
         expect(stdout).toBe("");
@@ -267,7 +267,7 @@ describe("bringing a snapshot back", () => {
     const sandbox = await manager.startSandbox("work");
     for (let index = 0; index < 300; index++) await sandbox.files.write(`f${index}`, String(index));
     const { id } = await sandbox.snapshot();
-    const running = sandbox.shell("touch up; until [ -e go ]; do sleep 0.01; done; rm f*");
+    const running = sandbox.exec("touch up; until [ -e go ]; do sleep 0.01; done; rm f*");
     await waitUntil(() => sandbox.files.exists("up"));
     await expect(sandbox.restore(id)).rejects.toThrow(
       failsWith("SANDBOX_BUSY", "Something runs in the sandbox, and would see its files change"),
@@ -277,12 +277,12 @@ describe("bringing a snapshot back", () => {
     const [restoring, again] = [sandbox.restore(id), sandbox.restore(id)];
     await waitUntil(async () => (await sandbox.files.list()).length > 10);
     const busy = failsWith("SANDBOX_BUSY", "The sandbox's files are being brought back from a snapshot");
-    await expect(sandbox.shell("true")).rejects.toThrow(busy);
-    await expect(sandbox.runCode({ language: "bash", code: "true" })).rejects.toThrow(busy);
+    await expect(sandbox.exec("true")).rejects.toThrow(busy);
+    await expect(sandbox.runCode("true", { language: "bash" })).rejects.toThrow(busy);
     await expect(sandbox.terminal({ rows: 24, columns: 80 })).rejects.toThrow(busy);
     expect(await restoring).toMatchObject({ written: 300, removed: 2 });
     expect(await again).toMatchObject({ written: 0, unchanged: 300 });
-    expect((await sandbox.shell("ls | wc -l")).stdout.trim()).toBe("300");
+    expect((await sandbox.exec("ls | wc -l")).stdout.trim()).toBe("300");
   });
 
   it("goes on beside a terminal and a context that wait", async () => {
@@ -303,7 +303,7 @@ describe("bringing a snapshot back", () => {
   it("is given up when the sandbox is stopped, and leaves nothing of a snapshot that was under way", async () => {
     start();
     const sandbox = await manager.startSandbox("work");
-    await sandbox.shell("head -c 300M /dev/zero | tr '\\0' x > large");
+    await sandbox.exec("head -c 300M /dev/zero | tr '\\0' x > large");
     const taking = sandbox.snapshot();
     taking.catch(() => undefined);
     await waitUntil(() => existsSync(join(directoryOf("work"), "snapshots")));
@@ -402,7 +402,7 @@ describe("a fork", () => {
   it("of a process that is killed leaves no session, and what was taken for it goes", async () => {
     start();
     const sandbox = await manager.startSandbox("work");
-    await sandbox.shell("for i in $(seq 400); do echo $i > f$i; done");
+    await sandbox.exec("for i in $(seq 400); do echo $i > f$i; done");
     await manager.cleanupSession("work");
     const script = `
       const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});
@@ -444,7 +444,7 @@ describe("a fork", () => {
     const sandbox = await manager.startSandbox("work", { limits: { workspaceMb: 64, pids: 40 } });
     await sandbox.files.write("f", "1");
     const forked = await sandbox.fork("small");
-    const room = async (from: RunningSandbox) => (await from.shell("df --output=size . | tail -1")).stdout;
+    const room = async (from: RunningSandbox) => (await from.exec("df --output=size . | tail -1")).stdout;
     expect(await room(forked)).toBe(await room(sandbox));
     await manager.close();
     start({ mode: "shared" });

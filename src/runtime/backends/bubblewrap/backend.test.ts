@@ -41,7 +41,7 @@ async function runElsewhere(key: string, command: string): Promise<string> {
     `const { SandboxManager } = await import(${JSON.stringify(import.meta.resolve("skerry"))});\n` +
     `const manager = new SandboxManager({ stateDir: ${JSON.stringify(join(directory, "state"))} });\n` +
     `const sandbox = await manager.startSandbox(${JSON.stringify(key)});\n` +
-    `console.log((await sandbox.shell(${JSON.stringify(command)})).stdout);\nawait manager.close();`;
+    `console.log((await sandbox.exec(${JSON.stringify(command)})).stdout);\nawait manager.close();`;
   return (await run(process.execPath, ["--input-type=module", "-e", script])).stdout.trim();
 }
 
@@ -52,7 +52,7 @@ describe("bubblewrap", () => {
   it("shares a session's files between processes that use it at the same time", async () => {
     const manager = createManager();
     const sandbox = await manager.startSandbox("shared");
-    await sandbox.shell("echo from-here > a");
+    await sandbox.exec("echo from-here > a");
     expect(await runElsewhere("shared", "cat a; echo from-there > b; id -u")).toBe("from-here\n1000");
     expect(await sandbox.files.readText("b")).toBe("from-there\n");
     // The first one leaves while another one still works, and comes back.
@@ -68,7 +68,7 @@ describe("bubblewrap", () => {
   it("lets a third process join a session whose first one has left", async () => {
     const manager = createManager();
     const first = await manager.startSandbox("relay");
-    await first.shell("echo first > a");
+    await first.exec("echo first > a");
     const second = runElsewhere("relay", `${WAIT_FOR_GO}; cat a`);
     await waitUntil(() => first.files.exists("waiting"));
     await manager.cleanupSession("relay");
@@ -104,7 +104,7 @@ describe("bubblewrap", () => {
       sandbox: { filesystem: { allowRead: [shared], denyRead: [join(shared, "private"), "*.pem"] } },
     });
     const sandbox = await createManager({ config }).startSandbox("s");
-    const result = await sandbox.shell(
+    const result = await sandbox.exec(
       `cd ${shared} && cat public.txt private/key server.pem; ls private; touch new`,
     );
     expect(result.stdout).toBe("public");
@@ -117,7 +117,7 @@ describe("bubblewrap", () => {
     await manager.startSandbox("s", { limits: { workspaceMb: 64 } });
     await manager.cleanupSession("s");
     const again = await manager.startSandbox("s");
-    expect((await again.shell("df -m --output=size /workspace | tail -1")).stdout.trim()).toMatch(/^[56]\d$/);
+    expect((await again.exec("df -m --output=size /workspace | tail -1")).stdout.trim()).toMatch(/^[56]\d$/);
     await manager.cleanupSession("s");
     await expect(manager.startSandbox("s", { limits: { workspaceMb: 32 } })).rejects.toMatchObject({
       code: "LIMIT_UNENFORCEABLE",
@@ -128,7 +128,7 @@ describe("bubblewrap", () => {
     const manager = createManager();
     const code = "ls -A /workspace /tmp /dev/shm; touch /workspace/a /tmp/b /dev/shm/c; chmod 000 /workspace";
     for (let round = 0; round < 4; round++) {
-      const { stdout, success } = await manager.runCodeOnce({ language: "bash", code });
+      const { stdout, success } = await manager.runCodeOnce(code, { language: "bash" });
       expect([stdout, success]).toEqual(["/dev/shm:\n\n/tmp:\n\n/workspace:\nmain.sh\n", true]);
     }
   });
@@ -165,8 +165,8 @@ describe("bubblewrap", () => {
     process.kill(launcherOf(processesWith(`sleep\0${sleeping}\0`)[0]!), "SIGKILL");
     for (const execution of lost) await expect(execution).rejects.toMatchObject({ code: "SANDBOX_LOST" });
     await expect.poll(isSleeping, { timeout: 20_000 }).toBe(0);
-    expect((await alone!.shell("echo still here")).stdout).toBe("still here\n");
-    expect((await (await manager.startSandbox("d")).shell("echo new")).stdout).toBe("new\n");
+    expect((await alone!.exec("echo still here")).stdout).toBe("still here\n");
+    expect((await (await manager.startSandbox("d")).exec("echo new")).stdout).toBe("new\n");
   });
 });
 

@@ -99,7 +99,7 @@ real.describe("a sandbox behind sandbox-runtime", () => {
     const code =
       "import socket\ns = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname())\n" +
       "a, _ = s.accept(); c.send(b'over loopback'); print(a.recv(20).decode())";
-    expect((await sandbox.runCode({ language: "python", code })).stdout).toBe("over loopback\n");
+    expect((await sandbox.runCode(code, { language: "python" })).stdout).toBe("over loopback\n");
   });
 
   it("is behind two walls, sandbox-runtime's and ours", TIMEOUT, async () => {

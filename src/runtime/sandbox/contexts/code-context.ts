@@ -101,10 +101,7 @@ export class CodeContext {
   run(code: string, options: ContextRunOptions = {}): Execution<ContextResult, ResultEvent> {
     // Now, not when it begins: what is called after this comes after it.
     const turn = this.#mutex.enqueue();
-    return new Execution<ContextResult, ResultEvent>(
-      (sink, stream) => this.#runInto(turn, sink, code, { ...options, stream }),
-      { streams: options.stream },
-    );
+    return new Execution<ContextResult, ResultEvent>((sink) => this.#runInto(turn, sink, code, options));
   }
 
   /** The same, with the events in an execution that has begun already. */

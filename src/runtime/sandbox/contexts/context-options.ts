@@ -4,11 +4,6 @@ export interface ContextRunOptions {
   readonly timeoutMs?: number | undefined;
   /** Interrupts it, as `interrupt` does. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * True: it streams, whether or not it is iterated where it is made.
-   * @internal
-   */
-  readonly stream?: boolean | undefined;
   /** Code that prints more is interrupted. Left out: the sandbox's, or no limit when streaming. */
   readonly maxOutputBytes?: number | undefined;
   /** What all results of one run may have together; larger ones are left out. Default 16 MiB. */

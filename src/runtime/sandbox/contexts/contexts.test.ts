@@ -748,9 +748,7 @@ it("end with their sandbox, also while code runs", async () => {
 
 it("hold a program back that nobody reads, instead of filling memory", async () => {
   const context = await sandbox.createContext();
-  const execution = context.run("import sys\nfor i in range(200): sys.stdout.write('x' * 1_000_000)", {
-    stream: true,
-  });
+  const execution = context.run("import sys\nfor i in range(200): sys.stdout.write('x' * 1_000_000)");
   let bytes = 0;
   for await (const event of execution as AsyncIterable<ContextEvent>) {
     if (event.type === "stdout") bytes += event.data.length;

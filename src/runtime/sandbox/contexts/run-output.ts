@@ -37,7 +37,7 @@ export class RunOutput {
 
   constructor(sink: ExecutionSink<ResultEvent>, options: ContextRunOptions, maxBytes: number) {
     this.#sink = sink;
-    this.#streams = options.stream ?? false;
+    this.#streams = sink.streams;
     const limit = options.maxOutputBytes ?? (this.#streams ? Number.POSITIVE_INFINITY : maxBytes);
     this.#collector = new OutputCollector(limit);
     this.#left = limit;

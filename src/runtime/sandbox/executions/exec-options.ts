@@ -10,18 +10,12 @@ export interface ExecOptions {
   /** Left out: the configuration's. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * True: it streams, whether or not it is iterated where it is made.
-   * @internal
-   */
-  readonly stream?: boolean | undefined;
   /** A program that prints more is ended. Left out: the configuration's, or no limit when streaming. */
   readonly maxOutputBytes?: number | undefined;
 }
 
 export interface RunCodeOptions extends ExecOptions {
   readonly language: string;
-  readonly code: string;
   /** What tracebacks call it; `main` with the language's extension if left out. */
   readonly filename?: string | undefined;
   readonly args?: readonly string[] | undefined;
@@ -65,9 +59,9 @@ export function checkCommand(argv: readonly string[]): void {
   });
 }
 
-export function checkProgram({ language, code }: RunCodeOptions): void {
-  if (typeof language === "string" && typeof code === "string") return;
+export function checkProgram(code: string, options: RunCodeOptions): void {
+  if (typeof code === "string" && typeof Object(options).language === "string") return;
   throw new SandboxError("INVALID_ARGUMENT", "A program takes a language and its code, both as text", {
-    hint: 'For example { language: "python", code: "print(1)" }.',
+    hint: 'For example runCode("print(1)", { language: "python" }).',
   });
 }

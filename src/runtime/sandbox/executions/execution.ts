@@ -11,6 +11,8 @@ export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, Mor
 
 /** Where a running command's output goes. */
 export interface OutputSink {
+  /** False: the output is not taken here, and is kept for the result. */
+  readonly streams: boolean;
   /** Returns false when it wants no more for now; `onDrain` is called when it does again. */
   output(type: "stdout" | "stderr", data: Buffer): boolean;
   onDrain: (() => void) | undefined;
@@ -49,27 +51,21 @@ export class Execution<
   onDrain: (() => void) | undefined;
   readonly #result: Promise<Result>;
   readonly #decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
-  #streams: boolean;
+  #streams = false;
   #hasBegun = false;
   readonly #queue: ExecutionEvent<Result, More>[] = [];
   #queued = 0;
   #discards = false;
-  #iterated = false;
   readonly #abort = new AbortController();
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: unknown;
 
-  /** `start` runs it, and is told whether it streams. `streams`: true whether or not it is iterated at once. */
-  constructor(
-    start: (sink: ExecutionSink<More>, streams: boolean) => Promise<Result>,
-    { streams = false }: { readonly streams?: boolean | undefined } = {},
-  ) {
-    this.#streams = streams;
+  constructor(start: (sink: ExecutionSink<More>) => Promise<Result>) {
     // A loop over it asks for the iterator before this.
     this.#result = Promise.resolve().then(() => {
       this.#hasBegun = true;
-      return start(this, this.#streams);
+      return start(this);
     });
     this.#result.then(
       (result) => this.#end({ type: "exit", result }),
@@ -85,8 +81,6 @@ export class Execution<
     onFulfilled?: ((result: Result) => A | PromiseLike<A>) | null,
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    // Awaited instead of iterated: nobody will take the events.
-    if (this.#streams && !this.#iterated) this.#discard();
     return this.#result.then(onFulfilled, onRejected);
   }
 
@@ -96,6 +90,11 @@ export class Execution<
 
   finally(onFinally: () => void): Promise<Result> {
     return this.then().finally(onFinally);
+  }
+
+  /** Known when it begins to run. */
+  get streams(): boolean {
+    return this.#streams;
   }
 
   /** Aborted when an iterator was left before the end: nobody wants the rest. */
@@ -110,7 +109,6 @@ export class Execution<
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent<Result, More>> {
     if (this.#hasBegun && !this.#streams) return this.#wholeOutput();
     this.#streams = true;
-    this.#iterated = true;
     return this.#events();
   }
 

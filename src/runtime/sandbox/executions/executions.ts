@@ -65,7 +65,7 @@ export class Executions {
   ): Promise<ExecutionResult> {
     checkExecOptions(options);
     const { instance, settings, start } = this.#init;
-    const { timeoutMs, stream = false } = options;
+    const { timeoutMs } = options;
     const tracked = await this.track(request.terminal === undefined ? "execution" : "terminal");
     const { watch } = tracked;
     try {
@@ -76,9 +76,8 @@ export class Executions {
           stdin: options.stdin,
           timeoutMs: timeoutMs ?? settings.timeoutMs,
           signal: options.signal,
-          stream,
           overlapped: () => watch.overlapped,
-          maxOutputBytes: options.maxOutputBytes ?? (stream ? undefined : settings.maxOutputBytes),
+          maxOutputBytes: options.maxOutputBytes ?? (execution.streams ? undefined : settings.maxOutputBytes),
           ended: watch.ended,
           ...(harness !== undefined && { control: (channel) => harness.control(channel) }),
         },

@@ -28,7 +28,6 @@ export interface CommandOptions {
   readonly stdin?: string | Uint8Array | Readable | undefined;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  readonly stream: boolean;
   /** True: another command ran meanwhile, so a kill for memory may have been its. */
   readonly overlapped: () => boolean;
   /** Undefined: no limit. */
@@ -71,8 +70,8 @@ export async function runCommand(
     if (handle.control !== undefined) options.control?.(handle.control);
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
-      consume(handle, "stdout", options.stream, budget, collector, execution, ending),
-      consume(handle, "stderr", options.stream, budget, collector, execution, ending),
+      consume(handle, "stdout", budget, collector, execution, ending),
+      consume(handle, "stderr", budget, collector, execution, ending),
     ]);
     const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
       // The kernel may have chosen the guest itself: then it is the program's end all the same.
@@ -159,13 +158,13 @@ class Ending {
 function consume(
   handle: RunHandle,
   type: "stdout" | "stderr",
-  streams: boolean,
   budget: { left: number },
   collector: OutputCollector,
   execution: ExecutionSink,
   ending: Ending,
 ): Promise<void> {
   const output = handle[type];
+  const { streams } = execution;
   if (streams) {
     const previous = execution.onDrain;
     execution.onDrain = () => {

@@ -41,7 +41,6 @@ export function terminalRunOptions<Options extends { readonly env?: TerminalOpti
     env: { TERM: "xterm-256color", ...options.env },
     timeoutMs,
     stdin: input,
-    stream: true,
   };
 }
 

@@ -37,7 +37,7 @@ beforeAll(async () => {
   const config = await parseConfig({ sandbox: { network: { allowLocalBinding: true } } });
   manager = new SandboxManager({ config, stateDir, handleSignals: false });
   sandbox = await manager.startSandbox("server");
-  void sandbox.runCode({ language: "python", code: SERVER, signal: stop.signal }).catch(() => undefined);
+  void sandbox.runCode(SERVER, { language: "python", signal: stop.signal }).catch(() => undefined);
   await waitUntil(async () => {
     try {
       (await sandbox.network.connect(8000)).destroy();

@@ -33,14 +33,14 @@ export class CellRunner {
     this.#start = start;
   }
 
-  prepare(language: Language, options: RunCodeOptions): PreparedProgram {
+  prepare(language: Language, code: string, options: RunCodeOptions): PreparedProgram {
     if (options.cwd !== undefined || options.filename !== undefined) {
       throw new SandboxError("INVALID_ARGUMENT", "A program in a cell takes no directory and no file name", {
         hint: "It starts in an empty workspace of its own. Leave cwd and filename out.",
       });
     }
     const settings = this.#require();
-    const content = Buffer.from(options.code);
+    const content = Buffer.from(code);
     if (content.length > MAX_CELL_CODE_BYTES) {
       throw new SandboxError(
         "FILE_TOO_LARGE",
@@ -51,12 +51,12 @@ export class CellRunner {
       );
     }
     const { guestWorkspace, guestRuntime } = this.#instance;
-    const path = `${guestWorkspace}/main${language.extensionFor?.(options.code) ?? language.extensions[0]}`;
+    const path = `${guestWorkspace}/main${language.extensionFor?.(code) ?? language.extensions[0]}`;
     const args = options.args ?? [];
     const warm =
       language.name === "python" && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
     const env = { ...this.#start.environment, ...options.env };
-    const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: options.code };
+    const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: code };
     return {
       request: {
         argv: [...language.command(path, guestRuntime), ...args],

@@ -46,9 +46,8 @@ describe("a program in a cell", () => {
     ],
     ["bash", "echo \"['$1', '$2']\" $(cat); exit 3"],
   ])("of %s has arguments, input, output and an exit code", async (language, code) => {
-    const result = await sandbox.runCode({
+    const result = await sandbox.runCode(code, {
       language,
-      code,
       args: ["one", "two words"],
       stdin: "said",
       isolate: true,
@@ -69,7 +68,7 @@ describe("a program in a cell", () => {
 import os, sys
 print(__name__, os.getuid(), os.getcwd(), sys.argv, sys.path[0], os.environ["HOME"], os.path.basename(__file__))
 print(sorted(os.listdir("/workspace")), os.listdir("/tmp"), os.listdir("/dev/shm"))`;
-    const { stdout, stderr } = await sandbox.runCode({ language: "python", code, isolate: true });
+    const { stdout, stderr } = await sandbox.runCode(code, { language: "python", isolate: true });
     expect({ stdout, stderr }).toEqual({
       stdout:
         "__main__ 1000 /workspace ['/workspace/main.py'] /workspace /workspace main.py\n['main.py'] [] []\n",
@@ -98,7 +97,7 @@ except MemoryError: print("no memory")
 try:
     with open("/workspace/large", "wb") as file: file.write(b"x" * (9 * MIB))
 except OSError as error: print(error.strerror)`;
-    const { stdout, stderr } = await sandbox.runCode({ language: "python", code, isolate: true });
+    const { stdout, stderr } = await sandbox.runCode(code, { language: "python", isolate: true });
     expect({ stdout: stdout.split("\n"), stderr }).toEqual({
       stdout: [
         "200 22",
@@ -115,12 +114,11 @@ except OSError as error: print(error.strerror)`;
   });
 
   it.each(WAYS)("started %s has an error's own lines, and its signal is told", async (_, prefix) => {
-    const failed = await sandbox.runCode({ language: "python", code: `${prefix}1 / 0`, isolate: true });
+    const failed = await sandbox.runCode(`${prefix}1 / 0`, { language: "python", isolate: true });
     expect(failed.stderr).toContain('File "/workspace/main.py", line');
     expect(failed.stderr).toContain("ZeroDivisionError");
-    const killed = await sandbox.runCode({
+    const killed = await sandbox.runCode(`${prefix}import os, signal; os.kill(os.getpid(), signal.SIGSEGV)`, {
       language: "python",
-      code: `${prefix}import os, signal; os.kill(os.getpid(), signal.SIGSEGV)`,
       isolate: true,
     });
     expect(killed).toMatchObject({ reason: "signaled", signal: "SIGSEGV" });
@@ -133,18 +131,13 @@ except OSError as error: print(error.strerror)`;
 import os
 for _ in range(3): os.fork()
 while True: pass`;
-      const late = await sandbox.runCode({ language: "python", code: busy, isolate: true, timeoutMs: 300 });
+      const late = await sandbox.runCode(busy, { language: "python", isolate: true, timeoutMs: 300 });
       expect(late).toMatchObject({ reason: "timeout", error: "Execution timeout (0.3s)" });
       const signal = AbortSignal.timeout(200);
-      const cancelled = await sandbox.runCode({ language: "python", code: busy, isolate: true, signal });
+      const cancelled = await sandbox.runCode(busy, { language: "python", isolate: true, signal });
       expect(cancelled.reason).toBe("cancelled");
       const flood = `${prefix}while True: print("x" * 1000)`;
-      const cut = await sandbox.runCode({
-        language: "python",
-        code: flood,
-        isolate: true,
-        maxOutputBytes: 5000,
-      });
+      const cut = await sandbox.runCode(flood, { language: "python", isolate: true, maxOutputBytes: 5000 });
       expect(cut).toMatchObject({ reason: "output-limit", truncated: true });
       const { stdout } = await sandbox.exec(["sh", "-c", "ls -d /proc/[0-9]* | wc -l"]);
       expect(Number(stdout)).toBeLessThan(30);
@@ -154,7 +147,7 @@ while True: pass`;
   it("cannot reach what the session reaches, and the session's programs are not in cells", async () => {
     const { stdout } = await sandbox.exec(["sh", "-c", "echo kept > kept.txt; ls"]);
     expect(stdout).toBe("kept.txt\n");
-    const seen = await sandbox.runCode({ language: "bash", code: "ls; echo new > kept.txt", isolate: true });
+    const seen = await sandbox.runCode("ls; echo new > kept.txt", { language: "bash", isolate: true });
     expect(seen.stdout).toBe("main.sh\n");
     expect(await sandbox.files.readText("kept.txt")).toBe("kept\n");
   });
@@ -163,11 +156,10 @@ while True: pass`;
     const numbers = Array.from({ length: 40 }, (_, index) => index);
     const results = await Promise.all(
       numbers.map((number) =>
-        sandbox.runCode({
-          language: "python",
-          code: `import os; open("number", "w").write("${number}"); print(${number} * 2, len(os.listdir(".")))`,
-          isolate: true,
-        }),
+        sandbox.runCode(
+          `import os; open("number", "w").write("${number}"); print(${number} * 2, len(os.listdir(".")))`,
+          { language: "python", isolate: true },
+        ),
       ),
     );
     expect(results.map(({ stdout }) => stdout)).toEqual(numbers.map((number) => `${number * 2} 2\n`));
@@ -177,7 +169,7 @@ while True: pass`;
     const bomb = "held = []\nwhile True: held.append(b'x' * (1 << 20))";
     const quiet = "import time\nheld = b'x' * (20 << 20)\ntime.sleep(0.3)\nprint(len(held))";
     const [failed, ...others] = await Promise.all(
-      [bomb, quiet, quiet, quiet].map((code) => sandbox.runCode({ language: "python", code, isolate: true })),
+      [bomb, quiet, quiet, quiet].map((code) => sandbox.runCode(code, { language: "python", isolate: true })),
     );
     expect(failed).toMatchObject({ reason: "exited", exitCode: 1 });
     expect(failed?.stderr).toContain("MemoryError");
@@ -243,7 +235,7 @@ describe("a tool call in a cell", () => {
 describe("cells", () => {
   it("are refused in a sandbox that was not made for them", async () => {
     const plain = await manager.startSandbox("plain");
-    await expect(plain.runCode({ language: "python", code: "1", isolate: true })).rejects.toMatchObject({
+    await expect(plain.runCode("1", { language: "python", isolate: true })).rejects.toMatchObject({
       code: "UNSUPPORTED",
       hint: expect.stringContaining("cells: true"),
     });
@@ -283,7 +275,7 @@ describe("cells", () => {
 
   it("take programs of 180 KiB at most", async () => {
     const code = `#${"x".repeat(180 * 1024)}`;
-    await expect(sandbox.runCode({ language: "python", code, isolate: true })).rejects.toMatchObject({
+    await expect(sandbox.runCode(code, { language: "python", isolate: true })).rejects.toMatchObject({
       code: "FILE_TOO_LARGE",
     });
   });
@@ -293,7 +285,7 @@ describe("cells", () => {
     await own.prewarmCells();
     const code = "import json, sys; print(json.loads('[1]'), hasattr(json, 'mark')); json.mark = 1";
     for (let turn = 0; turn < 3; turn++) {
-      const { stdout, warm } = await own.runCode({ language: "python", code, isolate: true });
+      const { stdout, warm } = await own.runCode(code, { language: "python", isolate: true });
       expect({ stdout, warm }).toEqual({ stdout: "[1] False\n", warm: true });
     }
   });

@@ -34,10 +34,14 @@ export class ProgramPreparer {
   }
 
   /** With a harness it is not a warm interpreter's, but started by the harness's own command. */
-  async prepare(language: Language, options: RunCodeOptions, harness?: Harness): Promise<PreparedProgram> {
-    const { code, filename } = options;
+  async prepare(
+    language: Language,
+    code: string,
+    options: RunCodeOptions,
+    harness?: Harness,
+  ): Promise<PreparedProgram> {
     await this.prepareFor(language.name);
-    const program = await placeProgram(this.#workspace, this.#changes, language, code, filename);
+    const program = await placeProgram(this.#workspace, this.#changes, language, code, options.filename);
     try {
       return this.#prepared(language, program, options, harness);
     } catch (error) {
