@@ -26,14 +26,11 @@ const AFTER_EXPIRY_MS = 60_000;
  * server of the same PostgreSQL, which is polled while there are watchers.
  */
 export class ApprovalWatchers {
-  readonly #store: Store;
   readonly #orgs = new Map<string, Org>();
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(store: Store) {
-    this.#store = store;
-  }
+  constructor(private readonly store: Store) {}
 
   /** Reports everything from now on, until the returned function is called. */
   watch(name: string, listener: Listener): () => void {
@@ -73,7 +70,7 @@ export class ApprovalWatchers {
   }
 
   #lookSoon(): void {
-    if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isClosed) return;
+    if (this.store.kind !== "postgres" || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(async () => {
       // The next poll tries again.
       const looks = [...this.#orgs].map(([name, org]) => this.#look(name, org).catch(() => undefined));
@@ -84,7 +81,7 @@ export class ApprovalWatchers {
   }
 
   async #look(name: string, org: Org): Promise<void> {
-    const { approvals } = this.#store;
+    const { approvals } = this.store;
     const open = [...org.known].filter(([, { isDecided }]) => !isDecided).map(([id]) => id);
     const states = await approvals.listStates(name, {
       expiringAfter: Date.now() - AFTER_EXPIRY_MS,

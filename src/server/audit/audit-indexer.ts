@@ -8,31 +8,28 @@ const BATCH = 512;
  * when a host is gone. It reads the log from time to time: no call waits for it, and what a killed run left is read later.
  */
 export class AuditIndexer {
-  readonly #store: Store;
-  readonly #directory: string;
-  readonly #log: string;
   #reader: LogReader | undefined;
 
   /** The log is named by its server. */
-  constructor(store: Store, directory: string, log: string) {
-    this.#store = store;
-    this.#directory = directory;
-    this.#log = log;
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly directory: string,
+    private readonly log: string,
+  ) {}
 
   /** Takes in what has come. A failure leaves it for the next time. */
   async run(): Promise<void> {
-    this.#reader ??= new LogReader(this.#directory, await this.#store.audit.lastSeq(this.#log));
+    this.#reader ??= new LogReader(this.directory, await this.store.audit.lastSeq(this.log));
     let batch: AuditEntry[] = [];
     try {
       for await (const record of this.#reader.read()) {
-        const entry = entryOf(this.#log, record);
+        const entry = entryOf(this.log, record);
         if (entry !== undefined) batch.push(entry);
         if (batch.length < BATCH) continue;
-        await this.#store.audit.insert(batch);
+        await this.store.audit.insert(batch);
         batch = [];
       }
-      await this.#store.audit.insert(batch);
+      await this.store.audit.insert(batch);
     } catch (error) {
       this.#reader = undefined;
       throw error;

@@ -18,15 +18,11 @@ export interface DeadServerReaperOptions {
  * on a host that is gone, and an empty session of the same name would be another one.
  */
 export class DeadServerReaper {
-  readonly #options: DeadServerReaperOptions;
-
-  constructor(options: DeadServerReaperOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: DeadServerReaperOptions) {}
 
   /** Looks once. When several servers do so at the same time, one of them ends and records each thing. */
   async reap(): Promise<void> {
-    const { store, lease, onEnded } = this.#options;
+    const { store, lease, onEnded } = this.options;
     if (!lease.canDeclareDead) return;
     const { servers, sessions, executions, approvals } = await store.servers.reapDead(lease.token);
     if (servers.length === 0) return;
@@ -46,7 +42,7 @@ export class DeadServerReaper {
 
   /** A record that fails does not prevent the others. */
   async #write(event: AuditEvent): Promise<void> {
-    const { audit, onFailure } = this.#options;
+    const { audit, onFailure } = this.options;
     await audit?.log(event).catch(onFailure);
   }
 }

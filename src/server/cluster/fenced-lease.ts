@@ -35,9 +35,6 @@ function sinceBootMs(): number {
  * clock. With a store that only this machine uses, the lease is lost only when the store says so.
  */
 export class FencedLease {
-  /** What the store knows this run by. */
-  readonly token: LeaseToken;
-  readonly #store: Store;
   readonly #leaseMs: number;
   readonly #times: LeaseTimes;
   readonly #now: () => number;
@@ -53,12 +50,12 @@ export class FencedLease {
   #onFailure: (error: unknown) => void = () => undefined;
 
   private constructor(
-    store: Store,
-    token: LeaseToken,
+    private readonly store: Store,
+
+    /** What the store knows this run by. */
+    readonly token: LeaseToken,
     { leaseMs, sentAt, now }: { leaseMs: number; sentAt: number; now: () => number },
   ) {
-    this.#store = store;
-    this.token = token;
     this.#leaseMs = leaseMs;
     this.#times = leaseTimes(leaseMs);
     this.#now = now;
@@ -124,13 +121,13 @@ export class FencedLease {
   async release(): Promise<void> {
     this.#stopTimers();
     await Promise.all(this.#inFlight);
-    await this.#store.servers.stop(this.token, this.#leaseMs);
+    await this.store.servers.stop(this.token, this.#leaseMs);
   }
 
   #heartbeat(): void {
     if (this.#inFlight.size >= MAX_IN_FLIGHT) return;
     const sentAt = this.#now();
-    const answered = this.#store.servers
+    const answered = this.store.servers
       .heartbeat(this.token, this.#leaseMs)
       .then(
         (isHeld) => (isHeld ? this.#confirm(sentAt) : this.#lose(declaredDead())),
@@ -165,7 +162,7 @@ export class FencedLease {
 
   /** False of a file of SQLite: the processes that use it are on this machine, and sleep and wake together. */
   get #isShared(): boolean {
-    return this.#store.kind === "postgres";
+    return this.store.kind === "postgres";
   }
 
   #lose(why: SandboxError): void {

@@ -35,18 +35,15 @@ interface Underway {
  * the key again, decides, and answers; it trusts nothing because it came from a server.
  */
 export class Forwarder {
-  readonly #options: ForwarderOptions;
   readonly #underway = new Set<Underway>();
   /** The first bytes after an upgrade request. */
   readonly #heads = new WeakMap<IncomingMessage, Buffer>();
 
-  constructor(options: ForwarderOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ForwarderOptions) {}
 
   /** Comes after the hooks that check key and scope. */
   addTo(app: FastifyInstance): void {
-    if (this.#options.store.kind !== "postgres") return;
+    if (this.options.store.kind !== "postgres") return;
     app.server.prependListener("upgrade", (raw: IncomingMessage, _: unknown, head: Buffer) =>
       this.#heads.set(raw, head),
     );
@@ -62,7 +59,7 @@ export class Forwarder {
   /** Cancels requests that were forwarded to dead servers: a host that is gone closes no connection. */
   async cancelDead(): Promise<void> {
     if (this.#underway.size === 0) return;
-    const living = new Set((await this.#options.store.servers.list()).map(({ id }) => id));
+    const living = new Set((await this.options.store.servers.list()).map(({ id }) => id));
     for (const { owner, controller } of this.#underway) {
       if (!living.has(owner)) controller.abort(ownerUnreachable());
     }
@@ -75,7 +72,7 @@ export class Forwarder {
 
   /** The other server that owns what a request is about. Undefined: this server answers. */
   async #ownerOf(request: FastifyRequest): Promise<ServerRecord | undefined> {
-    const { store, server, sessions } = this.#options;
+    const { store, server, sessions } = this.options;
     const { key, query, headers, routeOptions } = request;
     if (routeOptions.url === OF_A_LOG) {
       const { server: named = server } = query as { readonly server?: unknown };
@@ -92,7 +89,7 @@ export class Forwarder {
   }
 
   async #forward(request: FastifyRequest, reply: FastifyReply, owner: ServerRecord): Promise<void> {
-    const { tasks, server, ca } = this.#options;
+    const { tasks, server, ca } = this.options;
     // The owner has started, and does not listen yet.
     if (owner.url === "") throw ownerUnreachable();
     const controller = new AbortController();

@@ -17,15 +17,12 @@ const AT_ONCE = 500;
  * away costs no caller its result; what could not be written stays queued.
  */
 export class ExecutionLog {
-  readonly #options: ExecutionLogOptions;
   readonly #running = new Map<string, ExecutionNote>();
   readonly #owed = new Map<string, ExecutionNote>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(options: ExecutionLogOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ExecutionLogOptions) {}
 
   /** Notes the start of an execution. Returns its id. */
   begin(
@@ -33,7 +30,7 @@ export class ExecutionLog {
     tool: string,
     id: string = randomBytes(12).toString("hex"),
   ): string {
-    const { server } = this.#options.lease;
+    const { server } = this.options.lease;
     const execution = { org, id, session, server, tool, startedAt: Date.now() };
     this.#running.set(id, execution);
     this.#owe(execution);
@@ -61,7 +58,7 @@ export class ExecutionLog {
   }
 
   async #write(): Promise<void> {
-    const { store, lease, onFailure } = this.#options;
+    const { store, lease, onFailure } = this.options;
     while (this.#owed.size > 0) {
       // No server would end what is written after the lease is lost.
       if (lease.isLost) return this.#owed.clear();

@@ -13,22 +13,17 @@ interface Use {
 
 /** How much each key uses now. A key's allowance grows back evenly, up to a minute's. */
 export class KeyLimits {
-  readonly #limits: Pick<ServerLimitsConfig, "concurrency" | "requestsPerMinute">;
   readonly #uses = new Map<string, Use>();
-  readonly #now: () => number;
   #lookedAt = 0;
 
   constructor(
-    limits: Pick<ServerLimitsConfig, "concurrency" | "requestsPerMinute">,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#limits = limits;
-    this.#now = now;
-  }
+    private readonly limits: Pick<ServerLimitsConfig, "concurrency" | "requestsPerMinute">,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** Counts a request until the function that it returns is called. RATE_LIMITED: there are too many. */
   enter(key: string): () => void {
-    const { concurrency, requestsPerMinute } = this.#limits;
+    const { concurrency, requestsPerMinute } = this.limits;
     const use = this.#useOf(key);
     if (use.running >= concurrency) {
       throw new RetryLater(
@@ -58,9 +53,9 @@ export class KeyLimits {
   }
 
   #useOf(key: string): Use {
-    const now = this.#now();
+    const now = this.now();
     this.#forgetIdle(now);
-    const { requestsPerMinute } = this.#limits;
+    const { requestsPerMinute } = this.limits;
     const use = this.#uses.get(key) ?? { running: 0, allowance: requestsPerMinute, at: now };
     use.allowance = Math.min(
       requestsPerMinute,

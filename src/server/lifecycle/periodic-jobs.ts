@@ -4,13 +4,10 @@ import type { Store } from "../store/index.js";
 
 /** Jobs that run at intervals while the server does. */
 export class PeriodicJobs {
-  readonly #log: FastifyBaseLogger;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Set<Promise<void>>();
 
-  constructor(log: FastifyBaseLogger) {
-    this.#log = log;
-  }
+  constructor(private readonly log: FastifyBaseLogger) {}
 
   /** A job never overlaps itself. A failure is logged, and the next run tries again. */
   every(ms: number, action: () => Promise<unknown>): void {
@@ -19,7 +16,7 @@ export class PeriodicJobs {
       if (isBusy) return;
       isBusy = true;
       const done: Promise<void> = action()
-        .catch((error: unknown) => logError({ log: this.#log }, error))
+        .catch((error: unknown) => logError({ log: this.log }, error))
         .then(() => {
           isBusy = false;
           this.#running.delete(done);

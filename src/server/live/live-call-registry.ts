@@ -24,7 +24,6 @@ const MOST_STARTING = 64;
 
 /** The live calls of one kind, by session. */
 export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends LiveCall<Handle>> {
-  readonly #options: LiveCallRegistryOptions;
   /** Session's id, then the call's own. */
   readonly #sessions = new Map<string, Map<string, Call>>();
   readonly #over = new WeakMap<Call, Promise<void>>();
@@ -32,9 +31,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
   readonly #starting = new Map<string, number>();
   #isStopping = false;
 
-  constructor(options: LiveCallRegistryOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: LiveCallRegistryOptions) {}
 
   /**
    * Resolves when it has started. It then runs until it ends, is ended, or its session ends. Rejects with why it did
@@ -44,7 +41,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     const { id } = call.owner.session;
     if (this.#isStopping) throw serverStopping();
     this.#assertRoom(call.owner.session);
-    const used = this.#options.sessions.use(call.owner.session, call.signal);
+    const used = this.options.sessions.use(call.owner.session, call.signal);
     const calls = this.#sessions.get(id) ?? new Map<string, Call>();
     this.#sessions.set(id, calls.set(call.id, call));
     used.signal.addEventListener("abort", () => call.release(), { once: true });
@@ -62,7 +59,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
   get(session: string, id: string): Call {
     const found = this.#sessions.get(session)?.get(id);
     if (found !== undefined) return found;
-    const { what } = this.#options;
+    const { what } = this.options;
     throw new SandboxError("NOT_FOUND", `There is no such ${what}`, {
       hint: `The list of the session's ${what === "process" ? "processes" : "terminals"} has them.`,
     });
@@ -103,7 +100,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     signal: AbortSignal,
     open: (signal: AbortSignal) => Promise<Handle>,
   ): Promise<{ handle: Handle; taken: Promise<void> }> {
-    this.#options.executions.begin(call.owner.session, tool, call.id);
+    this.options.executions.begin(call.owner.session, tool, call.id);
     const handle = await open(signal);
     // A failure is reported by the wait for its end.
     return { handle, taken: call.begin(handle).catch(() => undefined) };
@@ -115,7 +112,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
     opening: Promise<{ handle: Handle; taken: Promise<void> }>,
     used: UsedSession,
   ): Promise<void> {
-    const { executions, onFailure } = this.#options;
+    const { executions, onFailure } = this.options;
     let outcome: LiveOutcome;
     try {
       const { handle, taken } = await opening;
@@ -136,7 +133,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
   }
 
   #assertRoom({ id, org }: SessionRecord): void {
-    const { mostRunning, what } = this.#options;
+    const { mostRunning, what } = this.options;
     const many = what === "process" ? "processes" : "terminals";
     const running = this.list(id).filter(({ state }) => state !== "ended");
     if (running.length >= mostRunning) {

@@ -20,15 +20,12 @@ export abstract class LiveCall<Handle extends LongRunningHandle = LongRunningHan
   /** Also of its row among the executions. */
   readonly id = randomBytes(12).toString("hex");
   readonly startedAt = Date.now();
-  readonly owner: LiveOwner;
   readonly #ending = new AbortController();
   #handle: Handle | undefined;
   #endedAt: number | undefined;
   #outcome: LiveOutcome | undefined;
 
-  constructor(owner: LiveOwner) {
-    this.owner = owner;
-  }
+  constructor(readonly owner: LiveOwner) {}
 
   get state(): "starting" | "running" | "ended" {
     if (this.#outcome !== undefined) return "ended";

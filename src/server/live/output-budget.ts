@@ -14,15 +14,12 @@ const WORTH_GROWING = 1.25;
  * run then share what there is.
  */
 export class OutputBudget {
-  readonly #most: number;
   readonly #running = new Set<OutputBuffer>();
   /** In the order in which they ended. */
   readonly #ended = new Set<OutputBuffer>();
   #used = 0;
 
-  constructor(most: number) {
-    this.#most = most;
-  }
+  constructor(private readonly most: number) {}
 
   get used(): number {
     return this.#used;
@@ -56,7 +53,7 @@ export class OutputBudget {
   }
 
   get #free(): number {
-    return this.#most - this.#used;
+    return this.most - this.#used;
   }
 
   /** Until so much is free. */
@@ -71,7 +68,7 @@ export class OutputBudget {
 
   /** Until this output has its share. One that has it does not look at the others: it would do so with every line. */
   #takeFromRunning(buffer: OutputBuffer, wanted: number): void {
-    const share = Math.floor(this.#most / this.#running.size);
+    const share = Math.floor(this.most / this.#running.size);
     const missing = () => Math.min(wanted, share) - buffer.capacity - this.#free;
     if (buffer.capacity >= share) return;
     for (const each of this.#running) {

@@ -31,7 +31,6 @@ const BYTES_PER_RUN = 16;
  * both together, from the first that was ever printed.
  */
 export class ProcessLog implements OutputBuffer {
-  readonly #budget: OutputBudget;
   readonly #ring = new ByteRing();
   /** Where each stretch of one output ends; twice the position, and one more for standard error. */
   #runs: number[] = [];
@@ -41,13 +40,11 @@ export class ProcessLog implements OutputBuffer {
   #isEnded = false;
   #isForgotten = false;
 
-  constructor(budget: OutputBudget) {
-    this.#budget = budget;
-  }
+  constructor(private readonly budget: OutputBudget) {}
 
   /** From now on it counts. */
   begin(): void {
-    this.#budget.begin(this);
+    this.budget.begin(this);
   }
 
   /** Bytes that have come so far. */
@@ -77,7 +74,7 @@ export class ProcessLog implements OutputBuffer {
     for (const stream of ["stdout", "stderr"] as const) this.#append(stream, this.#halves[stream]);
     this.#isEnded = true;
     const { start, end } = this.#ring;
-    if (!this.#isForgotten) this.#budget.end(this, Math.max(end - start, this.#keptRuns * BYTES_PER_RUN));
+    if (!this.#isForgotten) this.budget.end(this, Math.max(end - start, this.#keptRuns * BYTES_PER_RUN));
     this.#tell();
   }
 
@@ -130,7 +127,7 @@ export class ProcessLog implements OutputBuffer {
   /** It is no longer needed: frees its memory. */
   forget(): void {
     this.#isForgotten = true;
-    this.#budget.remove(this);
+    this.budget.remove(this);
   }
 
   #append(stream: "stdout" | "stderr", data: Uint8Array): void {
@@ -152,7 +149,7 @@ export class ProcessLog implements OutputBuffer {
     if (wanted <= capacity) return;
     let rounded = Math.max(FIRST_BYTES, capacity);
     while (rounded < wanted) rounded *= 2;
-    this.#budget.grow(this, Math.min(MOST_BYTES, rounded));
+    this.budget.grow(this, Math.min(MOST_BYTES, rounded));
   }
 
   get #keptRuns(): number {

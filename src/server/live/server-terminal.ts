@@ -20,8 +20,6 @@ export interface TerminalSize {
 
 /** A terminal that connections come to and go from. */
 export class ServerTerminal extends LiveCall<GuardedTerminal> {
-  readonly #budget: OutputBudget;
-  readonly #detachedMs: number;
   readonly #screen = new ByteRing(SCREEN_BYTES);
   readonly #watchers = new Set<TerminalWatcher>();
   readonly #kept: OutputBuffer;
@@ -38,13 +36,11 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     /** What runs on it; undefined: a shell. */
     readonly command: string | undefined,
     { rows, columns }: TerminalSize,
-    detachedMs: number,
-    budget: OutputBudget,
+    private readonly detachedMs: number,
+    private readonly budget: OutputBudget,
   ) {
     super(owner);
     this.#size = { rows, columns };
-    this.#detachedMs = detachedMs;
-    this.#budget = budget;
     const screen = this.#screen;
     this.#kept = {
       get capacity() {
@@ -130,7 +126,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   override forget(): void {
     this.#isForgotten = true;
     clearTimeout(this.#clock);
-    this.#budget.remove(this.#kept);
+    this.budget.remove(this.#kept);
   }
 
   protected override begun({ output }: GuardedTerminal): Promise<void> {
@@ -147,7 +143,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   protected override finished(): void {
     clearTimeout(this.#clock);
     for (const watcher of this.#watchers) watcher.end(this.#goodbye());
-    if (!this.#isForgotten) this.#budget.end(this.#kept, this.#screen.end - this.#screen.start);
+    if (!this.#isForgotten) this.budget.end(this.#kept, this.#screen.end - this.#screen.start);
   }
 
   /** The program waits for the slowest of those who watch. */
@@ -162,7 +158,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
   #startClock(): void {
     clearTimeout(this.#clock);
     if (this.#watchers.size > 0 || this.outcome !== undefined || this.#isForgotten) return;
-    this.#clock = setTimeout(() => this.end(), this.#detachedMs).unref();
+    this.#clock = setTimeout(() => this.end(), this.detachedMs).unref();
   }
 
   #goodbye(): unknown {

@@ -7,41 +7,38 @@ const PIECE_BYTES = 32 * 1024;
 
 /** One connection to a terminal: is sent what is kept from a position on, and what comes, as fast as it takes it. */
 export class TerminalWatcher {
-  readonly #socket: ManagedSocket;
-  readonly #screen: ByteRing;
-  readonly #onTaken: () => void;
-  #position: number;
   #goodbye: unknown;
 
   /** `onTaken` is called whenever it has taken something. */
-  constructor(socket: ManagedSocket, screen: ByteRing, position: number, onTaken: () => void) {
-    this.#socket = socket;
-    this.#screen = screen;
-    this.#onTaken = onTaken;
-    this.#position = position;
+  constructor(
+    private readonly socket: ManagedSocket,
+    private readonly screen: ByteRing,
+    private position: number,
+    private readonly onTaken: () => void,
+  ) {
     this.#open();
   }
 
   /** Bytes that it has not been sent yet. */
   get behind(): number {
-    return this.#screen.end - this.#position;
+    return this.screen.end - this.position;
   }
 
   /** Sends as much as it has room for. */
   look(): void {
-    if (this.#position < this.#screen.start) this.#open();
-    while (this.behind > 0 && this.#socket.isOpen && this.#socket.bufferedBytes < MOST_BUFFERED_BYTES) {
-      const bytes = this.#screen.read(this.#position, PIECE_BYTES);
-      this.#position += bytes.length;
-      this.#socket.send(bytes, () => {
+    if (this.position < this.screen.start) this.#open();
+    while (this.behind > 0 && this.socket.isOpen && this.socket.bufferedBytes < MOST_BUFFERED_BYTES) {
+      const bytes = this.screen.read(this.position, PIECE_BYTES);
+      this.position += bytes.length;
+      this.socket.send(bytes, () => {
         this.look();
-        this.#onTaken();
+        this.onTaken();
       });
     }
     if (this.behind > 0 || this.#goodbye === undefined) return;
-    this.#socket.tell(this.#goodbye);
+    this.socket.tell(this.#goodbye);
     this.#goodbye = undefined;
-    this.#socket.close(1000, "the terminal has ended");
+    this.socket.close(1000, "the terminal has ended");
   }
 
   /** Nothing more comes: it is told so after everything else. */
@@ -52,8 +49,8 @@ export class TerminalWatcher {
 
   /** Says where it is, and what it has missed. */
   #open(): void {
-    const cursor = Math.max(this.#position, this.#screen.start);
-    this.#socket.tell({ type: "open", cursor, dropped: cursor - this.#position });
-    this.#position = cursor;
+    const cursor = Math.max(this.position, this.screen.start);
+    this.socket.tell({ type: "open", cursor, dropped: cursor - this.position });
+    this.position = cursor;
   }
 }

@@ -41,7 +41,6 @@ const STANDING = "_GET_stream";
  * event that it has. Memory is bounded; what was told long ago, or is too much, goes.
  */
 export class EventLog implements EventStore {
-  readonly #options: EventLogOptions;
   readonly #streams = new Map<string, Stream>();
   /** Of all streams, the oldest first. */
   readonly #events = new Set<KeptEvent>();
@@ -49,9 +48,7 @@ export class EventLog implements EventStore {
   readonly #unwanted = new Set<RequestId>();
   #bytes = 0;
 
-  constructor(options: EventLogOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: EventLogOptions) {}
 
   /** For the SDK, before it sends something: the event's id. */
   async storeEvent(streamId: string, message: JSONRPCMessage): Promise<string> {
@@ -106,12 +103,12 @@ export class EventLog implements EventStore {
 
   #add(stream: Stream, number: number, message: JSONRPCMessage): void {
     const isAnswer = !("method" in message);
-    if (isAnswer && message.id !== undefined && this.#options.onAnswer(message.id)) stream.isOver = true;
+    if (isAnswer && message.id !== undefined && this.options.onAnswer(message.id)) stream.isOver = true;
     const isWanted = !(isAnswer && message.id !== undefined && this.#unwanted.delete(message.id));
     const isProgress = !isAnswer && message.method === "notifications/progress";
     // The latest says all that the earlier ones did.
     if (isProgress) for (const event of stream.events) if (event.isProgress) event.drop(false);
-    const { memory, maxBytes = MAX_BYTES, maxEvents = MAX_EVENTS } = this.#options;
+    const { memory, maxBytes = MAX_BYTES, maxEvents = MAX_EVENTS } = this.options;
     const bytes = isWanted ? Buffer.byteLength(JSON.stringify(message)) : 0;
     if (!isWanted || bytes > maxBytes) {
       if (isWanted) stream.lost = number;
@@ -139,7 +136,7 @@ export class EventLog implements EventStore {
   #drop(stream: Stream, event: KeptEvent, isMissed: boolean): void {
     if (!this.#events.delete(event)) return;
     this.#bytes -= event.bytes;
-    this.#options.memory.remove(event);
+    this.options.memory.remove(event);
     stream.events.delete(event);
     if (isMissed) stream.lost = Math.max(stream.lost, event.number);
     if (stream.isOver && stream.lost === stream.last) this.#streams.delete(stream.id);
@@ -160,7 +157,7 @@ export class EventLog implements EventStore {
   }
 
   #now(): number {
-    return this.#options.now?.() ?? performance.now();
+    return this.options.now?.() ?? performance.now();
   }
 }
 

@@ -16,19 +16,16 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /** The events that are kept for all clients together. When they are too many, the oldest go first, of any client. */
 export class EventMemory {
-  readonly #maxBytes: number;
   readonly #events = new Set<KeptEvent>();
   #bytes = 0;
 
-  constructor(maxBytes: number = MAX_BYTES) {
-    this.#maxBytes = maxBytes;
-  }
+  constructor(private readonly maxBytes: number = MAX_BYTES) {}
 
   add(event: KeptEvent): void {
     this.#events.add(event);
     this.#bytes += event.bytes;
     for (const oldest of this.#events) {
-      if (this.#bytes <= this.#maxBytes) break;
+      if (this.#bytes <= this.maxBytes) break;
       oldest.drop();
     }
   }

@@ -35,20 +35,17 @@ const MOST_REMEMBERED = 1024;
 
 /** Connections to ports inside. The first of a key to a port is a tool call of its own: the policy decides, and it is recorded. */
 export class PortService {
-  readonly #options: PortServiceOptions;
   readonly #connections = new Map<string, number>();
   /** Ports that are allowed, or being decided, by session. */
   readonly #opened = new Map<string, Map<string, Promise<void>>>();
   readonly #tunnels = new Set<() => void>();
   #isStopping = false;
 
-  constructor(options: PortServiceOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: PortServiceOptions) {}
 
   /** PORT_FAILED: nothing listens there. The signal destroys it. */
   async connect(wanted: WantedPort, signal: AbortSignal): Promise<Duplex> {
-    const { config, manager } = this.#options;
+    const { config, manager } = this.options;
     const { session, port } = wanted;
     assertPorts(config.sandbox.network.allowLocalBinding);
     if (!manager.isRunning(session.id)) {
@@ -129,7 +126,7 @@ export class PortService {
 
   /** Continues when its client disconnects: others may wait for the same decision. */
   async #decide({ session, caller, port }: WantedPort): Promise<void> {
-    const { manager, sessions, audit } = this.#options;
+    const { manager, sessions, audit } = this.options;
     const { signal, end } = sessions.use(session);
     try {
       const summary = `reach port ${port}`;

@@ -20,7 +20,6 @@ const MOST_WAITING = 1000;
 
 /** Starts the sandboxes of new sessions before their first use. A failure is reported at the first use. */
 export class Prewarmer {
-  readonly #options: PrewarmerOptions;
   readonly #waiting = new Map<string, SessionRecord>();
   readonly #starting = new Set<string>();
   /** Started or starting here, and not used yet. */
@@ -29,9 +28,7 @@ export class Prewarmer {
   #heldBack = 0;
   #isStopped = false;
 
-  constructor(options: PrewarmerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: PrewarmerOptions) {}
 
   /** How many start now. */
   get starting(): number {
@@ -40,7 +37,7 @@ export class Prewarmer {
 
   /** Adds a session that was just created. */
   add(session: SessionRecord): void {
-    if (this.#options.most === 0) return;
+    if (this.options.most === 0) return;
     this.#waiting.set(session.id, session);
     if (this.#waiting.size > MOST_WAITING) this.#waiting.delete(this.#waiting.keys().next().value!);
     this.#heldBack = 0;
@@ -78,13 +75,13 @@ export class Prewarmer {
 
   async #start(session: SessionRecord): Promise<void> {
     const { id, role } = session;
-    const task = this.#options.begin(session);
+    const task = this.options.begin(session);
     if (task === undefined) return;
     this.#starting.add(id);
     this.#unused.add(id);
     try {
       const { backend } = settingsOf(session);
-      await this.#options.manager.openSession(id, { signal: task.signal, caller: { role, backend } });
+      await this.options.manager.openSession(id, { signal: task.signal, caller: { role, backend } });
     } finally {
       task.end();
       this.#starting.delete(id);
@@ -93,7 +90,7 @@ export class Prewarmer {
   }
 
   #hasRoom(): boolean {
-    const { most, manager, pool } = this.#options;
+    const { most, manager, pool } = this.options;
     if (this.#unused.size >= most) {
       // Idle sandboxes stop by themselves, and some did not start.
       for (const id of this.#unused)

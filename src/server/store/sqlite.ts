@@ -50,14 +50,11 @@ class SqliteDatabase implements Database {
   readonly kind = "sqlite";
   readonly clock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
   readonly size = "(SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size())";
-  readonly #connection: Connection;
   readonly #prepared = new Map<string, Statement>();
   #last: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
+  constructor(private readonly connection: Connection) {}
 
   query<Result extends object = Row>(sql: string, parameters: readonly Value[] = []): Promise<Result[]> {
     return this.#inTurn(() => whenFree(() => this.#all<Result>(sql, parameters)));
@@ -80,10 +77,10 @@ class SqliteDatabase implements Database {
     };
     return this.#inTurn(async () => {
       // With the right to write from the beginning: nothing that was read can have changed when something is written.
-      await whenFree(() => this.#connection.exec("BEGIN IMMEDIATE"));
+      await whenFree(() => this.connection.exec("BEGIN IMMEDIATE"));
       try {
         const result = await action(inside);
-        carryOut(() => this.#connection.exec("COMMIT"));
+        carryOut(() => this.connection.exec("COMMIT"));
         return result;
       } catch (error) {
         this.#rollBack();
@@ -99,7 +96,7 @@ class SqliteDatabase implements Database {
   close(): Promise<void> {
     this.#closing ??= this.#last.then(() => {
       this.#prepared.clear();
-      this.#connection.close();
+      this.connection.close();
     });
     return this.#closing;
   }
@@ -122,14 +119,14 @@ class SqliteDatabase implements Database {
   }
 
   #prepare(sql: string): Statement {
-    const known = this.#prepared.get(sql) ?? this.#connection.prepare(sql);
+    const known = this.#prepared.get(sql) ?? this.connection.prepare(sql);
     this.#prepared.set(sql, known);
     return known;
   }
 
   #rollBack(): void {
     try {
-      this.#connection.exec("ROLLBACK");
+      this.connection.exec("ROLLBACK");
     } catch {
       // SQLite has done so itself: after a full disk, for example.
     }
