@@ -9,14 +9,11 @@ export interface LineReaderOptions {
 
 /** Cuts a stream of bytes into lines, and never keeps more of one than it may be long. */
 export class LineReader {
-  readonly #options: LineReaderOptions;
   #parts: Buffer[] = [];
   #bytes = 0;
   #isDropping = false;
 
-  constructor(options: LineReaderOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: LineReaderOptions) {}
 
   push(chunk: Buffer): void {
     let start = 0;
@@ -33,13 +30,13 @@ export class LineReader {
   #keep(part: Buffer): void {
     if (this.#isDropping || part.length === 0) return;
     this.#bytes += part.length;
-    if (this.#bytes <= this.#options.maxBytes) {
+    if (this.#bytes <= this.options.maxBytes) {
       this.#parts.push(part);
       return;
     }
     this.#parts = [];
     this.#isDropping = true;
-    this.#options.onTooLong();
+    this.options.onTooLong();
   }
 
   #finish(): void {
@@ -47,6 +44,6 @@ export class LineReader {
     this.#parts = [];
     this.#bytes = 0;
     this.#isDropping = false;
-    if (line !== undefined) this.#options.onLine(line);
+    if (line !== undefined) this.options.onLine(line);
   }
 }

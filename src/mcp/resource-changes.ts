@@ -14,14 +14,11 @@ const MAX_SUBSCRIPTIONS = 1000;
 
 /** Tells a client of files that its own calls changed: at most so often, and of single files only those it asked for. */
 export class ResourceChanges implements Disposable {
-  readonly #listener: ResourceListener;
   readonly #subscribed = new Set<string>();
   readonly #changed = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(listener: ResourceListener) {
-    this.#listener = listener;
-  }
+  constructor(private readonly listener: ResourceListener) {}
 
   subscribe(uri: string): void {
     const path = pathOf(uri);
@@ -56,8 +53,8 @@ export class ResourceChanges implements Disposable {
 
   #tell(): void {
     this.#timer = undefined;
-    this.#listener.listChanged();
-    for (const path of this.#changed) this.#listener.updated(uriOf(path));
+    this.listener.listChanged();
+    for (const path of this.#changed) this.listener.updated(uriOf(path));
     this.#changed.clear();
   }
 }

@@ -7,14 +7,11 @@ const FLUSH_MS = 2000;
 /** One of our output streams: waits for a slow reader, and falls silent when the reader is gone. */
 export class Output {
   #stream: (Writable & { isTTY?: boolean }) | undefined;
-  readonly #open: () => Writable & { isTTY?: boolean };
   readonly #gone: (() => void)[] = [];
   #closed = false;
   #failure: Error | undefined;
 
-  constructor(open: () => Writable & { isTTY?: boolean }) {
-    this.#open = open;
-  }
+  constructor(private readonly open: () => Writable & { isTTY?: boolean }) {}
 
   get isTerminal(): boolean {
     return this.#get().isTTY === true;
@@ -70,7 +67,7 @@ export class Output {
 
   #get(): Writable & { isTTY?: boolean } {
     if (this.#stream === undefined) {
-      this.#stream = this.#open();
+      this.#stream = this.open();
       this.#stream.on("error", (error) => {
         // EPIPE: `| head` has seen enough. EIO: the terminal is gone. Neither is anyone's mistake.
         if (systemCode(error) !== "EPIPE" && systemCode(error) !== "EIO") this.#failure = error;

@@ -10,13 +10,10 @@ export interface TriggerSettings {
 
 /** Turns a row of values into alerts, one for each time that the value rises and stays. */
 export class AlertTrigger {
-  readonly #settings: TriggerSettings;
   #above = 0;
   #active = false;
 
-  constructor(settings: TriggerSettings) {
-    this.#settings = settings;
-  }
+  constructor(private readonly settings: TriggerSettings) {}
 
   /** True from an alert until it is over. */
   get isActive(): boolean {
@@ -25,7 +22,7 @@ export class AlertTrigger {
 
   /** Takes the next value; true when it begins an alert. */
   add(value: number): boolean {
-    const { threshold, samples, margin } = this.#settings;
+    const { threshold, samples, margin } = this.settings;
     this.#above = value > threshold ? this.#above + 1 : 0;
     if (this.#active) {
       this.#active = value > threshold - margin;

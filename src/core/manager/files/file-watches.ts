@@ -7,15 +7,12 @@ const MAX_PER_SESSION = 16;
 
 /** The watches of each session's files. */
 export class FileWatches {
-  readonly #find: (session: string) => RunningSandbox | undefined;
   readonly #watches = new Map<string, Set<PollingWatch>>();
   /** Of each session, those on their way included. */
   readonly #counts = new Map<string, number>();
   #size = 0;
 
-  constructor(find: (session: string) => RunningSandbox | undefined) {
-    this.#find = find;
-  }
+  constructor(private readonly find: (session: string) => RunningSandbox | undefined) {}
 
   /** Makes one of what `open` finds. SANDBOX_BUSY: the session has too many. */
   async open(
@@ -31,7 +28,7 @@ export class FileWatches {
       const watch: PollingWatch = new PollingWatch({
         ...directory,
         signal,
-        find: () => this.#find(session),
+        find: () => this.find(session),
         watchers: () => this.#size,
         onClosed: () => this.#forget(session, watch),
       });

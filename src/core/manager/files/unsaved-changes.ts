@@ -7,12 +7,9 @@ import type { RunningSandbox, UnsavedFiles } from "../../../runtime/sandbox/inde
  * when they died, or were too old, before everything was copied. The next call of the session is told, once.
  */
 export class UnsavedChanges {
-  readonly #audit: AuditLogger | undefined;
   readonly #ofSession = new Map<string, UnsavedFiles>();
 
-  constructor(audit: AuditLogger | undefined) {
-    this.#audit = audit;
-  }
+  constructor(private readonly audit: AuditLogger | undefined) {}
 
   /** To be called when a session's sandbox has stopped. */
   note(name: string, { unsaved, id, type, sessionId }: RunningSandbox): void {
@@ -20,7 +17,7 @@ export class UnsavedChanges {
     this.#ofSession.set(name, unsaved);
     const { message } = unsaved.failure;
     process.emitWarning(`Session ${JSON.stringify(sessionId)}: ${message}`);
-    this.#audit
+    this.audit
       ?.log({ eventType: "files_lost", sandboxId: id, sessionId, backend: type, details: { why: message } })
       .catch((error: unknown) => {
         process.emitWarning(`The loss of files could not be audited: ${String(error)}`);

@@ -13,7 +13,6 @@ export interface Tenant {
 
 /** A sandbox that the pool counts: without a tenant at first, then with one. */
 export class PooledSandbox implements PoolItem {
-  readonly id: string;
   /** Left out: it is destroyed after its first use. */
   reset?: () => Promise<boolean>;
   tenant: Tenant | undefined;
@@ -24,9 +23,7 @@ export class PooledSandbox implements PoolItem {
   #resetting: Promise<unknown> | undefined;
   #isRetiring = false;
 
-  constructor(id: string) {
-    this.id = id;
-  }
+  constructor(readonly id: string) {}
 
   get ended(): Promise<void> {
     return this.#ended.promise;

@@ -16,23 +16,18 @@ const LONGEST_RETRY_MS = 60_000;
  * copied to this host keeps running until they can, or until it is too old.
  */
 export class SandboxExpiry {
-  readonly #runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">;
-  readonly #running: () => readonly ExpiringSandbox[];
   /** Idle sandboxes that are being copied, or could not be: when to try again. */
   readonly #nextTry = new WeakMap<RunningSandbox, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">,
-    running: () => readonly ExpiringSandbox[],
-  ) {
-    this.#runtime = runtime;
-    this.#running = running;
-  }
+    private readonly runtime: Pick<Config["sandbox"]["runtime"], "idleTimeoutMs" | "maxAgeMs">,
+    private readonly running: () => readonly ExpiringSandbox[],
+  ) {}
 
   /** Looks from now on, where something can expire. Keeps no process alive. */
   watch(): void {
-    const { idleTimeoutMs, maxAgeMs } = this.#runtime;
+    const { idleTimeoutMs, maxAgeMs } = this.runtime;
     const shortest = Math.min(
       idleTimeoutMs ?? Number.POSITIVE_INFINITY,
       maxAgeMs ?? Number.POSITIVE_INFINITY,
@@ -48,14 +43,14 @@ export class SandboxExpiry {
   }
 
   #expire(): void {
-    for (const entry of this.#running()) {
+    for (const entry of this.running()) {
       // A failed start is its caller's to hear of.
       entry.sandbox.then((sandbox) => this.#expireOne(entry, sandbox)).catch(() => undefined);
     }
   }
 
   async #expireOne(entry: ExpiringSandbox, sandbox: RunningSandbox): Promise<void> {
-    const { idleTimeoutMs, maxAgeMs } = this.#runtime;
+    const { idleTimeoutMs, maxAgeMs } = this.runtime;
     if (!sandbox.isRunning) return;
     if (maxAgeMs !== null && Date.now() - entry.startedAt >= maxAgeMs) return sandbox.stopInBackground();
     if (!this.#isIdle(entry, sandbox) || Date.now() < (this.#nextTry.get(sandbox) ?? 0)) return;
@@ -72,7 +67,7 @@ export class SandboxExpiry {
   }
 
   #isIdle({ leases }: ExpiringSandbox, { lastUsedAt }: RunningSandbox): boolean {
-    const { idleTimeoutMs } = this.#runtime;
+    const { idleTimeoutMs } = this.runtime;
     return leases === 0 && idleTimeoutMs !== null && Date.now() - lastUsedAt >= idleTimeoutMs;
   }
 }

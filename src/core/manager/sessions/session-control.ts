@@ -30,17 +30,14 @@ export interface SessionControlOptions {
 
 /** The ways into sessions that run, here or in another process of this user: ports, and changes of their rules. */
 export class SessionControl {
-  readonly #options: SessionControlOptions;
   readonly #ports = new Set<OpenPort>();
   readonly #control = new Set<Promise<ControlSocket | undefined>>();
 
-  constructor(options: SessionControlOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SessionControlOptions) {}
 
   /** Opens a door to a sandbox that has started; the function returned closes it. */
   open(sandbox: RunningSandbox): () => void {
-    const { stateDir, egress, areOpen } = this.#options;
+    const { stateDir, egress, areOpen } = this.options;
     if (!areOpen) return () => undefined;
     const handler = {
       connect: (port: number) => sandbox.network.connect(port),
@@ -59,7 +56,7 @@ export class SessionControl {
 
   /** Opens a session's port on this host's loopback; every connection looks up which process runs the session. */
   async openPort(session: string, port: number, options: OpenPortOptions): Promise<OpenPort> {
-    assertPorts(this.#options.ports);
+    assertPorts(this.options.ports);
     const opened = await openPort((wanted) => this.#connect(session, wanted), port, options);
     this.#ports.add(opened);
     void opened.closed.then(() => this.#ports.delete(opened));
@@ -68,34 +65,34 @@ export class SessionControl {
 
   /** One connection to a session's port. The way out's own is none of those: programs inside have rules, callers not. */
   async connectPort(session: string, port: number): Promise<Duplex> {
-    assertPorts(this.#options.ports);
+    assertPorts(this.options.ports);
     checkPort(port, 1);
     if (port === EGRESS_PORT) {
       throw new SandboxError("INVALID_ARGUMENT", `Port ${port} inside is the sandbox's own way out`, {
         hint: "Have the program inside listen on another.",
       });
     }
-    this.#options.find(session)?.touch();
+    this.options.find(session)?.touch();
     return this.#connect(session, port);
   }
 
   /** Changes what a session may reach, in every process that runs it; resolves to how many do. */
   async changeEgress(session: string, change: EgressChange): Promise<number> {
     const checked = checkChange(change);
-    const here = this.#options.find(session);
-    if (here !== undefined) await this.#options.egress.change(here, checked);
+    const here = this.options.find(session);
+    if (here !== undefined) await this.options.egress.change(here, checked);
     const ask = { ask: "change-egress", ...checked } as const;
-    const elsewhere = await broadcastToSession(this.#options.stateDir, session, ask, { exceptOwn: true });
+    const elsewhere = await broadcastToSession(this.options.stateDir, session, ask, { exceptOwn: true });
     return elsewhere + (here === undefined ? 0 : 1);
   }
 
   /** True when the session runs here, or in another process that opens its control socket. */
   isRunning(session: string): boolean {
-    return this.#options.find(session) !== undefined || hasControlSocket(this.#options.stateDir, session);
+    return this.options.find(session) !== undefined || hasControlSocket(this.options.stateDir, session);
   }
 
   reap(): number {
-    return reapControlSockets(this.#options.stateDir);
+    return reapControlSockets(this.options.stateDir);
   }
 
   async close(): Promise<void> {
@@ -106,8 +103,8 @@ export class SessionControl {
   }
 
   async #connect(session: string, port: number): Promise<Duplex> {
-    const here = this.#options.find(session);
+    const here = this.options.find(session);
     if (here !== undefined) return here.network.connect(port);
-    return requestFromSession(this.#options.stateDir, session, { ask: "connect", port });
+    return requestFromSession(this.options.stateDir, session, { ask: "connect", port });
   }
 }

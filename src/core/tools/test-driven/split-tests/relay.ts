@@ -24,16 +24,13 @@ export interface RelayOptions {
  * told to it; the rest is handed on as it is, and only counted.
  */
 export class Relay {
-  readonly #options: RelayOptions;
   readonly #streams = new Map<RelaySide, Duplex>();
   readonly #totals = { solution: 0, tests: 0 };
   #isBroken = false;
   /** Which process got the last message. */
   #atWork: RelaySide | undefined;
 
-  constructor(options: RelayOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RelayOptions) {}
 
   /** Takes one process's socket. The tests are read only when the solution is attached too. */
   attach(side: RelaySide, stream: Duplex): void {
@@ -68,10 +65,10 @@ export class Relay {
   #take(side: RelaySide, frame: Buffer): void {
     if (this.#isBroken) return;
     this.#totals[side] += frame.length;
-    if (this.#totals[side] > (this.#options.maxTotalBytes ?? MAX_TOTAL_BYTES)) {
-      return this.#violate(side, `more than ${this.#options.maxTotalBytes ?? MAX_TOTAL_BYTES} bytes in all`);
+    if (this.#totals[side] > (this.options.maxTotalBytes ?? MAX_TOTAL_BYTES)) {
+      return this.#violate(side, `more than ${this.options.maxTotalBytes ?? MAX_TOTAL_BYTES} bytes in all`);
     }
-    if (frame[0] === FOR_HOST) this.#options.onMessage(side, JSON.parse(frame.toString("utf8", 1)));
+    if (frame[0] === FOR_HOST) this.options.onMessage(side, JSON.parse(frame.toString("utf8", 1)));
     else if (frame[0] === FOR_OTHER) this.#handOn(side, frame);
     else throw new Error("a frame for neither side");
   }
@@ -90,6 +87,6 @@ export class Relay {
   #violate(side: RelaySide, what: string): void {
     if (this.#isBroken) return;
     this.#isBroken = true;
-    this.#options.onViolation(side, what);
+    this.options.onViolation(side, what);
   }
 }
