@@ -5,7 +5,7 @@ const NOT_PRINTABLE_ASCII = /[^\x20-\x7e]/g;
 
 /**
  * One text per value: sorted keys, no white space, ASCII only. It is what Python's
- * `json.dumps(value, sort_keys=True, separators=(",", ":"))` prints, so anybody can check a chain of ours. All else is
+ * `json.dumps(value, sort_keys=True, separators=(",", ":"))` prints, so that a chain can be checked without Skerry. All else is
  * escaped: a table of Unicode that is newer than the log must not change the text.
  */
 export function canonicalJson(value: Json): string {

@@ -6,7 +6,7 @@ const OPEN_END = /\*[^.]*$/;
 
 /**
  * The first rule of a list that a name falls under. `*` stands for any characters, as in `*.example.com` and `10.*`.
- * For denying, `*.example.com` also stands for `example.com`. For allowing, `10.*` stands for addresses only: anybody can
+ * For denying, `*.example.com` also stands for `example.com`. For allowing, `10.*` stands for addresses only: anyone can
  * have the name `10.evil.example`.
  */
 export function matchingDomain<Rule extends { readonly value: string }>(

@@ -4,11 +4,11 @@ const LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?";
 const DOMAIN = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`, "i");
 const MAX_DOMAIN = 253;
 
-/** Under these and two letters of a country anybody registers a name: `co.uk`, `com.au`, `or.jp`. */
+/** Public registries under a country's two letters: `co.uk`, `com.au`, `or.jp`. */
 const SECOND_LEVEL = new Set(
   "ac co com edu gob gouv gov go gv id in info ltd me mil ne net nom or org plc sch web".split(" "),
 );
-/** Where anybody gets a name of their own for their own content. */
+/** Hosting services that give every customer a name. */
 const SHARED = new Set([
   "appspot.com",
   "azurewebsites.net",
@@ -51,7 +51,7 @@ export function domainComplaint(name: string): string | undefined {
   return 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path';
 }
 
-/** Why a pattern allows names of people nobody thought of. What `*` leaves fixed at the end has to be somebody's own. */
+/** Why a pattern is too wide: the part after `*` has to be a name with one owner. Undefined: it is not. */
 export function tooWideComplaint(pattern: string): string | undefined {
   const labels = pattern.toLowerCase().split(".");
   const last = labels.findLastIndex((label) => label.includes("*"));
@@ -59,12 +59,14 @@ export function tooWideComplaint(pattern: string): string | undefined {
   const fixed = labels.slice(last + 1);
   const suffix = fixed.join(".");
   if (fixed.length === 0)
-    return pattern === "*" ? "this would allow every host" : "anybody can have a name that begins like this";
+    return pattern === "*"
+      ? "this would allow every host"
+      : "anyone can register a name that begins like this";
   if (fixed.length === 1)
-    return `a wildcard for a whole top-level domain is too wide: anybody can have a name under ${suffix}`;
+    return `a wildcard for a whole top-level domain is too wide: anyone can register a name under ${suffix}`;
   const isCountry = fixed.length === 2 && fixed[1]!.length === 2 && SECOND_LEVEL.has(fixed[0]!);
   if (isCountry || SHARED.has(suffix))
-    return `this wildcard is too wide: anybody can have a name under ${suffix}`;
+    return `this wildcard is too wide: anyone can register a name under ${suffix}`;
   return undefined;
 }
 

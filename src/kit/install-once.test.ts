@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
-/** Of a process that is gone, of one that lives, of nobody and long ago, of nobody and just now. */
+/** Of a process that is gone, of one that lives, old without a label, new without a label. */
 function leaveUnfinished(): void {
   const names = [".new-999999-1-x", `.new-${processLabel("x")}`, ".new-old", ".new-fresh"];
   for (const name of names) {

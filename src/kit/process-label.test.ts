@@ -22,7 +22,7 @@ describe("process labels", () => {
     expect(isOrphaned(label)).toBe(true);
   });
 
-  it("take a maker for dead that nobody has collected yet", async () => {
+  it("take a zombie for dead", async () => {
     // The shell becomes a program that never waits for its child.
     const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 60"], {
       stdio: ["ignore", "pipe", "ignore"],

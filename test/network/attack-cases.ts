@@ -205,7 +205,7 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     "evil.skerry.test",
     `TLS in a tunnel to ${api} names evil.skerry.test (SNI)`,
   ),
-  inTls("names no host in TLS", "", `TLS to ${api} has to name it (SNI), and names nobody`),
+  inTls("names no host in TLS", "", `TLS to ${api} has to name it (SNI), and names no host`),
   rawIn("speaks what is neither HTTP nor TLS to the port of HTTPS", 443, "\0\x01\x02attack"),
   rawIn("speaks what is neither HTTP nor TLS to the port of HTTP", 80, "\0\x01\x02attack"),
   rawIn("speaks what only looks like TLS", 443, "\x17\x03\x03\x00\x05hello"),

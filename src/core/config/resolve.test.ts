@@ -94,8 +94,8 @@ describe("a valid configuration", () => {
     };
     expect(["*", "*.com", "*.co.uk", "*.example.co.uk", "example.com"].map(message)).toEqual([
       "configuration: sandbox.network.allowedDomains[0]: this would allow every host",
-      "configuration: sandbox.network.allowedDomains[0]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
-      "configuration: sandbox.network.allowedDomains[0]: this wildcard is too wide: anybody can have a name under co.uk",
+      "configuration: sandbox.network.allowedDomains[0]: a wildcard for a whole top-level domain is too wide: anyone can register a name under com",
+      "configuration: sandbox.network.allowedDomains[0]: this wildcard is too wide: anyone can register a name under co.uk",
       "taken",
       "taken",
     ]);

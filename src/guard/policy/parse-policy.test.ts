@@ -137,11 +137,11 @@ describe("a mistake is told with its line, column and the nearest right word", (
       "a rule that allows whole suffixes",
       defaults('allowed_domains: ["*.com", "*.co.uk", "*evil.com", "example.*", "*.github.io"]'),
       [
-        "3:23 policies.default.allowed_domains[0]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
-        "3:32 policies.default.allowed_domains[1]: this wildcard is too wide: anybody can have a name under co.uk",
-        "3:43 policies.default.allowed_domains[2]: a wildcard for a whole top-level domain is too wide: anybody can have a name under com",
-        "3:56 policies.default.allowed_domains[3]: anybody can have a name that begins like this",
-        "3:69 policies.default.allowed_domains[4]: this wildcard is too wide: anybody can have a name under github.io",
+        "3:23 policies.default.allowed_domains[0]: a wildcard for a whole top-level domain is too wide: anyone can register a name under com",
+        "3:32 policies.default.allowed_domains[1]: this wildcard is too wide: anyone can register a name under co.uk",
+        "3:43 policies.default.allowed_domains[2]: a wildcard for a whole top-level domain is too wide: anyone can register a name under com",
+        "3:56 policies.default.allowed_domains[3]: anyone can register a name that begins like this",
+        "3:69 policies.default.allowed_domains[4]: this wildcard is too wide: anyone can register a name under github.io",
       ],
     ],
     [

@@ -104,7 +104,7 @@ function parse(parser: Parser, text: string, work: WorkBudget, most: number): Tr
   return tree;
 }
 
-/** More brackets open than anybody writes, also where they are in texts or comments. */
+/** More open brackets than ordinary code has, counting those in strings and comments. */
 function isDeep(text: string): boolean {
   let open = 0;
   for (let at = 0; at < text.length; at++) {

@@ -1,4 +1,4 @@
-/** Goes up when what is counted changes: modules that were made before are then made anew. */
+/** Goes up when what is counted changes, so that cached modules are rebuilt. */
 export const METERING_VERSION = 1;
 
 /**

@@ -41,7 +41,7 @@ export class WorkBudget {
     }
   }
 
-  /** Counts what somebody else's counter goes up by as well, while this runs. */
+  /** While this runs, also counts what another counter goes up by. */
   during<T>(read: () => number, run: () => T): T {
     const meter = { read, seen: read() };
     this.meter = meter;

@@ -51,7 +51,7 @@ export interface CreateSpec {
   /** Unique per sandbox, safe as a file name. */
   readonly id: string;
   readonly sessionKey: string;
-  /** Nobody will use the session's files after this sandbox. */
+  /** The session's files are not needed after this sandbox. */
   readonly ephemeral: boolean;
   readonly directory: SessionDirectory;
   /** What is to be enforced: what was asked for, and defaults where this backend can enforce them. */

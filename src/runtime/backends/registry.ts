@@ -89,7 +89,7 @@ export function settingsByLanguage(
   });
 }
 
-/** The users from whom root gives each sandbox one, whatever its backend is. */
+/** The user ids of which root gives each sandbox one, whatever its backend is. */
 export function userRangeOf({ bubblewrap }: BackendSettings): {
   readonly start: number;
   readonly count: number;

@@ -1,7 +1,7 @@
 import { SandboxError } from "../../kit/errors.js";
 import { GuestConnection, type GuestStreams } from "../wire/index.js";
 
-/** Connects to a guest that is starting; whoever started it keeps the right to destroy it. */
+/** Connects to a guest that is starting; destroying it on failure is the caller's part. */
 export async function greetGuest(
   streams: GuestStreams,
   options: { timeoutMs: number; signal?: AbortSignal | undefined; failed: Promise<SandboxError> },

@@ -6,7 +6,7 @@ import type { AcquireRequest, PoolLease, PoolStatus, ReleaseOptions } from "./po
 import type { PoolSettings } from "./pool-options.js";
 import { openPoolSocket, type PoolHome } from "./pool-socket.js";
 
-/** The pool as whoever bound it uses it: it can be emptied, and begins anew with the next who asks. */
+/** A pool bound to its factory: it can be emptied, and starts again with the next request. */
 export class BoundPool<Item extends PoolItem> {
   readonly #source: PoolSource<Item>;
   readonly #settings: PoolSettings;
@@ -42,7 +42,7 @@ export class BoundPool<Item extends PoolItem> {
     return this.#pool.status();
   }
 
-  /** Refuses who waits; resolves when every item is gone. Who asks afterwards has it begin anew. */
+  /** Refuses waiting requests; resolves when every item is gone. The next request starts it again. */
   clear(): Promise<void> {
     this.#clearing ??= this.#pool.stop().finally(() => {
       this.#pool = this.#make();
@@ -60,7 +60,7 @@ export class BoundPool<Item extends PoolItem> {
   #make(): Pool<Item> {
     let door: Promise<ControlSocket | undefined> | undefined;
     const began = () => {
-      // One that nobody can look at still does its work.
+      // A pool without a control socket still works.
       if (this.#home !== undefined)
         door = openPoolSocket(this.#home, () => pool.status()).catch(() => undefined);
     };

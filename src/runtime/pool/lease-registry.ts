@@ -6,7 +6,7 @@ import type { PoolRequest, Slot } from "./slot.js";
 /** Every lease that was handed out, and who holds what. */
 export class LeaseRegistry<Item extends PoolItem> {
   readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
-  /** Called when the last one who held an item has released it. */
+  /** Called when the last holder of an item has released it. */
   readonly #released: (claim: PoolRequest<Item>) => void;
 
   constructor(released: (claim: PoolRequest<Item>) => void) {

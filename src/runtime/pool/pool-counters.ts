@@ -19,7 +19,7 @@ export class PoolCounters {
     this.lastFailure = { at: new Date(), code, message };
   }
 
-  /** Somebody waited in vain. */
+  /** A request timed out. */
   noteTimeout(): void {
     this.timeouts += 1;
     this.lastTimeoutAt = new Date();

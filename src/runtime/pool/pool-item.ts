@@ -7,7 +7,7 @@ export interface PoolItem {
   /** Resolves when it has ended by itself. */
   readonly ended: Promise<void>;
   /**
-   * Makes it as good as new for somebody else. False: it cannot be, and has to be destroyed. A failure is the same.
+   * Makes it as good as new for another caller. False: it cannot be, and has to be destroyed. A failure is the same.
    * Left out: never.
    */
   reset?(): Promise<boolean>;
@@ -17,7 +17,7 @@ export interface PoolItem {
 
 /** Where the pool's items come from. */
 export interface PoolSource<Item extends PoolItem> {
-  /** One that anybody can have, prepared. Leaves nothing behind when it throws. */
+  /** A prepared one for any caller. Leaves nothing behind when it throws. */
   create(signal: AbortSignal): Promise<Item>;
 }
 

@@ -13,11 +13,11 @@ export interface PoolOptions {
   readonly preload?: readonly string[];
   /** Of the prepared sandboxes. */
   readonly limits?: Limits;
-  /** How often one may be reset and handed to somebody else. Default: 100. */
+  /** How often one may be reset and handed to another caller. Default: 100. */
   readonly maxUses?: number;
   /** An idle one is replaced when it is so old, a busy one is not reset any more. Default: one hour. */
   readonly maxAgeMs?: number;
-  /** How long somebody waits for one. Default: 30 s. */
+  /** How long a request waits for one. Default: 30 s. */
   readonly acquireTimeoutMs?: number;
 }
 

@@ -87,7 +87,7 @@ describe("a pool", () => {
     expect((await pool.acquire({ sessionId: "s" })).item.id).toBe("item-2");
   });
 
-  it("resets what can be, as often as it may, and not what somebody wants destroyed", async () => {
+  it("resets what can be, as often as it may, and not what its caller wants destroyed", async () => {
     const pool = createPool({ minInstances: 0, maxUses: 2 }, async () => new ResettableItem());
     const ids: string[] = [];
     for (const reusable of [true, true, true, false, true]) {
@@ -153,7 +153,7 @@ describe("a pool", () => {
     expect(made.every(({ destroyed }) => destroyed === 1)).toBe(true);
   });
 
-  it("has got over an outage once it has refilled itself, though nobody asked", async () => {
+  it("has got over an outage once it has refilled itself, without a request", async () => {
     let isDown = true;
     const pool = createPool({ minInstances: 2 }, async () => {
       if (isDown) throw new SandboxError("BACKEND_UNAVAILABLE", "down");
@@ -265,7 +265,7 @@ describe("a pool", () => {
   });
 });
 
-describe("a pool that nobody waits for", () => {
+describe("a pool without requests", () => {
   it("keeps no process alive, whatever it does", async () => {
     vi.useRealTimers();
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;

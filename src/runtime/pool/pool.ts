@@ -12,7 +12,7 @@ import { checkMs, type PoolSettings, resolveSettings } from "./pool-options.js";
 import { PoolRequest, Slot, Slots } from "./slot.js";
 import { WaitingLine } from "./waiting-line.js";
 
-/** Items for nobody in particular that may be on their way at the same time. */
+/** Spare items that may be starting at the same time. */
 const MAX_IN_BACKGROUND = 4;
 /** Something that lives so long was made well. */
 const PROVEN_MS = 5000;
@@ -141,7 +141,7 @@ export class Pool<Item extends PoolItem> {
     throw new SandboxError("INTERNAL", message, { cause: this.#counters.lastFailure });
   }
 
-  /** Gives everybody in line what there is for them, then sees that enough is ready for those who come. */
+  /** Serves the requests in line, then starts what is missing for the next ones. */
   #advance(): void {
     if (this.#isStopping || !this.#isStarted) return;
     for (const slot of this.#slots.tooOld(this.#settings)) this.#leave(slot);
@@ -243,7 +243,7 @@ export class Pool<Item extends PoolItem> {
     this.#advance();
   }
 
-  /** Whoever waited for this one hears why; it is still in its slot. */
+  /** The request that waited for this item gets the reason; it is still in its slot. */
   #makingFailed(slot: Slot<Item>, error: unknown): void {
     this.#counters.note(error);
     this.#backoff.failed(slot.begunAt);
@@ -290,7 +290,7 @@ export class Pool<Item extends PoolItem> {
     }
     const { claim } = slot;
     if (claim === undefined) return this.#ready(slot, false);
-    // Somebody who came earlier may have lost theirs meanwhile.
+    // An earlier request may have lost its item meanwhile.
     const first = [...this.#line].find(
       (each) => each === claim || (each.slot === undefined && each.create === undefined),
     );
@@ -346,13 +346,13 @@ export class Pool<Item extends PoolItem> {
     slot.hasEnded = true;
     if (slot.state === "leaving" || !this.#slots.has(slot)) return;
     this.#counters.note(endedByItself());
-    // One that ends before anybody had it would be replaced by the next that does.
+    // One that ends unused would be replaced by another that does the same.
     if (slot.uses === 0) this.#backoff.failed(slot.begunAt);
     this.#leave(slot);
     this.#advance();
   }
 
-  /** From here on it is nobody's, and counts until it is gone. */
+  /** From here on it has no holder, and counts until it is gone. */
   #leave(slot: Slot<Item>): void {
     if (slot.state === "leaving") return;
     const { claim } = slot;

@@ -10,7 +10,7 @@ export class Slot<Item extends PoolItem> {
   state: PoolState = "acquiring";
   /** Undefined: not made yet. */
   item: Item | undefined;
-  /** Whose it is, or for whom it is made or checked. */
+  /** The request that holds it, or for which it is made or checked. */
   claim: PoolRequest<Item> | undefined;
   /** The session that had it last. */
   sessionId: string | undefined;
@@ -71,7 +71,7 @@ export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
     return counts;
   }
 
-  /** Those that are being made for nobody in particular. */
+  /** Spare ones that are being made. */
   beingPrepared(): Slot<Item>[] {
     return [...this].filter((slot) => slot.isBeingMade && !slot.isMadeToOrder);
   }
@@ -94,7 +94,7 @@ export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
     ];
   }
 
-  /** Those that nobody has had for longest. */
+  /** Those that have been idle for longest. */
   #surplus({ minInstances }: Pick<PoolSettings, "minInstances">): Slot<Item>[] {
     const idle = this.inState("idle").sort((a, b) => a.readyAt - b.readyAt);
     return idle.slice(0, Math.max(0, idle.length - minInstances));
@@ -124,7 +124,7 @@ export class PoolRequest<Item extends PoolItem> {
   slot: Slot<Item> | undefined;
   /** How many hold it. */
   leases = 0;
-  /** Nobody has said that it must not be used again. */
+  /** No caller has said that it must not be used again. */
   reusable = true;
   readonly #callers = new Set<Caller<Item>>();
 
@@ -154,7 +154,7 @@ export class PoolRequest<Item extends PoolItem> {
       left();
     };
     const cancel = () => giveUp(cancelled(signal?.reason));
-    // Somebody waits for this: it may keep the process alive.
+    // A caller awaits this: it may keep the process alive.
     const timer = setTimeout(() => giveUp(tooLate()), timeoutMs);
     signal?.addEventListener("abort", cancel, { once: true });
     const caller: Caller<Item> = {

@@ -1,7 +1,7 @@
 import type { PoolItem } from "./pool-item.js";
 import type { PoolRequest } from "./slot.js";
 
-/** Who waits, in the order in which they came; and which claim is a session's, while it waits and while it holds. */
+/** Waiting requests, in order of arrival; and the request of each session, while it waits and while it holds an item. */
 export class WaitingLine<Item extends PoolItem> extends Set<PoolRequest<Item>> {
   readonly #sessions = new Map<string, PoolRequest<Item>>();
 
@@ -21,7 +21,7 @@ export class WaitingLine<Item extends PoolItem> extends Set<PoolRequest<Item>> {
     if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
   }
 
-  /** Those who take anything that is prepared, and have nothing in sight. */
+  /** Requests that take any prepared item, and have none on its way. */
   takers(): PoolRequest<Item>[] {
     return [...this].filter((claim) => claim.slot === undefined && claim.create === undefined);
   }

@@ -156,7 +156,7 @@ export class RunningSandbox {
     return this.#instance.guestWorkspace;
   }
 
-  /** Says that somebody uses it: the idle timeout starts anew. */
+  /** Marks it as used: the idle timeout starts again. */
   touch(): void {
     this.#activity.touch();
   }
@@ -187,7 +187,7 @@ export class RunningSandbox {
     }
   }
 
-  /** Says whose it is from now on: one that was started ahead was nobody's. */
+  /** Assigns a sandbox that was started ahead to its session. */
   assign(sessionId: string): void {
     this.#sessionId = sessionId;
     this.touch();
@@ -377,12 +377,12 @@ export class RunningSandbox {
     return this.#end();
   }
 
-  /** The same where nobody waits for the outcome: it never rejects, and what was not copied is in `unsaved`. */
+  /** The same without a caller that waits: it never rejects, and what was not copied is in `unsaved`. */
   async stopInBackground(): Promise<void> {
     await this.#end().catch(() => undefined);
   }
 
-  /** Stops it unasked, and tries once more to destroy what a stop could not. */
+  /** Stops it, and tries once more to destroy what a stop could not. */
   async ensureStopped(): Promise<void> {
     await this.#end().catch(() => this.#instance.destroy());
   }

@@ -51,7 +51,7 @@ export function guestFailure(errno: number, what: string, subject: string): Sand
         hint: "Wait for running commands to end, or raise limits.openFiles.",
       });
     default:
-      // The cause lets whoever knows the path by another name say it in its own words.
+      // The cause lets a caller that knows the path by another name say that name.
       return new SandboxError(FILE_CODES.get(errno) ?? "FILE_FAILED", `${subject}: ${name}`, {
         cause: Object.assign(new Error(name), { code: name }),
       });

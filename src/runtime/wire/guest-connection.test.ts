@@ -81,7 +81,7 @@ describe("GuestConnection", () => {
       () => encodeFrame(FromGuest.started, 999, Buffer.alloc(5)),
       true,
     ],
-    ["a connection nobody listens for", () => encodeFrame(FromGuest.accepted, 0x80000001, u32(5)), true],
+    ["a connection without a listener", () => encodeFrame(FromGuest.accepted, 0x80000001, u32(5)), true],
     ["garbage", () => Buffer.alloc(100, 0xff), true],
   ])("ends the sandbox on %s", async (_, bytes, greet) => {
     const { connection, fromGuest } = connect(greet);

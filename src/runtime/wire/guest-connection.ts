@@ -420,7 +420,7 @@ export class GuestConnection implements Runner {
     expectLength(payload, 4);
     const onConnection = this.#listeners.get(payload.readUInt32LE(0));
     if (onConnection === undefined || id < GUEST_CHANNEL_BIT || this.#channels.has(id)) {
-      throw violation("a connection nobody listens for");
+      throw violation("a connection without a listener");
     }
     if (this.#channels.size >= 2048) throw violation("too many connections");
     const stream = this.#socket(id);

@@ -124,7 +124,7 @@ export class InputSender {
     }
   }
 
-  /** Lets a waiting writer go: nobody will read. */
+  /** Releases a waiting writer: the reader is gone. */
   abandon(): void {
     this.#room = 0;
     const resume = this.#waiting;

@@ -119,7 +119,7 @@ describe("AgentWorkspace", () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  it("removes the halves that killed processes left, once nobody can be writing them any more", async () => {
+  it("removes the unfinished files of killed processes, once no process can be writing them", async () => {
     const half = ".skerry-0123456789abcdef01.tmp";
     mkdirSync(join(root, "d"));
     mkdirSync(join(root, half));
@@ -147,7 +147,7 @@ describe("AgentWorkspace", () => {
     expect(readFileSync(join(root, "x"), "utf8")).toBe("ab");
   });
 
-  it("frees the descriptor of a stream that nobody reads to its end", async () => {
+  it("frees the descriptor of a stream that is not read to its end", async () => {
     writeFileSync(join(root, "big"), Buffer.alloc(512 * 1024));
     const before = openDescriptors();
     const stream = await workspace.createReadStream("big");

@@ -44,7 +44,7 @@ export class DeniedPaths {
     refuseUnseen(truncated, path);
   }
 
-  /** The same for a tree that somebody else has listed. */
+  /** The same for a tree that is already listed. */
   refuseListed(paths: Iterable<string>, truncated: boolean, path: string): void {
     for (const inside of paths) this.#refuseInside(inside);
     refuseUnseen(truncated, path);

@@ -16,7 +16,7 @@ import type { RelativePath } from "./relative-path.js";
 const O_PATH = 0o10000000;
 /** libuv adds O_CLOEXEC to every open. */
 const OPEN_PLACE = O_PATH | constants.O_DIRECTORY;
-/** O_NONBLOCK: opening a FIFO that nobody writes to must not hang us. */
+/** O_NONBLOCK: opening a FIFO without a writer must not hang us. */
 const OPEN_FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /** Who owns the files of a workspace. */
@@ -149,7 +149,7 @@ export function openRegularFile(rootFd: number, path: RelativePath, owner?: Owne
     try {
       const stat = fstatSync(fd);
       if (!stat.isFile()) throw typeError(path.text, describeType(stat));
-      // A hard link to a file of someone else: the guest could never have made such a file itself.
+      // A hard link to another user's file: the guest could never have made such a file itself.
       if (owner !== undefined && stat.nlink > 1 && stat.uid !== owner.uid) {
         throw new SandboxError("FILE_DENIED", `${quoted(path.text)} is a hard link to another user's file`, {
           hint: "Copy the file inside the sandbox and read the copy.",

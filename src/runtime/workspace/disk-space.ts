@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** What is left on the file system of a path, for whoever is not root. */
+/** What is left on the file system of a path for users other than root. */
 export interface DiskSpace {
   readonly freeBytes: number;
   readonly totalBytes: number;
@@ -28,7 +28,7 @@ export async function diskSpace(path: string): Promise<DiskSpace> {
 const GIB = 1024 ** 3;
 const SMALL_SHARE = 0.05;
 
-/** True when whoever looks after the machine should make room. */
+/** True when the operator should make room. */
 export function isDiskLow({ freeBytes, totalBytes, freeInodes, totalInodes }: DiskSpace): boolean {
   // A twentieth, and at least a gibibyte where the disk has that; but 20 of them are enough anywhere.
   const least = Math.max(totalBytes * SMALL_SHARE, Math.min(GIB, totalBytes / 5));

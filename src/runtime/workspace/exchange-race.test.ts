@@ -109,7 +109,7 @@ describe("a directory swapped with a link to the outside in a tight loop", () =>
     // A busy machine gets more time to meet the race, up to a limit.
     const goesOn = () => performance.now() - started < (counts.linksMet > 20 ? 1 : 8) * RACE_MS;
     for (let round = 0; goesOn(); round++) {
-      // Built where nobody swaps: this test's own calls would follow the link.
+      // Built outside of the swapped tree: this test's own calls would follow the link.
       const stage = join(root, `stage${round}`);
       mkdirSync(join(stage, "dir/sub/deep/er"), { recursive: true });
       for (const name of ["a", "b", "sub/c", "sub/file"]) writeFileSync(join(stage, "dir", name), "");

@@ -90,7 +90,7 @@ export class HostTree {
     });
   }
 
-  /** An open file of it as a stream; whoever asked destroys it. */
+  /** An open file of it as a stream; the caller destroys it. */
   read(path: string): Readable {
     return createReadStream("", { fd: this.#openFile(path), start: 0 });
   }
@@ -121,7 +121,7 @@ export class HostTree {
     closeSync(makeDirectories(descriptor, parseInnerPath(path).components, owner));
   }
 
-  /** The target is bytes that nobody here follows. */
+  /** The target is bytes that are never followed here. */
   link(path: string, target: string): void {
     const { owner, descriptor } = this.#workspace;
     const above = makeDirectories(descriptor, parseInnerPath(path).components.slice(0, -1), owner);

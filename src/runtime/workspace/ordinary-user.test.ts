@@ -20,7 +20,7 @@ const isRoot = process.geteuid?.() === 0;
 const denied = expect.objectContaining({ code: "FILE_DENIED" });
 let base: string;
 
-// Root is not stopped by modes, so this file runs as somebody who is.
+// Modes do not stop root, so this file runs as an ordinary user.
 beforeAll(() => {
   if (isRoot) {
     process.setegid?.(NOBODY);

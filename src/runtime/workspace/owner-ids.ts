@@ -32,7 +32,7 @@ export function allocateOwner(
   });
 }
 
-/** Notes that an id that is taken belongs to another directory from now on; whoever reads it sees one or the other. */
+/** Moves a taken id to another directory; a concurrent reader sees one or the other. */
 export function moveOwner(stateDir: string, { uid }: Owner, maker: string, holder: string): void {
   const file = join(stateDir, "owners", String(uid));
   const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
@@ -44,7 +44,7 @@ export function releaseOwner(stateDir: string, owner: Owner): void {
   rmSync(join(stateDir, "owners", String(owner.uid)), { force: true });
 }
 
-/** Gives back the ids that nobody holds any more. */
+/** Gives back the ids without a holder. */
 export function releaseUnheld(
   stateDir: string,
   isHeld: (maker: string, holder: string, uid: number) => boolean,
@@ -61,7 +61,7 @@ export function countOwners(stateDir: string): number {
   return readdirIfThere(join(stateDir, "owners")).length;
 }
 
-/** Empty: somebody has given it back meanwhile. */
+/** Empty: another process has given it back meanwhile. */
 function readIfThere(link: string): string {
   try {
     return readlinkSync(link);

@@ -43,14 +43,14 @@ export function isUnfinished(name: string): boolean {
   return UNFINISHED.test(name);
 }
 
-/** Removes such a file when nobody can be writing it any more. True: it is gone. */
+/** Removes such a file when no process can still be writing it. True: it is gone. */
 export function removeIfStale(handle: string | Buffer, ctimeMs: number): boolean {
-  // Nobody but the kernel sets this time.
+  // Only the kernel sets this time.
   if (Date.now() - ctimeMs <= STALE_MS) return false;
   try {
     unlinkSync(handle);
   } catch (error) {
-    // Whoever else has seen it was first.
+    // Another process removed it first.
     if (systemCode(error) !== "ENOENT") throw error;
   }
   return true;
@@ -66,7 +66,7 @@ export function removeQuietly(directoryFd: number, name: string): void {
 }
 
 /**
- * A file being written beside its target. Nobody sees half of it, and whatever stands at the target (a link, a
+ * A file being written beside its target. A reader never sees half of it, and whatever stands at the target (a link, a
  * FIFO, a file shared by hard link) is replaced, never written through. Ends with `commit` or `discard`.
  */
 export class PendingFile {

@@ -4,7 +4,7 @@ import { escapeFileName } from "../../kit/escape-unsafe.js";
 
 const MAX_KEY_CHARACTERS = 200;
 const MAX_PREFIX_CHARACTERS = 32;
-/** 128 bits: nobody finds two keys that share a directory. */
+/** 128 bits: two keys that share a directory cannot be found. */
 const HASH_HEX_DIGITS = 32;
 
 /** Returns the key of a session when it can be one; throws SESSION_NAME_INVALID otherwise. */

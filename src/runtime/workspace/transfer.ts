@@ -136,7 +136,7 @@ async function giveOut(
   if (signal?.aborted) throw cancelled();
   const stream = await workspace.createReadStream(path, { maxBytes });
   const onAbort = () => stream.destroy(cancelled());
-  // Whoever takes it may not be reading when it fails.
+  // The caller may not be reading when it fails.
   stream.on("error", () => undefined);
   signal?.addEventListener("abort", onAbort, { once: true });
   let bytes = 0;

@@ -40,7 +40,7 @@ export class WatchProcess {
     child.on("error", end).on("exit", end);
     child.stdin?.on("error", end);
     child.stdout?.on("error", end).on("data", (chunk: Buffer) => this.#receive(chunk));
-    // Nobody waits for it: it ends when we do. A question keeps the process alive by its timer.
+    // It must not keep this process alive; a pending request does so by its timer.
     child.unref();
     (child.stdin as Socket | null)?.unref();
     (child.stdout as Socket | null)?.unref();

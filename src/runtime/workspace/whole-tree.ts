@@ -32,7 +32,7 @@ export interface Tree {
   readonly skipped: readonly TreeProblem[];
   /** True when there is more than was seen: nothing may be concluded from what is missing. */
   readonly truncated: boolean;
-  /** True when that is only what lies deeper than anybody looks. */
+  /** True when that is only what lies deeper than `TREE_MAX_DEPTH`. */
   readonly isOnlyTooDeep: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface Tree {
 export interface WholeTree {
   /** Everything that is there now. */
   look(maxEntries: number): Promise<Tree>;
-  /** A regular file's bytes. It may be gone, which this or the stream tells, or endless: whoever reads counts. */
+  /** A regular file's bytes. It may be gone, which this or the stream reports, or endless: the reader has to count. */
   read(path: string): Readable;
   /** Puts a file in its place when all of its content has come; its directory has to be there. */
   write(file: Pick<TreeNode, "path" | "mode">, content: Readable): Promise<void>;

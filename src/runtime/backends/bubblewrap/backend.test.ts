@@ -136,7 +136,7 @@ describe("bubblewrap", () => {
   it("runs each session as a user of its own, and no one as root", async ({ skip }) => {
     if (!isRoot) skip("only root has users to give");
     const manager = createManager();
-    // Nobody else on this host sleeps for so long.
+    // No other process on this host sleeps for so long.
     const duration = `30.${process.pid}`;
     const uids = await Promise.all(
       ["a", "b"].map(async (key) => {

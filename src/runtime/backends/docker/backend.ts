@@ -198,7 +198,7 @@ class DockerBackend implements SandboxBackend {
       );
     const guest = await this.#volumes.find(image.architecture, image.id);
     const container = await start(guest).catch(async (error: unknown) => {
-      // A volume whose maker was killed before it was full, or that somebody has removed, has no guest.
+      // A volume has no guest when its maker was killed before it was full, or when it was removed.
       if (!/no such file or directory|not found/i.test(String(error))) throw error;
       await this.#volumes!.forget(guest, image.architecture);
       return start(await this.#volumes!.find(image.architecture, image.id));
@@ -267,7 +267,7 @@ class DockerBackend implements SandboxBackend {
     };
   }
 
-  /** For every container anew: nothing may have changed what Podman reads. */
+  /** Checked for every container: nothing may have changed what Podman reads. */
   #podmanPlan(facts: DaemonFacts): Pick<ContainerPlan, "podman"> {
     return facts.name === "Podman" ? { podman: installPodmanFiles(this.#stateDir) } : {};
   }
@@ -329,7 +329,7 @@ class DockerBackend implements SandboxBackend {
     return user;
   }
 
-  /** Where containers are processes of this host, uid 1000 may be somebody here, who could look into them. */
+  /** Where containers are processes of this host, uid 1000 may be a user here, who could look into them. */
   #userOverWire(spec: CreateSpec, facts: DaemonFacts): { uid: number; gid: number } {
     return ownsUsers(facts, this.#hostFacts().isRoot) ? (spec.directory.owner ?? WIRE_USER) : WIRE_USER;
   }

@@ -81,7 +81,7 @@ export class DockerInstance implements Instance {
       starting.catch(() => this.#companions.delete(image));
     }
     const companion = await starting;
-    // Stopped in the meantime: whoever stops it waits for this one and removes it.
+    // Stopped in the meantime: the stop waits for this container and removes it.
     if (!this.#hasEnded) await this.#runner.add(language, companion.connection);
   }
 

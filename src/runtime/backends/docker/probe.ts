@@ -143,7 +143,7 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
   }
   if (options.name !== "gvisor" && !host.isRoot && isOnThisHost(facts) && process.getuid?.() !== 1000) {
     found.push({
-      what: "sandboxes run as uid 1000 of this host: whoever has it here can read and change them through /proc",
+      what: "sandboxes run as uid 1000 of this host: a user with that uid can read and change them through /proc",
       remedy: "Run as root, which gives every session a uid of its own, or use a rootless daemon.",
     });
   }

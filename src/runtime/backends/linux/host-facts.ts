@@ -132,7 +132,7 @@ function isOlder(version: string): boolean {
   return version.localeCompare(OLDEST_VERSION, "en", { numeric: true }) < 0;
 }
 
-/** A program that nobody but root and us could have put there. */
+/** A program that only root or this user could have put there. */
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

@@ -143,7 +143,7 @@ class SrtBackend implements SandboxBackend {
   }
 
   async reap(): Promise<number> {
-    // Without /proc nobody can tell whether a maker is alive.
+    // Without /proc it cannot be told whether a maker is alive.
     if (process.platform !== "linux") return 0;
     const labels = await reapRunDirectories(this.#stateDir, this.#settingsPath);
     const { cgroups } = this.#host().host;

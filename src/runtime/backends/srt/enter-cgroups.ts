@@ -34,7 +34,7 @@ function firstLine(from: Readable, { failed, signal }: CgroupEntry): Promise<str
     let text = "";
     const onData = (chunk: Buffer) => {
       text += chunk.toString("latin1");
-      // Whoever is waiting at the gate says nothing after its line.
+      // A process that waits at the gate says nothing after its line.
       if (text.endsWith("\n")) finish(() => resolve(text.slice(0, -1)));
       else if (text.length > 32) finish(() => resolve(""));
     };

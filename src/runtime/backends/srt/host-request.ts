@@ -7,7 +7,7 @@ export interface HostRequest {
   readonly command: string;
   readonly openFiles?: number;
   readonly fileSizeMb?: number;
-  /** Where programs may write, by the names they know: a write elsewhere is worth a word. Left out: nobody looks. */
+  /** Where programs may write, by the names they know: a write elsewhere is reported. Left out: violations are not watched. */
   readonly writable?: readonly string[];
 }
 

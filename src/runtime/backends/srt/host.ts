@@ -1,5 +1,5 @@
 // The process that hosts sandbox-runtime, one per sandbox: its library knows one policy per process. It runs as the
-// sandbox's user, has no environment, and keeps the descriptors of whoever started it for the guest: 0 and 1 are the
+// sandbox's user, has no environment, and passes its inherited descriptors to the guest: 0 and 1 are the
 // wire, 3 and 4 are the arguments and the filter of the walls that the guest puts up behind sandbox-runtime's.
 // It is copied to where that user can read it, so it imports nothing of ours.
 import { spawn } from "node:child_process";
@@ -19,7 +19,7 @@ if [ -w /proc/self/oom_score_adj ]; then echo 500 >/proc/self/oom_score_adj; fi 
 eval "exec $1"`;
 
 const PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
-/** Nobody reads more about one sandbox. */
+/** Per sandbox. */
 const MOST_VIOLATIONS = 1000;
 
 // "--args 3 -- <directory> [--pids N]": the launcher's way to call bubblewrap.

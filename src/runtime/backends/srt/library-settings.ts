@@ -8,7 +8,7 @@ import type { UserSettings } from "./user-settings.js";
 /** What the guest's own walls are built from. Everything else of the host's root is hidden. */
 const NEEDED = ["bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "dev", "proc"];
 
-/** Where a proxy of the library would be; with both given, it starts none. Nobody listens there. */
+/** Where a proxy of the library would be; with both given, it starts none. Nothing listens there. */
 const NO_PROXY = 9;
 
 export interface SettingsInput {

@@ -81,7 +81,7 @@ function describe(
   };
 }
 
-/** May every user run it, and reach it? A Node in somebody's home directory is only theirs. */
+/** May every user run it, and reach it? A Node in a home directory is only its user's. */
 function isOpenToAll(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

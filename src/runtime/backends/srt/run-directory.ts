@@ -31,7 +31,7 @@ export interface RunDirectoryInit {
   readonly stateDir: string;
   readonly settingsPath: string;
   readonly id: string;
-  /** Whom the host process runs as; left out: as we do. */
+  /** The user of the host process; left out: this process's. */
   readonly owner: Owner | undefined;
   readonly createRequest: (path: string) => HostRequest;
 }
@@ -102,7 +102,7 @@ export class RunDirectory {
       writeFileSync(this.#settings, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600, flag: "wx" });
       this.#showsSettings = true;
     } catch {
-      // Nobody reads them but people.
+      // Only people read them.
     }
   }
 }
@@ -150,7 +150,7 @@ function fitsSockets(path: string): boolean {
   return Buffer.byteLength(path + SOCKET) <= LONGEST_SOCKET && /^[\w./-]+$/.test(path);
 }
 
-/** Fails when it exists: nobody else may have made it. */
+/** Fails when it exists: another user may have made it. */
 function makeDirectory(path: string, mode: number): void {
   mkdirSync(path, { mode: 0o700 });
   chmodSync(path, mode);

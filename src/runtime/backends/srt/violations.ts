@@ -56,7 +56,7 @@ export class ViolationLog {
     this.#answered?.();
   }
 
-  /** Whoever comes while a question is out waits for the next: the answer may have left before what it looks for. */
+  /** A caller that comes while a query is out waits for the next one: the answer may have left before its violation. */
   #catchUp(): Promise<void> {
     if (this.#asking === undefined) {
       this.#asking = this.#ask().finally(() => {
@@ -115,7 +115,7 @@ export class ViolationLog {
     if (this.#kept.length < MOST_KEPT) this.#kept.push(violation);
   }
 
-  /** What nobody can report any more is to be missed by those who read the records, not to end this process. */
+  /** A violation that cannot be reported is missing in the records, and must not end this process. */
   #lose(error: Error): void {
     this.#keep({
       at: new Date(),

@@ -66,7 +66,7 @@ async function shake(authority: CertificateAuthority, host: string, ca: string):
 }
 
 describe("the authority of an installation", () => {
-  it("is made once, with a key that nobody else can read", async () => {
+  it("is made once, with a key that only its owner can read", async () => {
     const [one, other] = [await openAuthority(stateDir), await openAuthority(stateDir)];
     expect(other.certificate).toBe(one.certificate);
     expect(readFileSync(inEgress("ca.pem"), "utf8")).toBe(one.certificate);
@@ -208,7 +208,7 @@ describe("a certificate for a host", () => {
     "xn--bcher-kva.example",
     "127.0.0.1",
     "2001:db8::1",
-  ])("%s is trusted by who trusts the bundle, and by nobody else", async (host) => {
+  ])("%s is trusted with the bundle, and not without it", async (host) => {
     const authority = await openAuthority(stateDir);
     const leaf = await shake(authority, host, createCaBundle(authority.certificate));
     expect(leaf.ca).toBe(false);

@@ -182,7 +182,7 @@ function makePrivateDirectory(path: string): void {
   });
 }
 
-/** The text of a file that nobody else can read or change; undefined: there is none. */
+/** The text of a file that only its owner can read or change; undefined: there is none. */
 function readPrivate(path: string): string | undefined {
   let fd: number;
   try {

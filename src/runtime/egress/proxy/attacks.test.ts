@@ -33,7 +33,7 @@ beforeEach(async () => {
   });
 });
 
-/** Nothing of it got to a host, and somebody was told. */
+/** Nothing of it got to a host, and an event tells of it. */
 async function expectRefused(answer: string): Promise<void> {
   expect(answer).not.toContain(MARKER);
   expect(answer).not.toMatch(/^HTTP\/1\.1 2/);
@@ -160,7 +160,9 @@ describe("names", () => {
       "https://127.0.0.9/",
     );
     expect(nameless).toBe(35);
-    expect(hosts.egress.takeDenials()).toContain("TLS to api.example has to name it (SNI), and names nobody");
+    expect(hosts.egress.takeDenials()).toContain(
+      "TLS to api.example has to name it (SNI), and names no host",
+    );
   });
 
   it("refuses a Host header for another host", async () => {
@@ -202,7 +204,7 @@ describe("requests", () => {
     expect(answer === "" || /^HTTP\/1\.1 400 /.test(answer)).toBe(true);
   });
 
-  it("writes a body with chunk extensions anew, so that the host sees one request", async () => {
+  it("rewrites a body with chunk extensions, so that the host sees one request", async () => {
     const chunked = 'Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n3;a="b"\r\nabc\r\n0\r\n\r\n';
     expect(await hosts.talk(head() + chunked)).toContain(MARKER);
     expect(seen).toEqual([`POST / api.example:${http}`]);
@@ -316,7 +318,7 @@ describe("SOCKS", () => {
     expect(seen).toEqual([]);
   });
 
-  it("tells that nobody listens", async () => {
+  it("tells that nothing listens there", async () => {
     await hosts.open({ rules: allowing(["api.example"], onPorts(1)) });
     expect(await socks("api.example", 1)).toBe(5);
   });
@@ -379,7 +381,7 @@ describe("time and room", () => {
     expect((await hosts.curl(`http://api.example:${http}/`)).stdout).toBe(MARKER);
   });
 
-  it("does not flood whoever listens for events", async () => {
+  it("does not flood the listener for events", async () => {
     await hosts.open({ rules: allowing([]), limits: { maxConnections: 1000 } });
     const ask = (name: string) => `GET http://${name}/ HTTP/1.1\r\nHost: ${name}\r\n\r\n`;
     const start = Date.now();

@@ -64,7 +64,7 @@ function joinRecords(bytes: Buffer): Buffer | ClientHello {
     if (length === 0 || length > MAX_RECORD_BYTES) return invalid("a TLS record of a wrong length");
     const part = bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + length);
     parts.push(part);
-    // Whoever cuts it into crumbs only wants to keep us reading.
+    // A client that sends it in tiny pieces only wants to keep us reading.
     if (parts.length > MAX_RECORDS) return invalid("the TLS ClientHello is cut into too many records");
     joined += part.length;
     head.push(...part.subarray(0, HANDSHAKE_HEADER_BYTES - head.length));

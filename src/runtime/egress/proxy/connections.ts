@@ -40,7 +40,7 @@ export interface RevocableConnection {
 
 /** A connection to a host. */
 export class Route implements RevocableConnection {
-  /** Nobody reads what passes. */
+  /** The proxy cannot read what passes. */
   opaque = false;
   #sentBefore = 0;
   #receivedBefore = 0;
@@ -109,7 +109,7 @@ export class Connections {
     return this.#clients.size < this.#options.limits.maxConnections;
   }
 
-  /** How many are open, for tests and for whoever looks. */
+  /** How many are open. */
   get counts(): { readonly clients: number; readonly routes: number } {
     return { clients: this.#clients.size, routes: this.#routes.size };
   }

@@ -41,7 +41,7 @@ describe("dial", () => {
     expect(socket.writable).toBe(true);
   });
 
-  it("says that nobody listens", async () => {
+  it("says that nothing listens there", async () => {
     const port = await listen("127.0.0.1");
     await expect(dial(["127.0.0.4", "127.0.0.5"], port, { connectMs: 5000 })).rejects.toMatchObject({
       code: "ECONNREFUSED",
@@ -65,7 +65,7 @@ describe("dial", () => {
   });
 
   it("gives up in time", async () => {
-    // 192.0.2.0/24 is nobody's; where there is no way to it at all the error comes at once.
+    // 192.0.2.0/24 is unused; without a route to it the error comes at once.
     const began = performance.now();
     const failed = await dial(["192.0.2.1"], 81, { connectMs: 200 }).catch((error) => error);
     expect(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ECONNREFUSED"]).toContain(failed.code);

@@ -59,7 +59,7 @@ export function dial(addresses: readonly string[], port: number, options: DialOp
   });
 }
 
-/** Nobody answered. */
+/** No address answered. */
 export class DialError extends Error {
   /** The system's: ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT. */
   readonly code: string;
@@ -79,7 +79,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "it did not answer in time",
 };
 
-/** A socket that lost may still fail; nobody listens any more. */
+/** A socket that lost the race may still fail: its error must not be unhandled. */
 function drop(socket: Socket): void {
   socket.removeAllListeners();
   socket.on("error", () => {});

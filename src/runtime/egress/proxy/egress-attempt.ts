@@ -4,7 +4,7 @@ import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import type { Connections, RevocableConnection, Route } from "./connections.js";
 import type { DenialLines, EventMerger } from "./event-merger.js";
 
-/** Where it is written down what was asked for and what became of it. */
+/** Where attempts are recorded. */
 export interface Ledger {
   readonly events: EventMerger;
   readonly denials: Pick<DenialLines, "add">;
@@ -14,26 +14,26 @@ export interface Ledger {
 
 export interface EgressTarget {
   readonly via: EgressEvent["via"];
-  /** Canonical; what is no host is made visible. */
+  /** Canonical; a text that is no host is escaped. */
   readonly host: string;
   readonly port: number;
   readonly method?: string;
-  /** With its query, which is not told. */
+  /** With its query, which is left out of events. */
   readonly path?: string;
 }
 
-/** For what never said where it should go. */
+/** For a request without a readable target. */
 export const UNKNOWN_TARGET: EgressTarget = { via: "http", host: "(unknown)", port: 0 };
-/** How a connection ends that its own program no longer wants: no trouble to tell it about. */
+/** Why a connection ended that its own program closed: not reported as a failure. */
 export const CLOSED_INSIDE = "the program inside closed it";
-/** The rule that nobody wrote. */
+/** The name of a rule that is in no configuration. */
 export const BUILT_IN = "built in";
 const NO_BYTES: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
-/** What is open for this long is told before its end, which nobody may live to see. */
+/** A connection open for this long is reported before its end: the process may be killed first. */
 const OPEN_MS = 2000;
 
-/** One connection or request that was asked for, from the verdict to its end, which is told exactly once. */
+/** One requested connection or request, from the decision to its end, which is reported exactly once. */
 export class EgressAttempt implements RevocableConnection {
   readonly #ledger: Ledger;
   readonly #asked: EgressTarget;
@@ -102,7 +102,7 @@ export class EgressAttempt implements RevocableConnection {
     this.#tell("allowed", this.#allowedWhy);
   }
 
-  /** What was asked for is told in other attempts, one for each request. */
+  /** Drops it without an event: its requests are reported as attempts of their own. */
   forget(): void {
     this.#isTold = true;
     this.#unwatch?.();

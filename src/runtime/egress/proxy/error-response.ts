@@ -17,7 +17,7 @@ export function answer(
   }
   const body = Buffer.from(`${why}\n`);
   response.sendDate = false;
-  // A body that nobody reads must not be taken for the next request.
+  // An unread body must not be taken for the next request.
   response.shouldKeepAlive = response.shouldKeepAlive && response.req.complete;
   response.writeHead(status, reasonPhrase(why), [
     "content-type",

@@ -8,7 +8,7 @@ const MAX_KINDS = 40;
 const MAX_LINES = 20;
 const MAX_REMEMBERED_LINES = 1000;
 
-/** Tells events, so that a hostile sandbox cannot flood whoever listens: what repeats or comes too fast is told once. */
+/** Merges events that repeat or come too fast, so that a hostile sandbox cannot flood the listener. */
 export class EventMerger {
   readonly #tell: (event: EgressEvent) => void;
   /** What was told in this window, or waits for its end, by what it has in common. */

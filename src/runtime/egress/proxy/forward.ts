@@ -277,7 +277,7 @@ export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
       };
     const onResponse = (incoming: IncomingMessage) => {
       isAnswered = true;
-      // Another coding is taken off by nobody on the way, and would hide from us what is in it.
+      // No proxy removes another coding, and it would hide the body from us.
       const coding = incoming.headers["transfer-encoding"];
       if (coding !== undefined && coding.toLowerCase() !== "chunked") {
         return fail(

@@ -36,7 +36,7 @@ interface Client {
   readonly linger: () => void;
 }
 
-/** Speaks HTTP with programs inside: each request is parsed strictly, checked, and written anew. */
+/** Speaks HTTP with programs inside: each request is parsed strictly, checked and rewritten. */
 export class HttpProxy {
   readonly #options: HttpProxyOptions;
   readonly #server: Server;
@@ -131,7 +131,7 @@ export class HttpProxy {
       .then(() => {
         if (--client.pending > 0 || client.stream.destroyed) return;
         if (request.complete) return this.#await(client, "next request");
-        // The rest of a body that nobody wants: it is read until the connection ends, and no request follows.
+        // The rest of an unwanted body is read until the connection ends; no request follows.
         this.#release(client);
         request.unpipe().resume();
         if (response.writableFinished) client.stream.end();
@@ -145,7 +145,7 @@ export class HttpProxy {
     allowed?: () => void,
     upgrade?: Duplex,
   ): Promise<void> {
-    // Nobody would close what is opened for a client that has left.
+    // What is opened for a client that has left would never be closed.
     if (client.stream.destroyed) return;
     const { ledger, rules, connections } = this.#options;
     const method = request.method ?? "";
@@ -270,7 +270,7 @@ export class HttpProxy {
     this.#refuse(stream, 400, "the request is not plain HTTP/1.1");
   }
 
-  /** Nobody knows where it should have gone; that it was asked for is told all the same. */
+  /** Reports a request whose target is unknown. */
   #refuse(stream: Duplex, status: number, why: string): void {
     const scope = this.#clients.get(stream)?.scope;
     const origin = scope?.kind === "origin" ? scope : undefined;

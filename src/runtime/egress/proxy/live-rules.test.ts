@@ -129,7 +129,7 @@ describe("rules that change", () => {
 });
 
 describe("the end", () => {
-  it("leaves nothing open, tells everything, and takes nobody any more", async () => {
+  it("leaves nothing open, reports everything, and accepts no more connections", async () => {
     const tunnel = await openTunnel("api.example");
     const request = hosts.curl(`http://api.example:${slow}/`);
     const silent = await hosts.dial();

@@ -20,7 +20,7 @@ function manual() {
 const settled = () => new Promise((done) => setImmediate(done));
 
 describe("LookupQueue", () => {
-  it("lets one sandbox's many slow names keep nobody else from theirs", async () => {
+  it("lets no other sandbox wait for one sandbox's many slow names", async () => {
     const { lookup, asked } = manual();
     const queue = new LookupQueue(lookup, { atOnce: 2, perLane: 1 });
     const [greedy, modest] = [queue.lane(), queue.lane()];
@@ -46,7 +46,7 @@ describe("LookupQueue", () => {
     expect(order).toEqual(["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]);
   });
 
-  it("asks once for a name that is wanted several times at once, and anew afterwards", async () => {
+  it("asks once for a name that is wanted several times at once, and again afterwards", async () => {
     const { lookup, asked, order } = manual();
     const resolve = new LookupQueue(lookup, { atOnce: 2, perLane: 1 }).lane();
     const both = Promise.all([resolve("a"), resolve("a")]);
@@ -60,7 +60,7 @@ describe("LookupQueue", () => {
     expect(order).toEqual(["a", "a"]);
   });
 
-  it("forgets a name that nobody waits for any more, unless it is being asked for", async () => {
+  it("forgets a name whose callers have left, unless it is being asked for", async () => {
     const { lookup, asked, order } = manual();
     const resolve = new LookupQueue(lookup, { atOnce: 1, perLane: 1 }).lane();
     const caller = new AbortController();

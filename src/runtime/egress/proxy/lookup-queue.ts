@@ -17,7 +17,7 @@ interface Lane {
 }
 
 /**
- * Shares the few questions that the system takes at once: a name that nobody answers holds its place for as long as the
+ * Shares the few lookups that the system makes at once: a name without an answer holds its place for as long as the
  * system likes, and one sandbox with many of those must not keep the others from theirs.
  */
 export class LookupQueue {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { type Authority, formatAuthority, parseAuthority } from "../rules/host.js";
 import type { HttpHeader } from "../secrets/edge-secrets.js";
 
-/** Whom a connection's requests are for: whoever each one names, or one host that was agreed on before. */
+/** The host of a connection's requests: the one each request names, or one that is fixed for the connection. */
 export type Scope =
   | { readonly kind: "proxy" }
   | { readonly kind: "origin"; readonly authority: Authority; readonly secure: boolean };

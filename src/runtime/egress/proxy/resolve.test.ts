@@ -31,7 +31,7 @@ describe("resolveChecked", () => {
     });
   });
 
-  it("asks for an address nobody: it is checked as it is", async () => {
+  it("looks no address up: it is checked as it is", async () => {
     const never: Resolve = () => Promise.reject(new Error("asked"));
     const open = { ...rules, allowedIps: [{ value: "192.0.2.0/24", rule: "ips" }] };
     expect(await resolveChecked(open, parseHost("192.0.2.1")!, 443, never)).toEqual({
@@ -69,7 +69,7 @@ describe("resolveChecked", () => {
     expect(await asked).toEqual({ failed: "api.example could not be resolved" });
   });
 
-  it("tells the resolver that nobody waits any more", async () => {
+  it("tells the resolver that the caller has left", async () => {
     let told: AbortSignal | undefined;
     const resolve: Resolve = (_, signal) => {
       told = signal;

@@ -5,12 +5,12 @@ import type { Host } from "../rules/host.js";
 import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { type Resolve, systemLookups } from "./lookup-queue.js";
 
-/** Longer than this nobody waits for a name. */
+/** A lookup that takes longer fails. */
 export const RESOLVE_MS = 10_000;
 /** A name may have thousands; as many as this are looked at. */
 const MAX_ADDRESSES = 32;
 
-/** The system's own resolver, for whoever is no sandbox. */
+/** The system's own resolver, for callers outside of a sandbox. */
 export const systemResolve: Resolve = systemLookups.lane();
 
 /** What a name came to: addresses to dial, the verdict that refuses them, or why there are none. */

@@ -70,7 +70,7 @@ function addressText(bytes: Buffer): string {
   return Array.from({ length: 8 }, (_, at) => bytes.readUInt16BE(2 * at).toString(16)).join(":");
 }
 
-/** A reply with the given code; where the connection comes from is nobody's business inside. */
+/** A reply with the given code; the address it comes from is hidden from programs inside. */
 export function socksReply(code: number): Buffer {
   return Buffer.from([VERSION, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -246,7 +246,9 @@ function refusal(): Sniffed {
 /** Why the name inside TLS is not the one that was asked for. */
 function mismatch({ host }: Authority, serverName: string | undefined): string | undefined {
   if (serverName === undefined) {
-    return host.kind === "address" ? undefined : `TLS to ${host.name} has to name it (SNI), and names nobody`;
+    return host.kind === "address"
+      ? undefined
+      : `TLS to ${host.name} has to name it (SNI), and names no host`;
   }
   const named = parseHost(serverName);
   if (named !== undefined && hostText(named) === hostText(host)) return undefined;

@@ -41,8 +41,8 @@ export function leadsInto(address: string, cidr: string): boolean {
 }
 
 /**
- * Why an address is none of the public Internet: it leads to this machine, to its network, to a cloud's metadata, or to
- * nobody. Undefined: it is an ordinary one. What is no address is special.
+ * Why an address is none of the public Internet: it leads to this machine, to its network, to a cloud's metadata, or
+ * nowhere. Undefined: it is an ordinary one. What is no address is special.
  */
 export function isSpecialAddress(address: string): string | undefined {
   const forms = formsOf(address);

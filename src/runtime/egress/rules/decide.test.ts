@@ -234,7 +234,7 @@ describe("hosts that are allowed for some requests", () => {
     expect(ask(raw, port, method, path)).toMatchObject({ allowed: false, why: expected });
   });
 
-  it("are refused to a tunnel that nobody can read, unless the whole host is allowed", () => {
+  it("are refused to a tunnel that cannot be read, unless the whole host is allowed", () => {
     expect(why(set, "mirror.example")).toMatch(/^yes/);
     expect(why(set, "mirror.example", 443, true)).toBe(
       "no: mirror.example is allowed for some requests only by rule requests[0], and requests inside TLS cannot be read",

@@ -23,7 +23,7 @@ export interface ReadableRequest {
 }
 
 export interface HostOptions {
-  /** Nobody reads what is inside: a TLS tunnel, or a protocol other than HTTP. */
+  /** The proxy cannot read it: a TLS tunnel, or a protocol other than HTTP. */
   readonly opaque?: boolean;
 }
 

@@ -73,7 +73,7 @@ describe("egressRulesOfDomains", () => {
     ["*", '--allow-domain "*": this would allow every host'],
     [
       "*.com",
-      '--allow-domain "*.com": a wildcard for a whole top-level domain is too wide: anybody can have a name under com',
+      '--allow-domain "*.com": a wildcard for a whole top-level domain is too wide: anyone can register a name under com',
     ],
     ["127.0.0.1", '--allow-domain "127.0.0.1": this is an address; addresses are allowed by allowedIps'],
     ["https://a.example", /expected a domain such as/],

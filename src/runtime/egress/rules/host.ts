@@ -2,7 +2,7 @@ import { isIPv4 } from "node:net";
 import { domainToASCII } from "node:url";
 import { canonicalAddress } from "./addresses.js";
 
-/** Whom a connection is for, in the one spelling that rules are compared with. */
+/** A connection's host, in the one spelling that rules are compared with. */
 export type Host =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "address"; readonly address: string };

@@ -176,7 +176,7 @@ describe("an answer that goes on", () => {
     await vi.waitFor(() => expect(text()).toMatch(/^data: 1\n\ndata: skerry_secret_TOKEN_\w+\n\n$/));
   });
 
-  it("is not idle while nobody takes what is there", async () => {
+  it("is not idle while its reader takes nothing", async () => {
     const set = makeSet();
     const prepared = ask(set);
     const body = prepared.ok ? prepared.response!.body() : undefined!;

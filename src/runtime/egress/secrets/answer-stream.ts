@@ -29,7 +29,7 @@ export class AnswerStream extends Transform {
   #isEmpty = true;
   #timer: NodeJS.Timeout | undefined;
   #check: NodeJS.Immediate | undefined;
-  /** It was time to give out what is held, but nobody took what was there. */
+  /** It was time to give out what is held, but the reader took nothing. */
   #isDue = false;
   /** The beginning that is kept back, and counted as a guess until its rest is there. */
   #kept: { readonly at: number; readonly names: readonly string[] } | undefined;
@@ -92,7 +92,7 @@ export class AnswerStream extends Transform {
     done(error);
   }
 
-  /** False: nobody takes more for now. */
+  /** False: the reader takes no more for now. */
   #give(make: () => Buffer[]): boolean {
     if (this.destroyed) return false;
     // Whatever is in it: also that one answer goes on and another not would be an answer.

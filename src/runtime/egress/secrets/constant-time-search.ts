@@ -8,7 +8,7 @@ const SHIFT = 32 - BITS;
 
 /**
  * Finds several byte strings in a time that does not tell how much of one there is: by a hash of every window of bytes,
- * with a factor that nobody knows. `indexOf` takes many times as long over the right letter as over a wrong one.
+ * with a secret factor. `indexOf` takes many times as long over the right letter as over a wrong one.
  */
 export class ConstantTimeSearch {
   readonly #finds: readonly Buffer[];

@@ -1,11 +1,11 @@
 import { SecretLeak } from "./edge-secrets.js";
 
-/** A host that pauses in the midst of what it repeats makes one or two; who looks for the next letter makes many. */
+/** A host that pauses while it repeats a secret makes one or two; an attacker who tries letters makes many. */
 const MAX_GUESSES = 3;
 
 /**
- * Counts how often an answer ended for a while with the beginning of a secret. That it is held back is seen inside, and
- * tells that it is one. It counts at once, since whoever guesses may never let the answer go on.
+ * Counts how often an answer paused at the beginning of a secret. Programs inside see that it is held back, which
+ * confirms a guess. It counts at once, since an attacker may never let the answer go on.
  */
 export class GuessCounter {
   readonly #counts = new Map<string, number>();

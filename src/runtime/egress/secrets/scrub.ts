@@ -8,7 +8,7 @@ import { replaceText } from "./stream-replace.js";
 import type { Echo } from "./substitute.js";
 import { echoesOf } from "./value-encodings.js";
 
-/** A map: the name comes from the host, and an object knows names that are nobody's. */
+/** A map: the name comes from the host, and an object inherits names. */
 const DECODERS = new Map<string, () => Transform>([
   ["gzip", createGunzip],
   ["x-gzip", createGunzip],

@@ -361,7 +361,7 @@ describe("a request", () => {
   });
 });
 
-describe("a tunnel that nobody reads", () => {
+describe("a tunnel that cannot be read", () => {
   it("fails when a placeholder passes, and lets everything else through at once", async () => {
     const { set, placeholder } = makeSet({});
     const guard = set.guard()!;

@@ -131,7 +131,7 @@ export interface PlacedSecret {
   readonly escaped: RegExp;
 }
 
-/** Gives a secret a placeholder: safe in headers, URLs, JSON and shells, and guessed by nobody. */
+/** Gives a secret a placeholder: safe in headers, URLs, JSON and shells, and impossible to guess. */
 export function placeSecret(secret: Secret): PlacedSecret {
   const placeholder = `${PLACEHOLDER_START}${secret.name}_${randomBytes(16).toString("hex")}`;
   const source = placeholder.replace(/./g, (character) => {

@@ -116,7 +116,7 @@ describe("a real client, through egress, to a real host that repeats everything"
     expectNoValue(hosts.events);
   });
 
-  it("gets placeholders back from a host that compresses what nobody asked it to", async () => {
+  it("gets placeholders back from a host that compresses without being asked", async () => {
     const answer = await curl(
       "-H",
       `X-Key: ${placeholder}`,

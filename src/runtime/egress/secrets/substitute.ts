@@ -16,7 +16,7 @@ type Prepared =
   | (Omit<Accepted, "response"> & { readonly echoes: readonly Echo[] })
   | Exclude<PreparedRequest, Accepted>;
 
-/** These say whom the request is for and where it ends: nothing of the guest's is put into them. */
+/** These set the request's host and length: no secret is put into them. */
 const FIXED_HEADERS = new Set([
   "host",
   "connection",
@@ -74,7 +74,7 @@ function substitute(
   if (!text.includes("%") && !text.includes(PLACEHOLDER_START)) return text;
   let result = text;
   for (const { secret, placeholder, escaped } of placed) {
-    // Only in a URL do the escapes of one mean the placeholder to the one who reads it.
+    // Only in a URL does the reader decode an escaped placeholder.
     if (place !== "query" && text.replaceAll(placeholder, "").search(escaped) >= 0) {
       throw refusal(secret, request, undefined);
     }
@@ -144,7 +144,7 @@ function withBody(
   return { headers: isMine ? adjusted(headers, replaced.length > 0) : headers, body };
 }
 
-/** An answer that can be looked into, and a body whose length nobody knows yet. */
+/** An answer that can be looked into, and a body of unknown length. */
 function adjusted(headers: readonly HttpHeader[], isReplaced: boolean): HttpHeader[] {
   const dropped = new Set(["accept-encoding", "sec-websocket-extensions"]);
   const length = headerOf(headers, "content-length");

@@ -150,7 +150,7 @@ describe("a checkpoint of a context", () => {
     await small.stop();
   });
 
-  it("that was ended for memory is told as gone, and the context can start anew", async () => {
+  it("that was ended for memory is reported as gone, and the context can restart", async () => {
     const small = await manager.startSandbox("little memory", { ephemeral: true, limits: { memoryMb: 120 } });
     const context = await small.createContext();
     await context.run("held = bytearray(b'x' * (40 << 20))");
@@ -285,7 +285,7 @@ for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
     expect(value(await context.run("secret"))).toBe("'the saved state'");
   });
 
-  it("that was never copied can end its own copies, and nobody else's", async () => {
+  it("that was never copied can end its own copies, and no others", async () => {
     const [context, stranger] = [await sandbox.createContext(), await sandbox.createContext()];
     await stranger.run("x = 1");
     const strangers = await stranger.checkpoint();

@@ -119,7 +119,7 @@ export class CodeContext {
     return this.#interrupt !== undefined;
   }
 
-  /** Starts anew, with an empty state; also after it has ended. Checkpoints stay. */
+  /** Restarts with an empty state; also after it has ended. Checkpoints stay. */
   async restart(): Promise<void> {
     this.#assertOpen();
     // Whatever runs would keep everybody waiting.
@@ -135,7 +135,7 @@ export class CodeContext {
       const snapshotId = options.files === true ? await this.#host.snapshot() : undefined;
       try {
         const frozen = await this.#kernel.freeze();
-        // It may have been closed meanwhile: nobody would take this along.
+        // It may have been closed meanwhile, and nothing else would end this one.
         if (this.#isClosed) frozen.stop();
         this.#assertOpen();
         const id = `${this.id}.${++this.#checkpointNumber}`;
@@ -382,7 +382,7 @@ export class CodeContext {
     this.#assertOpen();
     if (!this.#kernel.isOver) return;
     throw new SandboxError("CONTEXT_ENDED", this.#whyEnded(), {
-      hint: "context.restart() starts it anew, without its state; context.rollback(checkpoint) goes back to a saved one.",
+      hint: "context.restart() restarts it with an empty state; context.rollback(checkpoint) goes back to a saved one.",
     });
   }
 

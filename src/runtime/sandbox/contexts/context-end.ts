@@ -5,7 +5,7 @@ import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
 import type { Finished } from "./kernel.js";
 
-/** An interpreter that is gone, of which nobody told the end. */
+/** An interpreter that is gone without a reported end. */
 export const GONE: RunExit = {
   exitCode: null,
   signal: constants.signals.SIGKILL,

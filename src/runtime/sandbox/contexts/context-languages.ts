@@ -23,7 +23,7 @@ const asJson = (run: number, code: string, resultBytes: number) =>
 const asShell = (run: number, code: string) =>
   Buffer.from(`__skerry_run ${run} ${quoteForBash(code)}\n__skerry_done $? ${run}\n`);
 
-/** Modules' own syntax is only understood in files: it is written anew. */
+/** Module syntax is only understood in files: it is rewritten. */
 const asModule =
   (grammar: "javascript" | "typescript") => async (run: number, code: string, bytes: number) => {
     const { rewriteModuleSyntax } = await import("./module-syntax.js");

@@ -112,7 +112,7 @@ describe.each(Object.entries(LANGUAGES))("a context of %s", (language, code) => 
     expect([valued.executionCount, context.executionCount, valued.contextId]).toEqual([3, 3, context.id]);
   });
 
-  it("lets names be declared again, as whoever writes a notebook does", async () => {
+  it("lets names be declared again, as in a notebook", async () => {
     const context = await create();
     await context.run(code.set);
     expect((await context.run(code.set)).success).toBe(true);
@@ -199,7 +199,7 @@ describe.each(Object.entries(LANGUAGES))("a context of %s", (language, code) => 
     expect((await context.run(code.print)).stdout).toBe("42\n");
   });
 
-  it("says why it ended, and starts anew", async () => {
+  it("says why it ended, and restarts", async () => {
     const context = await create();
     await context.run(code.set);
     expect((await context.run(code.dies)).success).toBe(false);
@@ -746,7 +746,7 @@ it("end with their sandbox, also while code runs", async () => {
   await expect(other.createContext()).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
 });
 
-it("hold a program back that nobody reads, instead of filling memory", async () => {
+it("hold a program back whose output is not read, instead of filling memory", async () => {
   const context = await sandbox.createContext();
   const execution = context.run("import sys\nfor i in range(200): sys.stdout.write('x' * 1_000_000)");
   let bytes = 0;

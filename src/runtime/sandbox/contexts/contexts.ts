@@ -62,7 +62,7 @@ export class Contexts {
     });
   }
 
-  /** The one of that name, made now if there is none; whoever asks meanwhile gets the same. */
+  /** The one of that name, made now if there is none; a concurrent caller gets the same. */
   async obtain(id: string, language: string): Promise<CodeContext> {
     const wanted = findContextLanguage(language).name;
     const context = await (this.#contexts.get(id) ?? this.#starting.get(id) ?? this.create({ id, language }));

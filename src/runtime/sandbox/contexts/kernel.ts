@@ -59,7 +59,7 @@ export class Kernel {
   readonly #heard: { readonly message: KernelMessage; readonly bytes: number }[] = [];
   #heardBytes = 0;
   #isDraining = false;
-  /** The code can be interrupted now; before, nobody would hear it. */
+  /** The code can be interrupted now; an earlier interrupt would be lost. */
   #isStarted = false;
   #isInterrupted = false;
   readonly #backlog: { type: "stdout" | "stderr"; data: Buffer }[] = [];
@@ -76,7 +76,7 @@ export class Kernel {
     for (const type of ["stdout", "stderr"] as const) {
       handle[type].on("data", (data: Buffer) => this.#output(type, data));
     }
-    // Nothing is typed into code: whoever reads gets the end.
+    // Code has no input: reading gives the end of file.
     handle.stdin.end();
     handle.exit.then(
       (exit) => this.#over({ exit }),
@@ -254,7 +254,7 @@ export class Kernel {
     void this.ended.then(() => clearTimeout(timer));
   }
 
-  /** It is no use any more: nobody could tell it anything. */
+  /** It is useless: it can no longer be reached. */
   #fail(error: SandboxError): void {
     if (this.#isOver) return;
     this.#error ??= error;

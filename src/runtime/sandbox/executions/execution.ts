@@ -26,13 +26,13 @@ export interface CommandControls {
   signal(number: number): void;
 }
 
-/** An execution as whoever runs it sees it. */
+/** An execution as its runner sees it. */
 export interface ExecutionSink<More = never> extends OutputSink {
-  /** Tells of something else that happens; held back by nobody. Left out: nobody wants to know. */
+  /** Reports any other event, without back-pressure. Left out: the caller takes no events. */
   emit?(event: More): void;
   /** Tells that the process exists. */
   started(pid: number, controls: CommandControls): void;
-  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  /** Aborted when an iterator was left before the end. */
   readonly signal: AbortSignal;
 }
 

@@ -38,7 +38,7 @@ export interface ExecutionResult {
   readonly filesDeleted: readonly string[];
   /** The same with its kind, sorted by path. A renamed file is one deleted and one created. */
   readonly fileChanges: readonly FileChange[];
-  /** Left out: nobody looked, because nobody asked for it or this backend cannot tell. */
+  /** Left out: it was not requested, or this backend cannot tell. */
   readonly filesRead?: readonly string[];
   /** True when more was read than is listed. */
   readonly filesReadTruncated?: boolean;

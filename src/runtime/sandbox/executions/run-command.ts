@@ -107,14 +107,14 @@ async function heardOut(control: Duplex): Promise<void> {
   if (control.readableEnded || control.destroyed) return;
   let timer: NodeJS.Timeout | undefined;
   await new Promise<void>((resolve) => {
-    // One that nobody reads any more does not end.
+    // A stream without a reader does not end.
     timer = setTimeout(resolve, LAST_WORDS_MS);
     control.once("end", resolve).once("close", resolve);
   });
   clearTimeout(timer);
 }
 
-/** By somebody else than us; a shell that waited for what was killed gives it as a status. */
+/** Killed, but not by us; a shell that waited for a killed process gives that as its status. */
 function wasKilled({ signal, exitCode }: RunExit): boolean {
   return signal === constants.signals.SIGKILL || exitCode === 128 + constants.signals.SIGKILL;
 }

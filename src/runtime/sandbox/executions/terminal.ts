@@ -30,7 +30,7 @@ export interface TerminalInput {
   readonly input: Readable;
 }
 
-/** What a command on a terminal runs with. Whoever sits there sees its output as it happens, and takes their time. */
+/** What a command on a terminal runs with: streamed output, and no short timeout since a person types. */
 export function terminalRunOptions<Options extends { readonly env?: TerminalOptions["env"] | undefined }>(
   { input }: TerminalInput,
   options: Options & { readonly timeoutMs?: number | undefined },
@@ -60,7 +60,7 @@ export async function openTerminal(
   await handle.started;
   handle.stderr.resume();
   const exit = handle.exit.then((ended) => toResult(outcomeOf(ended, performance.now() - startedAt)));
-  // Whoever does not look at it is not ended by it.
+  // A caller that does not await it must not be ended by it.
   exit.catch(() => undefined);
   return {
     output: handle.stdout,

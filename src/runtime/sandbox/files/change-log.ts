@@ -17,7 +17,7 @@ export interface ChangesSeen {
 
 /** The state of the files when an execution began. */
 export interface ChangePeriod {
-  /** Undefined: nobody could look. */
+  /** Undefined: it could not be read. */
   readonly snapshot: Promise<Snapshot | undefined> | Snapshot | undefined;
   /** Files of programs that came or went at the same time: ours, not theirs. */
   readonly programs: Set<string>;
@@ -88,7 +88,7 @@ export class ChangeLog {
     return { changes: changes.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0)), truncated };
   }
 
-  /** For an execution that failed: what it left behind is looked at anew. */
+  /** For an execution that failed: the next one reads again what it left behind. */
   abandon(beginning: ChangePeriod): void {
     if (!beginning.open) return;
     beginning.open = false;

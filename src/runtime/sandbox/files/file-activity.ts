@@ -2,7 +2,7 @@ import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { SessionSync } from "../sync/session-sync.js";
 import { ChangeLog, type ChangesSeen, type FileChange } from "./change-log.js";
 
-/** Tells which files of the workspace were read since it was last asked; undefined: nobody could look. */
+/** The files of the workspace that were read since the last call; undefined: it cannot be told. */
 export interface ReadLog {
   take(): Promise<{ readonly files: readonly string[]; readonly truncated: boolean } | undefined>;
   /** Called once, before the sandbox ends. */
@@ -11,7 +11,7 @@ export interface ReadLog {
 
 /** What an execution did to the files. */
 export interface FilesTouched extends ChangesSeen {
-  /** Undefined: nobody could look. */
+  /** Undefined: it cannot be told. */
   readonly read?: readonly string[] | undefined;
   readonly readTruncated?: boolean | undefined;
 }
@@ -22,7 +22,7 @@ export interface FilesWatch {
   readonly overlapped: boolean;
   /** It has ended: the sooner the log of reads is asked, the sooner it answers. */
   ended(): void;
-  /** What it did, after it has ended; whoever wants to know of changes has been told. */
+  /** What it did, after it has ended; listeners for changes have been called. */
   seen(): Promise<FilesTouched>;
   over(): void;
 }

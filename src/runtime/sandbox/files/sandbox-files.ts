@@ -16,7 +16,7 @@ const MAX_STREAM_BYTES = 16 * 1024 ** 3;
 export interface FilesListener {
   /** Told before anything else; throws when the sandbox has stopped. */
   used(): void;
-  /** Told before a look that is no use; returns the files of programs that run, which are nobody's. Throws as `used` does. */
+  /** Called before a read that does not count as use; returns the files that programs run from. Throws as `used` does. */
   looked(): ReadonlySet<string>;
   /** Told before and after anything is written, so that it is not taken for the next program's work. */
   changed(): void;
@@ -88,7 +88,7 @@ export class SandboxFiles {
     return this.#use().scan(path, options);
   }
 
-  /** The same for somebody who only watches: the sandbox is as idle as before. Files that programs run from are left out. */
+  /** The same for a watcher: the sandbox is as idle as before. Files that programs run from are left out. */
   async look(
     path: string,
     options: { readonly recursive: boolean; readonly limit: number },

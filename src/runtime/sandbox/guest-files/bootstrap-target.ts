@@ -40,7 +40,7 @@ export function createRunnerTarget(inside: Inside, timeoutMs: number): Bootstrap
         idleMs: timeoutMs,
       });
     } finally {
-      // Also when nobody has read from it.
+      // Also when it was not read.
       content.destroy();
     }
     planted.delete(to.text);

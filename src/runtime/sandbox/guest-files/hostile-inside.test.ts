@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(base, { recursive: true, force: true });
 });
 
-/** A workspace whose programs inside are somebody else's. */
+/** A workspace whose programs inside are hostile. */
 async function open(programs: Readonly<Record<string, string>>, timeoutMs = 10_000) {
   guest = await startGuest(base, programs);
   return new RunnerWorkspace(guest, { timeoutMs });

@@ -3,7 +3,7 @@ import { type ByteName, byteNameOf } from "../../workspace/index.js";
 /** What the guest calls a file while it is being written: its target's name and the number of the channel. */
 const TEMPORARY = /^(.*)\.skerry-\d{1,10}$/s;
 
-/** Knows which files are being written, so that their unfinished halves are not taken for somebody's work. */
+/** Knows which files are being written, so that unfinished ones do not count as changes. */
 export class PendingWrites {
   readonly #now = new Set<{ readonly target: ByteName }>();
   readonly #observers = new Set<Set<ByteName>>();
@@ -20,7 +20,7 @@ export class PendingWrites {
     }
   }
 
-  /** Runs a look at the files; its result comes with a test for halves of what was written meanwhile. */
+  /** Runs a listing of the files; its result comes with a test for files that were unfinished meanwhile. */
   async observe<T>(look: () => Promise<T>): Promise<[T, (path: ByteName) => boolean]> {
     const seen = new Set([...this.#now].map(({ target }) => target));
     this.#observers.add(seen);

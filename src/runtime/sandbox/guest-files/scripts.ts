@@ -13,7 +13,7 @@ export const Exit = {
 /**
  * Arguments: the workspace, `make` or nothing, a count, and so many names of directories. Stands in the last one
  * afterwards. The path of the current directory is the kernel's own word: when it is not what we asked for, a link
- * was followed, whoever put it there and when. From there on `./name` cannot be led astray.
+ * was followed, whenever it was put there. From there on `./name` cannot be led astray.
  */
 const WALK = `
 at=0
@@ -150,7 +150,7 @@ while [ $# -gt 1 ]; do
 done
 true`;
 
-/** MAKE_ALL and LINK_ALL for a workspace that others change: what does not go is passed over, and seen afterwards. */
+/** MAKE_ALL and LINK_ALL for a workspace that others change: failures are skipped, and seen afterwards. */
 export const MAKE_BEST_EFFORT = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
 mkdir -m 755 -p "$@" 2>/dev/null

@@ -12,7 +12,7 @@ export interface ReceiveOptions {
   /** The path in messages. */
   readonly shown: string;
   readonly maxBytes: number;
-  /** How long the guest may send nothing while somebody wants more. */
+  /** How long the guest may send nothing while the reader waits. */
   readonly idleMs: number;
   /** How long all of it may take. Left out: as long as it goes on. */
   readonly totalMs?: number;
@@ -24,7 +24,7 @@ export function receiveFile(runner: Runner, path: string, options: ReceiveOption
   const source = runner.readFile(path);
   let length = 0;
   const idle = setTimeout(() => {
-    // Bytes that nobody has taken yet are the reader's matter.
+    // While bytes wait to be read, the delay is the reader's.
     if (cap.readableLength > 0) idle.refresh();
     else cap.destroy(tooSlow(shown));
   }, idleMs);
@@ -42,7 +42,7 @@ export function receiveFile(runner: Runner, path: string, options: ReceiveOption
     clearTimeout(total);
     source.destroy();
   });
-  // A reader that comes late finds the error in the stream; nobody's process ends of it.
+  // A late reader finds the error in the stream; it must not end the process.
   cap.on("error", () => undefined);
   source.once("error", (error) => cap.destroy(transferFailure(error, shown) as Error));
   return source.pipe(cap);

@@ -40,7 +40,7 @@ interface Entered {
 const NO_VARIABLES: Readonly<Record<string, string>> = {};
 const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
-/** A sandbox's network: its own loopback, and the way out once somebody opens it. */
+/** A sandbox's network: its own loopback, and egress once it is opened. */
 export class SandboxNetwork {
   readonly #runner: Runner;
   readonly #init: NetworkInit;
@@ -85,7 +85,7 @@ export class SandboxNetwork {
     (await this.#open()).egress.update(rules);
   }
 
-  /** Puts a call's own rules in force without opening anything: whoever opens it later finds them there. */
+  /** Puts a call's own rules in force without opening anything: they hold when it is opened later. */
   restrict(rules: EgressRules): () => void {
     const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
     this.#entered.add(entered);

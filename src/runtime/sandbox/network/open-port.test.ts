@@ -81,7 +81,7 @@ describe("a port inside that is opened", () => {
     await opened.close();
   });
 
-  it("resets who comes while nobody listens inside", async () => {
+  it("resets connections while nothing listens inside", async () => {
     const opened = await sandbox.network.openPort(8001);
     await expect(say(opened.hostPort, "x")).rejects.toMatchObject({ code: "ECONNRESET" });
     await opened.close();

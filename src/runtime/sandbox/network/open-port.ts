@@ -69,7 +69,7 @@ export async function openPort(
   };
 }
 
-/** Nobody listens inside: the connection is reset, as it would be without a sandbox between. */
+/** Nothing listens inside: the connection is reset, as it would be without a sandbox between. */
 async function carry(
   socket: Socket,
   connect: (port: number) => Promise<Duplex>,

@@ -31,7 +31,7 @@ afterEach(async () => {
 function handler(name: string, more: Partial<SessionControlHandler> = {}): SessionControlHandler {
   return {
     connect: async (port) => {
-      if (port !== 8000) throw new SandboxError("EXECUTION_FAILED", `nobody listens on ${port}`);
+      if (port !== 8000) throw new SandboxError("EXECUTION_FAILED", `nothing listens on ${port}`);
       async function* answer(source: AsyncIterable<unknown>) {
         yield `${name}: `;
         yield* source;

@@ -280,7 +280,7 @@ describe("cells", () => {
     });
   });
 
-  it("load modules ahead, for every program anew", async () => {
+  it("load modules ahead, again for every program", async () => {
     const own = await manager.startSandbox("preloaded", { cells: { preload: ["json", "decimal"] } });
     await own.prewarmCells();
     const code = "import json, sys; print(json.loads('[1]'), hasattr(json, 'mark')); json.mark = 1";

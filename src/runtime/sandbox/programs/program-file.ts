@@ -15,7 +15,7 @@ export interface ProgramFile {
 
 /**
  * Puts the code where its relative imports work: into the workspace, under a name that is free. A file of the
- * session is never overwritten, and the program's own is no change that anybody made.
+ * session is never overwritten, and the program's own file is not reported as a change.
  */
 export async function placeProgram(
   workspace: WorkspaceFiles,
@@ -55,7 +55,7 @@ async function removeProgram(workspace: WorkspaceFiles, changes: ChangeLog, path
   try {
     await workspace.remove(path);
   } catch {
-    // Something else is there now, and nobody has looked at it.
+    // Something else is there now, which was not checked.
     changes.invalidate();
   }
   changes.removed(path);

@@ -236,7 +236,7 @@ class LanguageSlots {
     return slot;
   }
 
-  /** Undefined: the sandbox has just ended, which is nobody's error here. */
+  /** Undefined: the sandbox has just ended, which is no error here. */
   #launch(env: Readonly<Record<string, string>>): WarmHandle | undefined {
     try {
       return this.#instance.runner.warm({

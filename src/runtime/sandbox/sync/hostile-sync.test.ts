@@ -127,7 +127,7 @@ describe("a sandbox that is against it", () => {
     const report = await restless.toHost();
     expect(report).toMatchObject({ complete: false, skipped: [{ path: "log", code: "FILE_FAILED" }] });
     expect(readFileSync(join(host, "log"), "utf8")).toBe("start");
-    // Nobody comes again: better what there is than nothing.
+    // There is no later sync: better what there is than nothing.
     expect((await restless.toHost({ last: true })).complete).toBe(false);
     expect(readFileSync(join(host, "log"), "utf8")).toContain("more");
   });

@@ -13,13 +13,13 @@ const ATTEMPTS = 3;
 interface PullContext {
   readonly budget: Budget;
   readonly tally: SyncCounter;
-  /** Nobody will come again: a file that does not stop changing is taken as it is. */
+  /** There is no later sync: a file that does not stop changing is taken as it is. */
   readonly last: boolean;
 }
 
 /**
  * Brings files out of the sandbox. Each is read to its end beside its target, and takes its place when it is still what
- * was listed: whoever dies on the way leaves the old file or the new one. Resolves to what was taken.
+ * was listed: a process that dies on the way leaves the old file or the new one. Resolves to what was taken.
  */
 export async function pullFiles(
   guest: GuestTree,

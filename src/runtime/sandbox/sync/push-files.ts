@@ -22,7 +22,7 @@ export async function pushFiles(
       try {
         await guest.write(node, content);
       } finally {
-        // Also when nobody has read from it.
+        // Also when it was not read.
         content.destroy();
       }
       tally.copied++;

@@ -35,12 +35,12 @@ export class SessionSync {
     return this.#isKept();
   }
 
-  /** This host's copy, for whoever fills a new session. */
+  /** This host's copy, from which a new session is filled. */
   get hostFiles(): AgentWorkspace {
     return this.#workspace;
   }
 
-  /** Programs' own files are nobody's. */
+  /** Files that programs run from are not synchronised. */
   leaveOut(excluded: () => Iterable<string>): void {
     this.#excluded = excluded;
   }

@@ -32,7 +32,7 @@ export function looksSame(a: Node, b: Node): boolean {
   return a.type === "directory" || (a.size === b.size && sameTime(a.mtimeNs, b.mtimeNs));
 }
 
-/** True when nobody has touched it since: a program can set the time of modification, but not the other one. */
+/** True when it has not changed since: a program can set mtime, but not ctime. */
 export function isUntouched(now: Node, then: Node): boolean {
   if (!looksSame(now, then)) return false;
   return now.type !== "file" || (now.ino === then.ino && now.ctimeNs === then.ctimeNs);
@@ -50,7 +50,7 @@ export interface PlanOptions {
   readonly from: Side;
   /** Undefined: the sides have never been the same, so that the target becomes what the source is. */
   readonly base: Base | undefined;
-  /** Paths that are nobody's matter now. */
+  /** Paths that are left out. */
   readonly isExcluded: (path: string) => boolean;
 }
 

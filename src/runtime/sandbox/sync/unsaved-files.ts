@@ -1,9 +1,9 @@
 import type { SandboxError } from "../../../kit/errors.js";
 
-/** Whether changes went with a sandbox, and whether somebody knows. */
+/** Whether changes were lost with a sandbox, and whether that was reported. */
 export class UnsavedFiles {
   /** Why they are not on this host; undefined: they are. */
   failure: SandboxError | undefined;
-  /** Somebody asked for the stop, and was or will be told by it. */
+  /** A caller asked for the stop, and learns of it from that. */
   isTold = false;
 }

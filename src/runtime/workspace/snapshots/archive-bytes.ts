@@ -17,7 +17,7 @@ const COMPRESSED: readonly (readonly [magic: readonly number[], name: string, co
 
 /**
  * An archive's bytes in pieces. Refuses what is compressed, what ends before its end, and what brings no entry for too
- * long: whoever finds one sets `sinceEntry` back.
+ * long: the reader that finds one resets `sinceEntry`.
  */
 export async function* archiveBytes(
   source: Readable,

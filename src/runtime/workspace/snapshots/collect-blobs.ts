@@ -5,7 +5,7 @@ import { blobPath } from "./stage.js";
 
 /**
  * Removes the contents that only this list of entries names, then the list. The lists of all that is kept or in use are
- * given; whoever dies on the way leaves the list, to begin with again. For the holder of the store's lock.
+ * given; a process that dies on the way leaves the list, and the next begins with it. For the holder of the store's lock.
  */
 export async function collectBlobs(blobs: string, list: string, inUse: readonly string[]): Promise<void> {
   let unused = new Set<string>();

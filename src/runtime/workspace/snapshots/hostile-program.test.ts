@@ -148,7 +148,7 @@ describe("a program that changes files while a snapshot is taken", () => {
       "f 644 1 1 1 1\\n./f\\0f 644 1 1 1 1\\n./f/g\\0l 777 1 1 1 1\\n./f/l\\0f 644 1 1 1 1\\n./no/f\\0",
     );
     const workspace = await kept.throughGuest({}, { find });
-    // It called a link what is none, so that nobody can say that this is all.
+    // It called a file a link, so that the listing cannot be trusted to be complete.
     await expect(keep(kept.store(), workspace)).rejects.toThrow(failsWith("FILE_DENIED"));
   });
 });

@@ -92,7 +92,7 @@ describe.each(WAYS)("a snapshot through %s", (way, open) => {
     const strange = Buffer.concat([Buffer.from(`${kept.root}/z`), Buffer.from([0xff])]);
     writeFileSync(strange, "");
     symlinkSync(Buffer.from([0x2e, 0xff]), at("link"));
-    writeFileSync(at("program.py"), "nobody's work");
+    writeFileSync(at("program.py"), "a stray file");
     writeFileSync(at("file"), "1");
     const store = kept.store();
     const workspace = await open();

@@ -22,7 +22,7 @@ export type SnapshotProgress = (progress: { readonly files: number; readonly byt
 
 export interface KeepOptions {
   readonly limits: SnapshotLimits;
-  /** Paths of files that are nobody's work. */
+  /** Paths of temporary files, which are left out. */
   readonly excluded: ReadonlySet<string>;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: SnapshotProgress | undefined;

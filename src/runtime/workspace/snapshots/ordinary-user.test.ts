@@ -9,7 +9,7 @@ const NOBODY = 65534;
 const isRoot = process.geteuid?.() === 0;
 let kept: SnapshotWorkspace;
 
-// Root is not stopped by modes, so this file runs as somebody who is.
+// Modes do not stop root, so this file runs as an ordinary user.
 beforeAll(() => {
   if (isRoot) {
     process.setegid?.(NOBODY);

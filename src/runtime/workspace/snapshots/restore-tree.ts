@@ -94,7 +94,7 @@ class Restoring {
     await this.#tree.setModes(this.#unlikeModes(files, seen, clearing.opened));
     for (const { path } of [...missing, ...changed]) this.#written.add(path);
     await this.#verify(entries, clearing);
-    // From the bottom up, and last: nobody may be able to look into them afterwards.
+    // From the bottom up, and last: their modes may keep everyone out afterwards.
     const closing = this.#unlikeModes(directories, seen, clearing.opened);
     await this.#tree.setModes([...closing, ...this.#openedOthers(clearing.opened)].sort(fromBottom));
 
@@ -140,7 +140,7 @@ class Restoring {
     this.#options.onProgress?.({ files: this.#written.size, bytes: this.#bytes });
   }
 
-  /** Undefined: it is not what was seen, and is written anew. */
+  /** Undefined: it has changed since it was listed, and is rewritten. */
   async #hashOf(path: string, size: number): Promise<string | undefined> {
     const hash = createHash("sha256");
     let length = 0;

@@ -9,7 +9,7 @@ const PIECE_CHARACTERS = 64 * 1024;
 /** What is on disk of a snapshot besides its entries and contents. */
 export interface SnapshotRecord {
   readonly info: SnapshotInfo;
-  /** The process that has it for itself, and without which it is nobody's. */
+  /** The process it belongs to; when that is gone, it is removed. */
   readonly heldBy?: string;
 }
 

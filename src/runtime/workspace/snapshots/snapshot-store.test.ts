@@ -47,7 +47,7 @@ describe("a session's snapshots", () => {
     expect(kept.onDisk()).toEqual({ blobs: [sha256("one"), sha256("another")].sort(), others: [] });
   });
 
-  it("are nobody else's to look into", async () => {
+  it("can be read by their owner only", async () => {
     put("a", "one");
     await keep(kept.store(), await kept.directly());
     const modes = readdirSync(kept.directory, { recursive: true, encoding: "utf8" }).flatMap((path) => {
@@ -233,7 +233,7 @@ describe("a snapshot that is damaged", () => {
     const third = await keep(store, workspace);
     writeFileSync(join(kept.directory, `${bad.id}.entries`), '{"path":"a","type":"fi');
     expect(await store.remove(third.id)).toBe(true);
-    // Nobody knows what the damaged one had.
+    // The damaged one's content is unknown.
     expect(kept.onDisk().blobs).toHaveLength(3);
     await expect(bringBack(store, workspace, bad.id)).rejects.toThrow(failsWith("FILE_FAILED"));
     writeFileSync(join(kept.directory, `${bad.id}.json`), "{");

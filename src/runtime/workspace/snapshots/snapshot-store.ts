@@ -166,7 +166,7 @@ export class SnapshotStore {
       skipped,
     };
     const heldBy = isTemporary === true ? this.#newLabel() : undefined;
-    // From here on somebody else finds what we leave, should we be killed: a list without a record.
+    // If this process is killed from here on, another one finds what is left: a list without a record.
     await stage.moveEntries(join(directory, id + ENTRIES));
     try {
       const slice = new TimeSlice();
@@ -176,7 +176,7 @@ export class SnapshotStore {
         await rename(stage.pathOf(sha256), target);
         await slice.pass();
       }
-      // Whoever tidies up finds it by this name, when we are gone.
+      // The cleanup finds it by this name when this process is gone.
       if (heldBy !== undefined) await link(join(directory, id + ENTRIES), inUseBy(directory, heldBy, id));
       await stage.place(
         join(directory, id + RECORD),
@@ -225,7 +225,7 @@ export class SnapshotStore {
     await this.#collect(directory, join(directory, id + ENTRIES));
   }
 
-  /** Whoever read it has done so; it may have been deleted meanwhile. */
+  /** Ends a read; the snapshot may have been deleted meanwhile. */
   async #release(directory: string, list: string, id: string): Promise<void> {
     const isKept = (await namesIn(directory)).includes(id + RECORD);
     if (isKept) await rm(list, { force: true });
@@ -234,7 +234,7 @@ export class SnapshotStore {
 
   async #collect(directory: string, list: string): Promise<void> {
     const names = new Set(await namesIn(directory));
-    // Somebody who tidied up before us has done it.
+    // Another process has cleaned up already.
     if (!names.has(basename(list))) return;
     const inUse = [...names].filter(
       (name) =>
@@ -257,15 +257,15 @@ export class SnapshotStore {
     return leftovers.length;
   }
 
-  /** Whoever read it, or had it for itself, is gone. */
+  /** The process that read it or owned it is gone. */
   async #letGo(directory: string, list: string, id: string): Promise<void> {
     const record = await readRecord(join(directory, id + RECORD), id).catch(() => undefined);
-    const isNobodys = record?.heldBy !== undefined && this.#processes.isGone(record.heldBy);
-    if (isNobodys) await this.#remove(directory, id);
+    const isOrphaned = record?.heldBy !== undefined && this.#processes.isGone(record.heldBy);
+    if (isOrphaned) await this.#remove(directory, id);
     await this.#release(directory, list, id);
   }
 
-  /** What belongs to nobody any more. Without the lock it is a guess: somebody may be about to finish it. */
+  /** What has no owner any more. Without the lock it is a guess: another process may be about to finish it. */
   async #leftovers(directory: string): Promise<string[]> {
     const names = new Set(await namesIn(directory));
     const isGone = (label: string) => this.#processes.isGone(label);

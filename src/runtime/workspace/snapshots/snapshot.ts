@@ -88,7 +88,7 @@ export function snapshotDamaged(id: string, cause?: unknown): SandboxError {
   });
 }
 
-/** Throws CANCELLED when nobody wants it any more. */
+/** Throws CANCELLED when the caller has left. */
 export function assertWanted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new SandboxError("CANCELLED", "The work on the snapshot was cancelled");
 }

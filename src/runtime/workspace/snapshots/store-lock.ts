@@ -2,18 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "../../../kit/errors.js";
 import { assertWanted } from "./snapshot.js";
 
-/** How processes that share a store know of each other; the rooms below have it. */
+/** How processes that share a store know of each other. */
 export interface ProcessCoordination {
-  /** A name that says which process made a thing. */
+  /** A name that tells which process made a file. */
   label(id: string): string;
   /** True when the process in the label is gone. */
   isGone(label: string): boolean;
-  /** One process at a time, for a directory; one that was killed has let go. */
+  /** One process at a time, for a directory; a killed process has released it. */
   createLock(directory: string): { tryAcquire(): boolean; release(): void };
 }
 
 const POLL_MS = 20;
-/** Nobody has it for as long as it takes to read or write files' contents. */
+/** The lock is never held while contents are read or written. */
 const PATIENCE_MS = 120_000;
 
 /** One at a time in a store, in this process and among others. */

@@ -57,7 +57,7 @@ export async function feed(chunks: AsyncIterable<Uint8Array>, sink: Sink): Promi
       resolve();
     });
   });
-  // Whoever reads from the other end hears of it.
+  // The reader at the other end gets the error.
   sink.on("error", () => undefined);
   for await (const chunk of chunks) {
     if (isClosed) return;

@@ -3,7 +3,7 @@ import { assertWanted } from "./snapshot.js";
 
 const WORK_MS = 600_000;
 
-/** Watches the caller and the clock: work on files that somebody else has in hand must end, whatever they do. */
+/** Watches the caller and the clock: work on files that others change must end, whatever they do. */
 export class WorkClock {
   readonly #signal: AbortSignal | undefined;
   readonly #deadline: number;
@@ -13,7 +13,7 @@ export class WorkClock {
     this.#deadline = performance.now() + timeoutMs;
   }
 
-  /** Throws when nobody wants it any more, or when it has taken too long. */
+  /** Throws when the caller has left, or when it has taken too long. */
   check(): void {
     assertWanted(this.#signal);
     if (performance.now() < this.#deadline) return;

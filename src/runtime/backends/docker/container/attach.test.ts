@@ -58,7 +58,7 @@ it("fails for a frame of an unknown kind", async () => {
   expect(error).toMatchObject({ code: "WIRE_VIOLATION" });
 });
 
-it("reads no further than it has room while nobody takes", async () => {
+it("reads no further than it has room while its reader takes nothing", async () => {
   const connection = new PassThrough({ highWaterMark: 16 * 1024 });
   openStreams(connection);
   const piece = frame(1, Buffer.alloc(64 * 1024));

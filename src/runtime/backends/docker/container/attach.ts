@@ -49,7 +49,7 @@ export function openStreams(connection: Duplex): AttachedStreams {
 
 /**
  * Standard output out of the daemon's frames, piece by piece as they come: nothing is copied, and no more is kept than
- * one read of the connection, which rests while nobody takes.
+ * one read of the connection, which rests while the reader takes nothing.
  */
 class DaemonFrames extends Readable {
   complaints = Buffer.alloc(0);

@@ -98,7 +98,7 @@ export function removeGroupsOf(containerId: string, proc = "/proc"): void {
     try {
       rmdirSync(join(path, GROUP_OF_ALL, containerId));
     } catch {
-      // It never was there, or somebody is still in it.
+      // It never was there, or a process is still in it.
     }
   }
 }

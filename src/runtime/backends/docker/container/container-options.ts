@@ -23,7 +23,7 @@ const GVISOR_THREADS = 4096;
  */
 const GVISOR_CAPABILITIES = ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
 
-/** What the kernel would tell about the host, and what nobody inside needs. */
+/** What tells about the host, and what no program inside needs. */
 const MASKED_PATHS = [
   "/sys",
   ...[

@@ -19,7 +19,7 @@ const START_TIMEOUT_MS = 30_000;
 const CALL_TIMEOUT_MS = 20_000;
 const KILL_TIMEOUT_MS = 5000;
 const STATS_TIMEOUT_MS = 3000;
-/** Together ten seconds, which whoever closes everything has to wait for a daemon that is stuck. */
+/** Together ten seconds: so long a close waits for a stuck daemon. */
 const LAST_WORDS_TIMEOUT_MS = 1000;
 const LEAVE_TIMEOUT_MS = 1000;
 const REMOVE_TIMEOUT_MS = 8000;
@@ -141,7 +141,7 @@ export class Container {
 
   /** Ends and removes it. Where the daemon cannot, the processes are ended here, if they are here, and it throws. */
   async remove(): Promise<void> {
-    // Whoever asks why it ended asks after it has.
+    // The reason is only asked for after the end.
     await callDaemon(LAST_WORDS_TIMEOUT_MS, this.memoryKills()).catch(() => undefined);
     this.#isRemoved = true;
     const ended = this.#container.wait();
@@ -304,7 +304,7 @@ async function killContainer(container: Docker.Container): Promise<void> {
   await callDaemon(KILL_TIMEOUT_MS, ended);
 }
 
-/** Idempotent: one that is gone is fine, and one that somebody else is removing is waited for. */
+/** Idempotent: one that is gone is fine, and one that is already being removed is waited for. */
 export async function removeContainer(container: Docker.Container): Promise<void> {
   const until = Date.now() + REMOVE_TIMEOUT_MS;
   let mustAsk = true;

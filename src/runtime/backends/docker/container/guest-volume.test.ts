@@ -48,7 +48,7 @@ describe("volumes with the guest", () => {
         () => false,
       );
 
-  it("go when they are of another build, or half made by somebody who is gone, and nothing uses them", async () => {
+  it("go when they are of another build, or half made by a process that is gone, and nothing uses them", async () => {
     const maker = `999999999-1-${randomBytes(6).toString("hex")}`;
     const old = { ...hostLabels(), [LABEL.guest]: "an-old-build-test" };
     const volumes = {

@@ -18,7 +18,7 @@ const READY = "ready";
 
 /**
  * The guest in a volume of a daemon that does not see our files. Everybody uses the first that there is, of their own
- * machine before others', and nobody writes to one that another has made: what its maker did not finish has no guest
+ * machine before others', and no process writes to one that another has made: what its maker did not finish has no guest
  * that could start.
  */
 export class GuestVolumes {

@@ -51,7 +51,7 @@ export class MemoryEvents {
   }
 
   end(containerId: string, followed: FollowedKills): void {
-    // A container that was started again is followed anew.
+    // A container that was started again is followed again.
     if (this.#followed.get(containerId) === followed) this.#followed.delete(containerId);
     if (this.#followed.size > 0) return;
     this.#reading?.stop.abort();
@@ -76,7 +76,7 @@ export class MemoryEvents {
         );
         const { socket } = stream as IncomingMessage;
         socket?.setKeepAlive?.(true, KEEP_ALIVE_MS);
-        // Whoever forgets to stop a sandbox has enough that keeps the process alive.
+        // This must not be what keeps the process alive when a sandbox is not stopped.
         socket?.unref?.();
         this.#isOpen = true;
         tried();

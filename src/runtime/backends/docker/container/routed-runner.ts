@@ -40,7 +40,7 @@ export class RoutedRunner implements Runner {
     return this.#main.writeFile(path, mode, content);
   }
 
-  /** To whichever container has somebody listening, the first one first. */
+  /** To the first container with a listener. */
   async connect(port: number): Promise<Duplex> {
     const [first, ...others] = this.#all();
     try {

@@ -35,7 +35,7 @@ describe("mounts that killed processes left", () => {
     expect([files, last, own].map((path) => existsSync(path))).toEqual([true, false, true]);
   });
 
-  it("are never looked for in what somebody else has put there", () => {
+  it("are never looked for in what another user has put there", () => {
     leave("999999999-1-a");
     expect(orphanedMounts(stateDir).length).toBe(1);
     const link = mkdtempSync(join(tmpdir(), "skerry-mounts-"));

@@ -74,7 +74,7 @@ export class SandboxMounts {
 
 /** The places of processes that are gone. */
 export function orphanedMounts(stateDir: string): string[] {
-  // Never in a directory that somebody else could have put there.
+  // Never in a directory that another user could have put there.
   if (![stateDir, mountsDirectory(stateDir)].every(checkStateDirectory)) return [];
   return readdirSync(mountsDirectory(stateDir))
     .filter(isOrphaned)
@@ -101,7 +101,7 @@ export async function reapMounts(stateDir: string, guest: () => string): Promise
   });
 }
 
-/** Never through a mount: what is still mounted there is somebody's files. */
+/** Never through a mount: what is still mounted there are a session's files. */
 async function removeMounts(directory: string): Promise<void> {
   rmSync(join(directory, "etc"), { recursive: true, force: true });
   for (const path of [join(directory, "workspace"), directory]) {

@@ -7,7 +7,7 @@ export interface DockerAddress {
   readonly host: string;
   /** A socket of this machine: the daemon may see our files. */
   readonly local: boolean;
-  /** Who says so; undefined: nobody, it is looked for where it usually is. */
+  /** The setting that gave it; undefined: it was found at its usual path. */
   readonly from?: "DOCKER_HOST" | "backends.docker.host";
 }
 

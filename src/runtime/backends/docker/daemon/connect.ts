@@ -83,7 +83,7 @@ async function connectionOf(address: DockerAddress, env: Environment): Promise<D
       const agent = createSshAgent({ hostname, port, username });
       return { ...nothing, ...tls, protocol: "http", host: "docker", port: 80, agent };
     }
-    // Certificates without "verify" would be a connection to anybody: Docker's client has it, we do not.
+    // Unlike Docker's client we refuse certificates without "verify": the peer could be anyone.
     const secure = protocol === "https:" || Boolean(env.DOCKER_TLS_VERIFY) || Boolean(env.DOCKER_CERT_PATH);
     const name = hostname.replace(/^\[|\]$/g, "");
     const at = { ...nothing, host: name, port: Number(port || (secure ? 2376 : 2375)) };

@@ -137,7 +137,7 @@ function isPodman({ Components }: VersionAnswer): boolean {
 }
 
 /**
- * Who limits the buffers of sockets: they count as memory, or we do it in the container's cgroup, or nobody does. That a
+ * Who limits the buffers of sockets: they count as memory, or we do it in the container's cgroup, or nothing does. That a
  * daemon says it can (KernelMemoryTCP) means nothing: runc 1.1.5 was seen to do nothing with it.
  */
 export function socketMemory(facts: DaemonFacts, isRoot: boolean): "counted" | "ours" | "unlimited" {

@@ -43,7 +43,7 @@ it("keeps everything else that is in the file", () => {
   expect(readdirSync(join(directory, "docker"))).toEqual(["daemon.json"]);
 });
 
-it("leaves a runsc alone that somebody has registered", () => {
+it("leaves a registered runsc alone", () => {
   register();
   writeFileSync(file, JSON.stringify({ runtimes: { runsc: { path: "/mine" } } }));
   register();

@@ -53,7 +53,7 @@ export async function buildFromDebian(
   let failure: SandboxError | undefined;
   try {
     const archive = new PassThrough();
-    // Whoever reads it fails for it; after an abort nobody does.
+    // Its reader gets the error; after an abort there is no reader.
     archive.on("error", () => undefined);
     maker.stdout.pipe(archive, { end: false });
     const made = exited.then(([status]) => {
@@ -74,10 +74,10 @@ export async function buildFromDebian(
     };
     await Promise.race([send(), aborted]);
   } catch (error) {
-    // Whoever failed first is the cause: then the other one only sees a broken pipe.
+    // The first failure is the cause: the other process then only sees a broken pipe.
     const cause = failure ?? error;
     stop();
-    // It has ended when its output has: which nobody takes any more.
+    // It has ended when its output has, which is no longer read.
     maker.stdout.unpipe().resume();
     await exited;
     throw cause;

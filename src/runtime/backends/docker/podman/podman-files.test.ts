@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateDir, { recursive: true }));
 
-it("writes the profile once, for everybody to read and nobody else to change", () => {
+it("writes the profile once, readable for all and changed only by its owner", () => {
   const { profile, etc } = installPodmanFiles(stateDir);
   const before = lstatSync(profile);
   expect(readFileSync(profile, "utf8")).toBe(seccompProfile());
@@ -46,7 +46,7 @@ it.each([
     },
   ],
   ["is in a directory that others may change", (path: string) => chmodSync(dirname(path), 0o777)],
-])("writes a profile anew that %s", (_, spoil) => {
+])("rewrites a profile that %s", (_, spoil) => {
   const { profile } = installPodmanFiles(stateDir);
   spoil(profile);
   expect(installPodmanFiles(stateDir).profile).toBe(profile);

@@ -26,7 +26,7 @@ const OLD_MS = 60 * 60 * 1000;
 
 /**
  * Writes them into the state directory, once for every content. Before every use: whatever is not exactly as we would
- * write it, and ours alone to change, is written anew.
+ * write it, and ours alone to change, is rewritten.
  */
 export function installPodmanFiles(stateDir: string): PodmanFiles {
   const contents: Readonly<Record<string, string>> = { [PROFILE]: seccompProfile(), ...ETC };

@@ -4,7 +4,7 @@ import type { ContainerOptions } from "../container/container-plan.js";
 import type { DaemonFacts } from "../daemon/daemon-facts.js";
 import type { PodmanFiles } from "./podman-files.js";
 
-/** Podman makes them memory that anybody may write to, beside a root that is read-only. Nobody may write to ours. */
+/** Podman makes them world-writable memory, beside a read-only root. Ours are read-only. */
 const PODMAN_MEMORY = ["/run", "/var/tmp"];
 const NOT_WRITABLE = "rw,noexec,nosuid,nodev,notmpcopyup,mode=755,size=65536";
 /** Where Podman puts what the host's system gives every container. */

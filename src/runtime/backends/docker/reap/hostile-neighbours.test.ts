@@ -48,7 +48,7 @@ describe("a container among others", () => {
       expect(await socketLimit(again)).toBe(64 * MB);
     }, 180_000);
 
-    it(`is no process of a user whom this host may have (shareFiles ${shareFiles})`, async () => {
+    it(`is no process of a user that this host may have (shareFiles ${shareFiles})`, async () => {
       const instance = await create(open({ shareFiles }));
       const { State } = await inspect(instance);
       const status = readFileSync(`/proc/${State.Pid}/status`, "utf8");
@@ -116,7 +116,7 @@ describe("a container among others", () => {
     expect((await anonymous()).filter((name) => !before.includes(name))).toEqual([]);
   }, 180_000);
 
-  it("is not taken for left behind when it is somebody's, from an image of a sandbox", async () => {
+  it("is not taken for left behind when a user made it from an image of a sandbox", async () => {
     const client = await connectDocker({ host: orders.docker.host });
     const maker = `${spawnSync("true").pid}-1-sbx-gone`;
     const labels = { ...makerLabels(orders.stateDir, "sbx-gone"), [LABEL.maker]: maker };

@@ -6,7 +6,7 @@ import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
 import { stateDirectoryId } from "./state-directory-id.js";
 
 const PREFIX = "dev.skerry.";
-/** A container that has ended and is this old, of a process that we cannot see, is nobody's any more. */
+/** A container that has ended and is this old, of a process that we cannot see, is an orphan. */
 const UNSEEN_AGE_S = 600;
 /** A volume has no state. */
 const ENDED = ["created", "exited", "dead", ""];
@@ -20,7 +20,7 @@ export const LABEL = {
   boot: `${PREFIX}boot`,
   /** The maker, as process-label.ts writes it. */
   maker: `${PREFIX}maker`,
-  /** For whom it was made: labels stay, and a pool makes it before anybody wants it and uses it for several. */
+  /** The session it was made for: labels stay, and a pool makes it before any session and uses it for several. */
   sandbox: `${PREFIX}sandbox`,
   session: `${PREFIX}session`,
   /** On volumes: which build of the guest is inside. */

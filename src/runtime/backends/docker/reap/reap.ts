@@ -6,7 +6,7 @@ import { callDaemon } from "../daemon/call-daemon.js";
 import { findOrphans } from "./find-orphans.js";
 import { LABEL, stateLabels } from "./labels.js";
 
-/** Whoever closes meanwhile waits for it. */
+/** A close meanwhile waits for it. */
 const CALL_TIMEOUT_MS = 5000;
 
 /**

@@ -47,7 +47,7 @@ export function commonArguments(runtime: GuestRuntime, cells = false): string[] 
 }
 
 /**
- * The kernel lets a cell have a /proc of its own only where a whole one is mounted already. Nobody can reach this one: its
+ * The kernel lets a cell have a /proc of its own only where a whole one is mounted already. No program can reach this one: its
  * directory is covered by an empty one.
  */
 const HIDDEN_WHOLE_PROC = [

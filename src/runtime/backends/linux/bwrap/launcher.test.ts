@@ -52,7 +52,7 @@ async function launch(launchers: Launchers, command: string): Promise<Launched> 
 function parentOf(pid: number | undefined): number | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");
-    // A zombie is gone but for whoever has to collect it.
+    // A zombie counts as gone.
     return /^State:\s+Z/m.test(status) ? undefined : Number(/^PPid:\s+(\d+)$/m.exec(status)![1]);
   } catch {
     return undefined;

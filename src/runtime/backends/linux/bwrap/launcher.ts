@@ -119,7 +119,7 @@ class Launcher {
     };
   }
 
-  /** Lets go of the slots that nobody used. */
+  /** Releases the unused slots. */
   release(): void {
     for (const wire of this.#wires.slice(this.#next)) wire.destroy();
     this.#next = this.#wires.length;

@@ -50,7 +50,7 @@ async function cpuTimeV1(directories: ReadonlyMap<Controller, string>): Promise<
 }
 
 /**
- * The time of every process of the group and of the children it has waited for. A child that nobody waits for, since
+ * The time of every process of the group and of the children it has waited for. A child without a waiting parent, since
  * its parent ignores SIGCHLD, takes its time along.
  */
 async function cpuTimeOfProcesses(directory: string): Promise<number | undefined> {

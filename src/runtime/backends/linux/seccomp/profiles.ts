@@ -36,6 +36,6 @@ const CELLS_PROFILE: SeccompProfile = {
   ],
 };
 
-/** What is compiled: for whoever shares this kernel, for programs inside gVisor, for a guest that makes cells. */
+/** What is compiled: for programs on this kernel, for programs inside gVisor, for a guest that makes cells. */
 export const PROFILES = { sandbox: PROFILE, gvisor: GVISOR_PROFILE, cells: CELLS_PROFILE } as const;
 export type ProfileName = keyof typeof PROFILES;
