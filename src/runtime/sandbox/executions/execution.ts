@@ -97,7 +97,7 @@ export class Execution<
     return this.#streams;
   }
 
-  /** Aborted when an iterator was left before the end: nobody wants the rest. */
+  /** Aborted when an iterator was left before the end. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
