@@ -71,7 +71,7 @@ describe.skipIf(reason !== undefined).each(BACKENDS)("%s as an ordinary user", (
     const refused = outcomes.filter(({ skip }) => skip !== undefined).map(({ title }) => title);
     expect(refused).toEqual([
       "ends a program at the memory limit and says so",
-      "ends with a program at the memory limit, and says so where anybody tells",
+      "ends with a program at the memory limit, and says so where the backend can tell",
       "goes on working after a program reached the memory limit",
       "limits processor time",
       "limits the workspace in bytes and in files",

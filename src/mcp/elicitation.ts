@@ -63,7 +63,7 @@ export async function elicit(
   // The SDK's clients do not take back a request whose number is 0: that shall not be a question.
   await server.request({ method: "ping" }, EmptyResultSchema, options);
   signal.throwIfAborted();
-  // Whoever waits for the answer has a clock; this one only keeps the SDK's from being the shorter.
+  // The confirmation queue has the real timeout; this one only keeps the SDK's from being shorter.
   const timeout = Math.min(LONGEST_MS, Math.max(0, request.expiresAt.getTime() - Date.now()) + 10_000);
   const { action, content } = await server.elicitInput(
     { mode: "form", message, requestedSchema: FORM },

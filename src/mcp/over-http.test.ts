@@ -22,7 +22,7 @@ const ANNOTATIONS = {
   openWorldHint: false,
 };
 
-/** A tool that asks whoever called it, tells how it goes on, and waits to be cancelled if it is to. */
+/** A tool that asks its caller, reports progress, and waits to be cancelled if asked to. */
 function asking(connection: () => McpConnection, cancelled: string[]) {
   return defineTool({
     name: "ask",

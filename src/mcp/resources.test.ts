@@ -6,7 +6,7 @@ import type { SessionFiles } from "./session-files.js";
 
 const call: ClientCall = {
   signal: new AbortController().signal,
-  ask: async () => ({ why: "nobody", by: "nobody" }),
+  ask: async () => ({ why: "no one", by: "no one" }),
 };
 
 /** Files that can be changed between two pages. */

@@ -74,7 +74,7 @@ it("takes a message of exactly the most bytes", async () => {
 it.each([
   ["its input ends", ({ input }: Opened) => input.end()],
   ["its input breaks", ({ input }: Opened) => input.destroy(new Error("broken"))],
-  ["nobody reads any more", ({ output }: Opened) => output.destroy(new Error("EPIPE"))],
+  ["the reader is gone", ({ output }: Opened) => output.destroy(new Error("EPIPE"))],
   ["it is closed twice", ({ transport }: Opened) => void transport.close().then(() => transport.close())],
 ])("ends once when %s, and then sends nothing", async (_, end) => {
   const opened = await open();
@@ -94,7 +94,7 @@ it.each([
 });
 type Opened = Awaited<ReturnType<typeof open>>;
 
-it("waits for a slow reader, and for nobody once the reader is gone", async () => {
+it("waits for a slow reader, but not once the reader is gone", async () => {
   const { transport, output } = await open();
   const big = { ...ping(1), params: { text: "x".repeat(4 * 1024 * 1024) } };
   const sent = transport.send(big);

@@ -114,7 +114,7 @@ describe("at a terminal", () => {
   it.each([
     ["a program", () => wild],
     ["a terminal inside", () => ["shell", "--policy", "asking.yaml", "--", "echo", "inside"]],
-  ])("Ctrl-C at the question cancels %s, which nobody has rejected", async (_, command) => {
+  ])("Ctrl-C at the question cancels %s, which is not a rejection", async (_, command) => {
     const { lines, status } = await run(command(), [{ expect: QUESTION, send: "\x03" }]);
     expect({ status, line: lines.at(-2) }).toEqual({
       status: 130,
@@ -125,7 +125,7 @@ describe("at a terminal", () => {
     expect(lastRecord()).toMatchObject({
       result: "cancelled",
       confirmation: "cancelled",
-      decided_by: "nobody",
+      decided_by: "none",
       sandbox_id: null,
     });
   });

@@ -155,7 +155,7 @@ export interface ServerConfig {
   readonly store?: string;
   /** Where the other servers of the same store reach this one. Left out: what it listens on. */
   readonly url?: string;
-  /** A file: those who vouch for the other servers' certificates. Left out: the usual ones. */
+  /** A file: the authorities of the other servers' certificates. Left out: the usual ones. */
   readonly peerCa?: string;
   /** A server without a heartbeat for so long is dead to the others. */
   readonly leaseMs: number;

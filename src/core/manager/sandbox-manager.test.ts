@@ -125,7 +125,7 @@ describe("SandboxManager", () => {
     });
   });
 
-  it("stops a sandbox that nobody uses, but not one that works", async () => {
+  it("stops an idle sandbox, but not one that works", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "400ms" } } });
     const manager = createManager({ config });
     const [idle, busy] = await Promise.all([manager.startSandbox("idle"), manager.startSandbox("busy")]);
@@ -337,7 +337,7 @@ describe("SandboxManager", () => {
     await expect(read.files.read("x")).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
   });
 
-  it("does not act on a state directory that somebody else could have made", async () => {
+  it("does not act on a state directory that another user could have made", async () => {
     const victim = join(stateDir, "photos");
     mkdirSync(join(victim, "2024-01-holiday"), { recursive: true });
     mkdirSync(join(stateDir, "state"));

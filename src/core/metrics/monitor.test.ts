@@ -116,7 +116,7 @@ it("takes other thresholds, and refuses ones that make no sense", async () => {
   }
 });
 
-it("asks nobody once nothing is watched, and removes the series", async () => {
+it("samples nothing once nothing is watched, and removes the series", async () => {
   const metrics = await createMetrics();
   const { monitor } = createMonitor({ metrics });
   const watched = sandbox();
@@ -183,7 +183,7 @@ function fail(): never {
   throw new Error("gone");
 }
 
-it("goes on when somebody who is told of an alert fails", async () => {
+it("goes on when a listener for alerts fails", async () => {
   const warnings: string[] = [];
   const warn = vi
     .spyOn(process, "emitWarning")

@@ -135,7 +135,7 @@ export const behaviourCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "holds a command back while nobody reads its output",
+    title: "holds a command back while its output is not read",
     async run({ createSandbox }) {
       const sandbox = await createSandbox();
       const events = sandbox.exec(["head", "-c", "100000000", "/dev/zero"])[Symbol.asyncIterator]();

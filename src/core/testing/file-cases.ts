@@ -72,7 +72,7 @@ export const fileCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "tells whoever watches what a program did to the files, and is as idle as before",
+    title: "tells watchers what a program did to the files, and is as idle as before",
     async run({ manager }) {
       await manager.execute({ sessionId: "watched", command: "echo 1 > a" });
       const sandbox = await manager.startSandbox("watched");

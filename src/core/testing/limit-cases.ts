@@ -15,7 +15,7 @@ export const limitCases: readonly ConformanceCase[] = [
     },
   },
   {
-    title: "ends with a program at the memory limit, and says so where anybody tells",
+    title: "ends with a program at the memory limit, and says so where the backend can tell",
     needs: ({ memoryLimit, endsAtMemoryLimit }) => memoryLimit && endsAtMemoryLimit === true,
     async run({ createSandbox }) {
       const sandbox = await createSandbox({ memoryMb: 128 });

@@ -447,7 +447,7 @@ policies:
     guarded = new SandboxManager({
       stateDir,
       policy: parsePolicy(POLICY, "policy.yaml"),
-      confirmation: new AutoRejectConfirmationService("nobody is there"),
+      confirmation: new AutoRejectConfirmationService("unattended"),
       backend: "bubblewrap",
       handleSignals: false,
     });
@@ -470,15 +470,15 @@ policies:
     expect(await coder.call("file_edit", { path: "open.txt", oldText: "a", newText: "b" })).toMatchObject({
       status: "denied",
     });
-    const nobody = createTools(guarded, { sessionId: "guarded", role: "nobody" });
-    expect(await nobody.call("file_read", { path: "open.txt" })).toMatchObject({ status: "denied" });
+    const stranger = createTools(guarded, { sessionId: "guarded", role: "stranger" });
+    expect(await stranger.call("file_read", { path: "open.txt" })).toMatchObject({ status: "denied" });
   });
 
   it("are rejected by a person", async () => {
     const code = "import os; os.system('rm -rf / --no-preserve-root')";
     expect(await coder.call("run_code", { language: "python", code })).toMatchObject({
       status: "rejected",
-      summary: expect.stringContaining("nobody is there"),
+      summary: expect.stringContaining("unattended"),
     });
     // What is written is looked at, as if it were run.
     expect(await coder.call("file_write", { path: "x.py", content: code })).toMatchObject({

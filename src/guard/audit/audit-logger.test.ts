@@ -246,7 +246,7 @@ describe("the files", () => {
     expect(pending()).toEqual([]);
   });
 
-  it("are made anew when somebody removes them under a running logger, and the chain says so", async () => {
+  it("are created again when they are removed under a running logger, and the chain says so", async () => {
     await using logger = new AuditLogger({ directory });
     await logger.begin({}).end({ result: "success" });
     rmSync(directory, { recursive: true });
@@ -359,7 +359,7 @@ describe("a log that cannot be written", () => {
     expect([after.command, after.error].join()).not.toMatch(/correct-horse|abcdefgh12345/);
   });
 
-  it("is an error after a while when somebody living keeps the lock", async () => {
+  it("is an error after a while when a living process keeps the lock", async () => {
     const logger = new AuditLogger({ directory, lockTimeoutMs: 50 });
     const attempt = logger.begin({});
     const writer = join(directory, "writer");
@@ -369,10 +369,10 @@ describe("a log that cannot be written", () => {
       code: "AUDIT_FAILED",
       message: "Other processes kept the audit log locked for 50 ms",
     });
-    renameSync(join(writer, readdirSync(writer)[0]!), join(writer, "nobody"));
+    renameSync(join(writer, readdirSync(writer)[0]!), join(writer, "free"));
     await logger.close();
     expect(await resultsOf()).toEqual(["success"]);
-    expect(readdirSync(writer)).toEqual(["nobody"]);
+    expect(readdirSync(writer)).toEqual(["free"]);
   });
 
   it.each([

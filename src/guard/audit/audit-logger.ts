@@ -333,7 +333,7 @@ export class AuditLogger {
     }
   }
 
-  /** Nothing can be written: those who wait hear of it. An attempt's record is tried again with the next one. */
+  /** Nothing can be written: waiting callers get the error. An attempt's record is tried again with the next one. */
   #fail(error: unknown): void {
     const failure = auditFailure(error);
     this.#failure = failure;

@@ -60,7 +60,7 @@ await logger.open();
 await logger.close();
 process.exit(0);
 `;
-/** Takes the lock so many times, looks whether anybody living has it too, and kills itself while it has it. */
+/** Takes the lock so many times, checks that no living process has it too, and kills itself while it has it. */
 const HOLDER = `
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
@@ -95,7 +95,7 @@ import { FileLock } from "./file-lock.mjs";
 import { sharedProcessLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
-  if (!from.endsWith("nobody")) {
+  if (!from.endsWith("free")) {
     fs.writeSync(1, "looked\\n");
     fs.readSync(0, Buffer.alloc(3));
   }
@@ -196,7 +196,7 @@ async function read(): Promise<AuditRecord[]> {
 
 const pending = () => readdirSync(join(directory, "pending"));
 const lockedBy = () => readdirSync(join(directory, "writer"));
-/** A lock that somebody has. */
+/** A lock that is held. */
 function lockFor(label: string): void {
   mkdirSync(join(directory, "writer"), { mode: 0o700 });
   writeFileSync(join(directory, "writer", label), "");
@@ -214,7 +214,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     victim.child.kill("SIGKILL");
     for (const { closed } of writers) await closed;
     expect(others.map(({ child }) => child.exitCode)).toEqual([0, 0, 0]);
-    // What the dead one had open is settled by whoever comes next, if none of the others came to it.
+    // The next process settles what the dead one had open, if none of the others did.
     await using logger = new AuditLogger({ directory });
     await logger.open();
 
@@ -228,7 +228,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     const ofVictim = attempts.filter(({ session_id }) => session_id!.startsWith("a-"));
     expect(ofVictim.length - (victim.lines.length - 1)).toBeOneOf([0, 1]);
     expect(attempts.length - ofVictim.length).toBe(3 * count);
-    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
+    expect([pending(), lockedBy()]).toEqual([[], ["free"]]);
   }, 180_000);
 });
 
@@ -251,7 +251,7 @@ describe("an attempt whose process is killed", () => {
       { id: c, session_id: "c", ...interrupted, error },
     ]);
     expect(await verifyAudit(directory)).toMatchObject({ ok: true, records: 3 });
-    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
+    expect([pending(), lockedBy()]).toEqual([[], ["free"]]);
   });
 
   it("is left alone while its process lives", async () => {
@@ -316,7 +316,7 @@ describe("the lock", () => {
     first.release();
     expect([second.tryAcquire(), first.tryAcquire()]).toEqual([true, false]);
     second.release();
-    expect(lockedBy()).toEqual(["nobody"]);
+    expect(lockedBy()).toEqual(["free"]);
   });
 
   it("is taken over from the dead", () => {
@@ -324,7 +324,7 @@ describe("the lock", () => {
     const [first, second] = [make(), make()];
     expect([first.tryAcquire(), second.tryAcquire()]).toEqual([true, false]);
     first.release();
-    expect(lockedBy()).toEqual(["nobody"]);
+    expect(lockedBy()).toEqual(["free"]);
   });
 
   it("is made once, though several make it at the same time", async () => {
@@ -341,7 +341,7 @@ describe("the lock", () => {
     }
   }, 180_000);
 
-  it("leaves nothing of those who were killed while they made it", async () => {
+  it("leaves nothing of processes that were killed while they made it", async () => {
     const { closed } = await start("UNLUCKY");
     await closed;
     expect(readdirSync(directory)).toEqual([expect.stringMatching(/^writer-/)]);
@@ -359,10 +359,10 @@ describe("the lock", () => {
     );
   });
 
-  it("is not given back by one who lost it while it was stopped", () => {
+  it("is not given back by a process that lost it while it was stopped", () => {
     const [slow, quick] = [make(), make()];
     expect(slow.tryAcquire()).toBe(true);
-    // As if it had been silent for long, in a place where nobody can look for its process.
+    // As if it had been silent for long, on a host where its process cannot be looked for.
     renameSync(join(directory, "writer", lockedBy()[0]!), join(directory, "writer", dead()));
     expect(quick.tryAcquire()).toBe(true);
     slow.release();
@@ -381,10 +381,10 @@ describe("the lock", () => {
     const lock = make();
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(lockedBy()).toEqual(["nobody"]);
+    expect(lockedBy()).toEqual(["free"]);
   }, 180_000);
 
-  it("is not taken by one who comes late, after another took it over from the dead and gave it back", async () => {
+  it("is not taken by a late process, after another took it over from a dead one and gave it back", async () => {
     lockFor(dead());
     const late = await start("LATECOMER");
     const [quick, next] = [make(), make()];
@@ -409,7 +409,7 @@ describe("the lock", () => {
     const lock = make(label);
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(lockedBy()).toEqual(["nobody"]);
+    expect(lockedBy()).toEqual(["free"]);
   });
 });
 

@@ -48,7 +48,7 @@ function forge(line: string, change: Partial<AuditRecord>): string {
   return `${text.slice(0, -1)},"hash":"${createHash("sha256").update(text).digest("hex")}"}`;
 }
 
-describe("a log that nobody touched", () => {
+describe("an untouched log", () => {
   it("is whole, over all of its files", async () => {
     const records = await write(30, { maxFileBytes: 8000 });
     const last = records.at(-1)!;
@@ -179,7 +179,7 @@ describe("a log that was tampered with", () => {
       { line: 10, seq: 10, records: 9, problem: /^Record 10 differs from the one that the anchor recorded$/ },
     ],
     [
-      "a line that nobody wrote at the end",
+      "a forged line at the end",
       (lines) => [...lines, "{}"],
       { line: 11, seq: 11, records: 10, problem: /^Record 11 is missing: there is something else/ },
     ],
@@ -234,7 +234,7 @@ describe("a log that was tampered with", () => {
     });
   });
 
-  it("is found out by whoever kept an earlier head, even when everything was written anew", async () => {
+  it("is found with an earlier head, even when everything was rewritten", async () => {
     await write(5);
     const before = await verifyAudit(directory);
     if (!before.ok) throw new Error(before.problem);
@@ -276,7 +276,7 @@ describe("a log that goes on after it was tampered with", () => {
     });
   });
 
-  it("sets aside what nobody wrote, a line or a file, and says so", async () => {
+  it("sets aside a forged line or file, and says so", async () => {
     await write(3);
     appendFileSync(join(directory, FILE), "forged\n");
     writeFileSync(join(directory, "audit-000000000900.jsonl"), "more\n");

@@ -7,7 +7,7 @@ export function rejection(cause: RejectionCause, reason: string): Rejection {
   return { approved: false, reason, cause };
 }
 
-/** Nobody was asked: an approval for the session covers it. */
+/** No question was asked: an approval for the session covers it. */
 export function rememberedApproval(code: string, by: string | undefined): Approval {
   return { approved: true, code, scope: "session", by, edited: false, remembered: true };
 }

@@ -7,7 +7,7 @@ export interface PendingConfirmation {
   readonly state: "waiting" | "shown";
 }
 
-/** How a request ended, for those who watch. */
+/** How a request ended, for listeners. */
 export interface SettledConfirmation {
   readonly approved: boolean;
   readonly by: string | undefined;
@@ -19,16 +19,16 @@ export type PendingEvent =
   | { readonly type: "waiting" | "shown"; readonly pending: PendingConfirmation }
   | { readonly type: "settled"; readonly id: string; readonly settled: SettledConfirmation };
 
-/** What became of a decision: the first one counts; later ones get it as their answer. */
+/** Whether a decision counted: the first one does; later ones get the first as their answer. */
 export type DecideResult =
   | { readonly accepted: true }
   | { readonly accepted: false; readonly reason: "unknown" | "invalid" }
   | { readonly accepted: false; readonly reason: "settled"; readonly settled: SettledConfirmation };
 
-/** What is asked now, and the way to decide it from elsewhere: from a web page, a socket, another program. */
+/** The open requests, and a way to decide them from elsewhere: a web page, a socket, another program. */
 export interface PendingConfirmations {
   list(): readonly PendingConfirmation[];
-  /** Takes anything; an answer of another shape is `invalid`, and the request stays. Who may decide is the caller's to check. */
+  /** Takes anything; an answer of another shape is `invalid`, and the request stays. The caller checks who may decide. */
   decide(id: string, answer: ConfirmationAnswer): DecideResult;
   /** Tells of every change from now on; the function returned ends that. */
   subscribe(listener: (event: PendingEvent) => void): () => void;

@@ -164,7 +164,7 @@ describe("an answer", () => {
     expect(await ask(new ConfirmationQueue({ service }))).toMatchObject({ approved: false, cause: "failed" });
   });
 
-  it("of a service that cancels is nobody's no", async () => {
+  it("of a service that cancels is not a rejection", async () => {
     const queue = new ConfirmationQueue({
       service: new CallbackConfirmationService(() => {
         throw new SandboxError("CANCELLED", "enough");
@@ -173,7 +173,7 @@ describe("an answer", () => {
     expect(await ask(queue)).toEqual({ approved: false, cause: "cancelled", reason: "enough" });
   });
 
-  it("is yes or no without anybody where that was asked for", async () => {
+  it("is yes or no without a person where that is configured", async () => {
     const approve = new ConfirmationQueue({ service: new AutoApproveConfirmationService() });
     expect(await ask(approve)).toMatchObject({ approved: true, scope: "once", by: "auto-approve" });
     const reject = new ConfirmationQueue({ service: new AutoRejectConfirmationService("not here") });
@@ -252,7 +252,7 @@ describe("time", () => {
     queue.close();
   });
 
-  it("stands still while somebody works on the answer, and begins anew afterwards", async () => {
+  it("stands still while a person works on the answer, and starts again afterwards", async () => {
     const clocks: (() => () => Date)[] = [];
     const service = new CallbackConfirmationService((_, { stopClock }) => {
       clocks.push(stopClock!);
@@ -487,7 +487,7 @@ describe("from elsewhere", () => {
       reason: "settled",
       settled: { approved: true, by: "ada", cause: undefined },
     });
-    expect(queue.decide("nobody's", { decision: "reject" })).toEqual({ accepted: false, reason: "unknown" });
+    expect(queue.decide("unknown", { decision: "reject" })).toEqual({ accepted: false, reason: "unknown" });
     expect(await outcome).toMatchObject({ approved: true, by: "ada" });
   });
 
@@ -519,7 +519,7 @@ describe("from elsewhere", () => {
     expect(asked[0]?.signal.aborted).toBe(true);
   });
 
-  it("nobody deciding is a timeout", async () => {
+  it("no decision is a timeout", async () => {
     const queue = new ConfirmationQueue({ service: new RemoteConfirmationService() });
     const outcome = ask(queue);
     const id = queue.list()[0]?.request.id ?? "";
@@ -532,7 +532,7 @@ describe("from elsewhere", () => {
     });
   });
 
-  it("those who watch are told of every change, and cannot disturb it", async () => {
+  it("listeners hear of every change, and cannot disturb it", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     try {
       const { queue, asked } = createQueue();

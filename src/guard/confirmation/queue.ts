@@ -37,13 +37,13 @@ export interface ConfirmationQueueOptions {
 interface Entry {
   request: ConfirmationRequest;
   state: PendingConfirmation["state"];
-  /** False once the session was forgotten: what is approved now is for a session that is over. */
+  /** False once the session was forgotten: an approval now would be for a session that is over. */
   mayRemember: boolean;
   timer: NodeJS.Timeout | undefined;
   readonly controller: AbortController;
   /** Asks the service in the async context of the request: its turn may come in another one. */
   readonly ask: () => void;
-  /** Takes the first outcome, and no other. */
+  /** The first outcome counts; later ones are ignored. */
   readonly settle: (outcome: ConfirmationOutcome) => void;
 }
 
@@ -130,7 +130,7 @@ export class ConfirmationQueue implements PendingConfirmations {
     };
   }
 
-  /** Forgets what was approved for a session; what is being asked for it now is not remembered either. */
+  /** Forgets a session's approvals; a request that is open now is not remembered either. */
   forgetSession(sessionId: string): void {
     this.#approvals.forget(sessionId);
     for (const entry of this.#entries.values()) {
@@ -165,7 +165,7 @@ export class ConfirmationQueue implements PendingConfirmations {
       };
       this.#settled.set(request.id, settled);
       resolve(outcome);
-      // A service that ignores this is left behind: its turn is over either way.
+      // A service that ignores the abort is not waited for.
       entry.controller.abort(new SandboxError("CANCELLED", "No answer is needed any more"));
       this.#tell({ type: "settled", id: request.id, settled });
       this.#showNext();
@@ -185,7 +185,7 @@ export class ConfirmationQueue implements PendingConfirmations {
   }
 
   #showNext(): void {
-    // What settles at once frees its place while we are still here.
+    // A request that settles at once frees its place during this loop.
     if (this.#showing || this.#closed) return;
     this.#showing = true;
     for (const entry of this.#entries.values()) {
@@ -196,7 +196,7 @@ export class ConfirmationQueue implements PendingConfirmations {
   }
 
   #show(entry: Entry): void {
-    // What was approved while it waited may cover it.
+    // An approval that came while it waited may cover it.
     const remembered = entry.mayRemember ? this.#remembered(entry.request) : undefined;
     if (remembered !== undefined) return entry.settle(remembered);
     this.#startClock(entry, this.#timeoutMs);

@@ -57,8 +57,8 @@ export interface ConfirmOptions {
 }
 
 /**
- * Somebody who decides. A rejected promise and an answer of another shape both mean no; one rejected with CANCELLED
- * means that the person wants the whole call to end.
+ * Asks a person, or decides by itself. A rejected promise and an answer of another shape both mean no; a promise
+ * rejected with CANCELLED ends the whole call.
  */
 export interface ConfirmationService {
   readonly name: string;

@@ -19,7 +19,7 @@ import { requires } from "../../../test/setup/requires.js";
 const run = promisify(execFile);
 const real = requires("linux", "python3");
 
-/** Asks on a real terminal, prints the answer, and stays until somebody types a line. */
+/** Asks on a real terminal, prints the answer, and stays until a line is typed. */
 const PROGRAM = `
   import { ConfirmationQueue } from "./queue.js";
   import { TerminalConfirmationService } from "./terminal.js";
@@ -201,7 +201,7 @@ real.it.each([
   expect(cooked).toBe(true);
 });
 
-real.it("takes Ctrl-C for a call that is cancelled, which nobody has rejected", async () => {
+real.it("takes Ctrl-C for a cancelled call, not for a rejection", async () => {
   const { answer, cooked, seen } = await converse([{ expect: "[n] no > ", send: "\x03" }]);
   expect(answer).toEqual({ failed: "Cancelled with Ctrl-C at the question", code: "CANCELLED" });
   expect(plain(seen)).toContain("\nCancelled.\n");

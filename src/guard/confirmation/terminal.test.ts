@@ -86,7 +86,7 @@ it("shows nothing of a request that is cancelled before its turn, and goes on wi
   expect((await seen).match(/An agent wants/g)?.length).toBe(2);
 });
 
-it("stops in the middle of a text that is too long for anybody to wait for", async () => {
+it("stops in the middle of a text that is too long to wait for", async () => {
   const output = new PassThrough();
   const controller = new AbortController();
   const service = new TerminalConfirmationService({ streams: { input: new PassThrough(), output }, env: {} });
@@ -96,7 +96,7 @@ it("stops in the middle of a text that is too long for anybody to wait for", asy
   await expect(answer).rejects.toThrow("timed out");
 });
 
-it("does not wait for somebody who does not read, once no answer is wanted", async () => {
+it("does not wait for a terminal that is not read, once no answer is wanted", async () => {
   const streams = { input: new PassThrough(), output: new PassThrough() };
   const service = new TerminalConfirmationService({ streams, env: {} });
   const controller = new AbortController();

@@ -159,7 +159,7 @@ async function show(dialogue: Dialogue, rows: Iterable<string>, signal: AbortSig
   await dialogue.write(chunk);
 }
 
-/** Whoever is at the terminal is the user we run as, as far as we can tell. */
+/** The person at the terminal counts as the user of this process. */
 function signature(): { by?: string } {
   try {
     return { by: userInfo().username };

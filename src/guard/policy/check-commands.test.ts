@@ -93,7 +93,7 @@ describe("a denied command is denied", () => {
     ["npx", { command: "npx curl@8 x" }],
     ["code for a shell", { code: "ls\ncurl x", language: "bash" }],
     ["code that does not parse", { code: "def f(:", language: "python" }],
-    ["code in a language that nobody reads", { code: "ls", language: "cobol" }],
+    ["code in a language without a reader", { code: "ls", language: "cobol" }],
     ["code in no language", { code: "print(1)" }],
     [
       "code beside a harmless command",
@@ -225,7 +225,7 @@ describe("a list of allowed commands means that everything else is denied", () =
     expect(await verdict(policy, text)).toBe(expected);
   });
 
-  it("an empty list allows only builtins that harm nobody", async () => {
+  it("an empty list allows only harmless builtins", async () => {
     const none = engine("{allowed_commands: []}");
     expect([await verdict(none, "echo x; cd a"), await verdict(none, "ls")]).toEqual(["allow", "deny"]);
   });
@@ -257,7 +257,7 @@ describe("a wrapper is denied by its own name", () => {
   });
 });
 
-describe("a denied builtin is denied although it harms nobody", () => {
+describe("a denied builtin is denied although it is harmless", () => {
   it("echo", async () => expect(await verdict(engine("{denied_commands: [echo]}"), "echo x")).toBe("deny"));
 });
 

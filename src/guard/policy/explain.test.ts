@@ -59,7 +59,7 @@ it("describes a decision in one line", async () => {
   );
 });
 
-it("shows nothing that acts on a terminal, whoever wrote it", async () => {
+it("shows nothing that acts on a terminal", async () => {
   const evil = "\u001b]0;x\u0007\u202e\n";
   const decision = await policy.decide({
     tool: `shell_exec${evil}`,

@@ -94,7 +94,7 @@ describe("a mistake is told with its line, column and the nearest right word", (
       ['6:17 policies.agent_roles.b.inherits: there is no role named "analist" (Did you mean analyst?)'],
     ],
     [
-      "a language that nobody runs",
+      "an unknown language",
       tools("code_run:\n  supported_languages: [pyhton]"),
       [
         '4:29 policies.tools.code_run.supported_languages[0]: there is no language named "pyhton" (Did you mean python?)',
@@ -273,12 +273,12 @@ describe("rules that contradict each other are a mistake", () => {
       "5:7 domains are allowed, and network_access is false",
     ],
     [
-      "a critical tool that asks nobody",
+      "a critical tool without confirmation",
       tools("shell_exec:\n  risk_level: critical\n  requires_confirmation: false"),
       "5:7 a critical tool always asks a person",
     ],
     [
-      "a built-in critical tool that asks nobody",
+      "a built-in critical tool without confirmation",
       tools("network_scan:\n  requires_confirmation: false"),
       "4:7 a critical tool always asks a person",
     ],

@@ -39,8 +39,8 @@ describe("the example policy", () => {
       "deny policies.agent_roles.data_analyst:69",
     ],
     ["denies a tool that it does not list", { tool: "file_write" }, "deny policies.tools:11"],
-    ["denies a tool that nobody knows", { tool: "format_disk" }, "deny policies.tools:11"],
-    ["denies a role that nobody knows", { tool: "code_run", role: "root" }, "deny policies.agent_roles:60"],
+    ["denies an unknown tool", { tool: "format_disk" }, "deny policies.tools:11"],
+    ["denies an unknown role", { tool: "code_run", role: "root" }, "deny policies.agent_roles:60"],
     [
       "denies a language that is not supported",
       { tool: "code_run", language: "bash", code: "ls" },

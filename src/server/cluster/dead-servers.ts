@@ -60,7 +60,7 @@ export function interruptedApproval({ id, org, session, server, request }: Appro
     tool: text(tool),
     result: "rejected",
     confirmation: "interrupted",
-    decidedBy: "nobody",
+    decidedBy: "none",
     details: { approval: id, server },
   };
 }

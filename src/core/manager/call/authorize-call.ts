@@ -46,7 +46,7 @@ export async function authorizeCall(
     const outcome = await ask(call, plan, guards, eitherSignal(call.signal, signal));
     record.waited(performance.now() - askedAt);
     if (!outcome.approved) {
-      record.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "nobody" });
+      record.note({ confirmation: outcome.cause, decidedBy: outcome.by ?? "none" });
       if (outcome.cause !== "cancelled") record.violated("confirmation");
       return refuse({
         ...notRun(call, outcome.cause === "cancelled" ? "cancelled" : "rejected", outcome.reason),
@@ -56,7 +56,7 @@ export async function authorizeCall(
     agreed = { ...outcome, edited: outcome.edited || agreed?.edited === true };
     record.note({
       confirmation: agreed.edited ? "edited" : "approved",
-      decidedBy: outcome.by ?? "somebody",
+      decidedBy: outcome.by ?? "unknown",
     });
     if (!outcome.edited) return { isAuthorized: true, call, plan, confirmation: confirmationOf(agreed) };
     if (edits === MAX_EDITS - 1) {

@@ -58,14 +58,14 @@ const TABLE: readonly Row[] = [
   ["a script for a shell", { command: "sh a", role: "coder", files: { a: "curl x" } }, "deny", GUARDED],
   ["a denied input", { ...SAFE, role: "coder", files: { "secret/a": "" } }, "deny", GUARDED],
   ["a denied output", { ...SAFE, role: "coder", outputFiles: ["secret/a"] }, "deny", GUARDED],
-  ["a network that nobody filters", { ...SAFE, role: "surfer" }, "deny", { ...GUARDED, ...PLAIN }],
+  ["an unfiltered network", { ...SAFE, role: "surfer" }, "deny", { ...GUARDED, ...PLAIN }],
   ["walls that are too weak", { ...SAFE, role: "coder" }, "deny", { ...GUARDED, ...PLAIN }],
   ["weak walls that the mode accepts", SAFE, "allow", { securityMode: "permissive", ...PLAIN }],
   ["weak walls for what is dangerous", DANGEROUS, "deny", { securityMode: "permissive", ...PLAIN }],
   ["a weaker backend than the manager's", { ...SAFE, backend: "subprocess" }, "deny", {}],
   ["a limit that is not enforced here", SAFE, "deny", { ...PLAIN, limits: { workspaceMb: 64 } }],
   ["dangerous code without a policy", DANGEROUS, "confirm", STRICT],
-  ["dangerous code that nobody looks at", { command: "rm -rf /workspace/x" }, "allow", {}],
+  ["dangerous code without guards", { command: "rm -rf /workspace/x" }, "allow", {}],
   ["disabled sandboxes", SAFE, "deny", { mode: "disabled" }],
 ];
 
@@ -112,7 +112,7 @@ describe("an explanation", () => {
     });
   });
 
-  it("starts nothing, asks nobody and leaves nothing", async () => {
+  it("starts nothing, asks no one and leaves nothing", async () => {
     const manager = fixture.manager(GUARDED);
     await manager.explain({ ...DANGEROUS, role: "coder", sessionId: "s" });
     expect(manager.confirmations.list()).toEqual([]);

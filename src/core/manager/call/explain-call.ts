@@ -27,7 +27,7 @@ export interface Explanation {
   readonly requiredIsolation: Isolation;
   /** Where it would run. */
   readonly backend?: string;
-  /** Why it could not start on this host, whatever anybody agrees to. */
+  /** Why it could not start on this host, even if it were approved. */
   readonly obstacle?: SandboxError;
 }
 

@@ -166,7 +166,7 @@ const PATHS: readonly FailurePath[] = [
   denied("a command that cannot be parsed", { role: "coder", command: "if ((" }, "command", [SHELL, "none"]),
   denied("a denied path", { role: "coder", command: "cat /etc/passwd" }, "path", [SHELL, "none"]),
   denied("more risk than allowed", { ...DANGEROUS, role: "careful" }, "risk"),
-  rejected("dangerous code, and nobody to ask", { ...DANGEROUS, role: "coder" }, "no-service"),
+  rejected("dangerous code without a confirmation service", { ...DANGEROUS, role: "coder" }, "no-service"),
   rejected(
     "a person who says no",
     ASKED,

@@ -78,7 +78,7 @@ real.describe("a terminal", () => {
       risk: { level: "medium", detectedPatterns: ["interactive-shell", "script", "terminal"] },
     });
     expect(await seen).toContain("31 97\r\n2048\r\nxterm-256color\r\n");
-    // What is typed now goes nowhere, and nobody waits for it.
+    // Input is dropped now.
     await terminal.write("echo late\n");
     await terminal.close();
     expect(result.auditId).toBe((await fixture.onlyRecord()).id);
@@ -131,7 +131,7 @@ policies:
     await fixture.expectNothingLeft(manager);
   });
 
-  it("holds the program back while nobody reads, and loses nothing", async () => {
+  it("holds the program back while its output is not read, and loses nothing", async () => {
     const manager = fixture.manager();
     const terminal = await manager.openTerminal({
       ...SIZE,
@@ -145,7 +145,7 @@ policies:
     await fixture.expectNothingLeft(manager);
   });
 
-  it("is asked about with its command and with what nobody can know, and may be edited", async () => {
+  it("is asked about with its command and a note that input is unknown, and may be edited", async () => {
     const asked: ConfirmationRequest[] = [];
     const manager = fixture.manager({
       policy: ASKS,
@@ -291,7 +291,7 @@ const REFUSALS: readonly Refusal[] = [
     new CallbackConfirmationService(() => ({ decision: "reject", reason: "not today", by: "ann" })),
   ),
   rejected(
-    "nobody to ask",
+    "no confirmation service",
     "no-service",
     "rejected: This needs a confirmation, and no confirmation service is set up",
   ),
@@ -422,7 +422,7 @@ real.describe("a terminal that is ended while it is open", () => {
     await expectOnly(manager, cancelled, [status("cancelled")]);
   });
 
-  it("by closing the manager is cancelled, also when nobody reads it", async () => {
+  it("by closing the manager is cancelled, also when it is not read", async () => {
     const manager = fixture.manager();
     const terminal = await manager.openTerminal({ ...SIZE, argv: ["sh", "-c", "echo x > f; yes"] });
     await expect.poll(() => terminal.output.readableLength).toBeGreaterThan(1024 * 1024 - 1);

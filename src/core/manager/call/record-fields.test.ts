@@ -96,7 +96,7 @@ real.describe("a call's record, of a sandbox with walls", () => {
         details: { resource: "memory", threshold: 0.001, percent: expect.any(Number) },
       },
     ]);
-    // A sandbox of somebody else is not ours to write about, and a closed manager writes nothing.
+    // Another manager's sandbox is not recorded, and a closed manager records nothing.
     const alert = { resource: "cpu", percent: 99, threshold: 80, at: new Date(), sample: sample! } as const;
     monitor.emit("alert", { ...alert, sandboxId: "sbx-of-somebody-else" });
     await manager.close();
@@ -157,7 +157,7 @@ describe("a SessionSandbox", () => {
     ["confirmation", () => new AutoApproveConfirmationService()],
     ["audit", () => fixture.audit],
     ["metrics", () => fixture.metrics],
-  ])("refuses a %s that nobody would ask", async (name, create) => {
+  ])("refuses a %s that would never be asked", async (name, create) => {
     const { stateDir } = fixture;
     await expect(SessionSandbox.open("s", { stateDir, [name]: create() })).rejects.toMatchObject({
       code: "INVALID_ARGUMENT",

@@ -79,7 +79,7 @@ real.describe("two roles in one session", () => {
   });
 });
 
-real.describe("a sandbox that nobody uses is stopped", () => {
+real.describe("an idle sandbox is stopped", () => {
   it("but not while a call is still putting its files in place", { timeout: 180_000 }, async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } });
     const manager = fixture.manager({ config });

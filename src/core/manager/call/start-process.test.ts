@@ -93,7 +93,7 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     await fixture.expectNothingLeft(manager);
   });
 
-  it("is held back while nobody reads, and loses nothing", async () => {
+  it("is held back while its output is not read, and loses nothing", async () => {
     const manager = fixture.manager();
     const process = await start(manager, "head -c 9000000 /dev/zero | tr '\\0' x; echo end > end");
     await expect.poll(() => process.output.readableLength).toBeGreaterThanOrEqual(16);
@@ -103,7 +103,7 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     await fixture.expectNothingLeft(manager);
   });
 
-  it("is ended with the manager, also when nobody reads it", async () => {
+  it("is ended with the manager, also when it is not read", async () => {
     const manager = fixture.manager();
     const process = await start(manager, "trap '' TERM HUP; yes");
     await expect.poll(() => process.output.readableLength).toBeGreaterThanOrEqual(16);

@@ -74,7 +74,7 @@ export class EgressController {
     this.#rules = rules === undefined ? configured : { ...joinRules(configured, rules), origin };
   }
 
-  /** Some host may be reached without anybody deciding about it. */
+  /** Some host may be reached without a policy's decision. */
   get isOpen(): boolean {
     return allowsSomething(this.#rules);
   }

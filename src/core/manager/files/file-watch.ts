@@ -47,7 +47,7 @@ const MAX_EVENTS_PER_SECOND = 1000;
 /** Files on their way into the workspace, beside their targets. */
 const UNDERWAY = /(?:^|\/)\.skerry-[0-9a-f]{18}\.tmp$|\.skerry-\d+$/;
 
-/** What is in a directory, for those who may see it. FILE_TOO_LARGE: more than anybody watches. */
+/** What the caller may see of a directory. FILE_TOO_LARGE: it has too many entries to watch. */
 export async function lookAt(
   files: SandboxFiles,
   { path, recursive, maySee }: Omit<WatchedDirectory, "entries">,

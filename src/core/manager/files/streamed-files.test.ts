@@ -33,7 +33,7 @@ function hostFile(name: string, content: string): HostFile {
   return new HostFile(join(directory, name));
 }
 
-/** A stream that says whether anybody asked it for something. */
+/** A stream that says whether it was read. */
 function watchedStream(content: string): { stream: Readable; wasRead: () => boolean } {
   let asked = false;
   const stream = new Readable({
@@ -203,7 +203,7 @@ function failingStream(start: string): Readable {
 }
 
 describe("output files that are streamed", () => {
-  it("go to whoever takes them, one after the other, and the result says how much", async () => {
+  it("go to the receiver, one after the other, and the result says how much", async () => {
     const { kept, take } = keeping();
     const { outputFiles } = await fixture.manager().execute({
       command: "printf one > a; mkdir d; printf three > d/b; : > empty",
@@ -277,7 +277,7 @@ describe("output files that are streamed", () => {
     ]);
   });
 
-  it("that nobody can take are skipped with the reason, and the others come", async () => {
+  it("that cannot be read are skipped with the reason, and the others come", async () => {
     const { kept, take } = keeping();
     const { success, outputFiles } = await fixture.manager().execute({
       command: "printf 1 > a; printf 2 > b",

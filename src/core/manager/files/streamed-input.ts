@@ -54,7 +54,7 @@ export class StreamedInput {
 
   constructor(given: HostFile | Readable) {
     this.#given = given;
-    // It may fail before anybody reads it.
+    // It may fail before it is read.
     if (!(given instanceof HostFile)) given.on("error", () => undefined);
   }
 

@@ -86,10 +86,10 @@ describe("an idle sandbox that shares no directory with this host", () => {
   });
 });
 
-describe("changes that went with a sandbox that nobody asked to stop", () => {
+describe("changes that were lost with a sandbox that stopped by itself", () => {
   const old = { idleTimeout: "never", maxAge: "4s" };
 
-  it("are told once to whoever wants the session next, warned of and audited", async () => {
+  it("are reported once to the session's next caller, warned of and audited", async () => {
     const records: AuditRecord[] = [];
     const audit = new AuditLogger({ sinks: [createCallbackSink((record) => void records.push(record))] });
     try {
@@ -118,7 +118,7 @@ describe("changes that went with a sandbox that nobody asked to stop", () => {
     expect(await manager.executeShell(call)).toMatchObject({ stdout: "kept\n" });
   });
 
-  it("are told by close, when nobody asked before", async () => {
+  it("are reported by close, when no call came before", async () => {
     await start(old);
     await changed();
     await waitUntil(() => warnings.length > 0, PATIENCE_MS);

@@ -39,7 +39,7 @@ function follow(watch: FileWatch): { readonly events: WatchEvent[]; readonly ove
   return { events, over };
 }
 
-/** Of what changes while somebody looks, the order is not ours, and a file may be seen to change twice. */
+/** Changes during a listing come in any order, and a file may be seen to change twice. */
 function toldOf(events: readonly WatchEvent[]): string[] {
   const texts = events.map((event) =>
     "entryType" in event ? `${event.type} ${event.entryType} ${event.path}` : event.type,
@@ -123,7 +123,7 @@ requires("bubblewrap").describe("watchFiles", { timeout: 2 * LONG_MS }, () => {
       await expect(manager.watchFiles({ sessionId: "s", path: path! })).rejects.toMatchObject({ code });
   });
 
-  it("neither keeps a sandbox from being idle nor starts it again, and goes on when somebody else does", async () => {
+  it("neither keeps a sandbox from being idle nor starts it again, and goes on when another call does", async () => {
     await open({}, { runtime: { idleTimeout: "2s" } });
     await run("touch a");
     const { events } = follow(await manager.watchFiles({ sessionId: "s" }));
@@ -172,7 +172,7 @@ requires("bubblewrap").describe("watchFiles", { timeout: 2 * LONG_MS }, () => {
     await run("true");
     const slow = (await manager.watchFiles({ sessionId: "s" }))[Symbol.asyncIterator]();
     expect((await slow.next()).value).toMatchObject({ type: "watching" });
-    // Nobody looks meanwhile.
+    // Nothing is listed meanwhile.
     for (let i = 0; i < 3; i++) await run(`touch t${i}; rm -f t${i - 1}`);
     expect((await slow.next()).value).toEqual({ type: "created", path: "t2", entryType: "file" });
     const reader = new AbortController();

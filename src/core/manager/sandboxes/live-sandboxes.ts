@@ -200,7 +200,7 @@ export class LiveSandboxes {
     return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
   }
 
-  /** Stops an idle sandbox. Those who ask for the session meanwhile wait for that. */
+  /** Stops an idle sandbox. Calls for the session wait for that. */
   async #makeWay(entry: Entry): Promise<void> {
     if (entry.leases > 0 || (entry.running?.activeExecutions ?? 0) > 0) throw busy();
     entry.leaving = entry.sandbox

@@ -8,7 +8,7 @@ import { PoolManager } from "../../../runtime/pool/index.js";
 import { parseConfig } from "../../config/index.js";
 import { SandboxManager } from "../index.js";
 
-const MARK = "left-by-somebody";
+const MARK = "left-by-another-session";
 const PORT = 18_234;
 
 /** Leaves something in every place there is, and does not mind what is refused. */
@@ -55,7 +55,7 @@ for act in (files, attributes, segments, queues, keys, processes, environment): 
 print("left")
 `;
 
-/** Says everything that somebody who comes later could notice. */
+/** Says everything that a later session could notice. */
 const LOOK = `
 import ctypes, json, os, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -127,9 +127,9 @@ for (const { title, backend, docker, describe, it } of TARGETS) {
     };
 
     it(
-      "show nobody what somebody before left, wherever that was",
+      "show no session what an earlier one left, wherever that was",
       async () => {
-        // Only one: whoever comes next gets what the last one had, where that is used again.
+        // Only one: the next session gets what the last one had, where that is used again.
         const { manager, pool } = await open(1);
         const look = async () => {
           const { stdout, stderr } = await manager.execute({ language: "python", code: LOOK });
@@ -138,7 +138,7 @@ for (const { title, backend, docker, describe, it } of TARGETS) {
         const untouched = await look();
         expect(untouched).toMatchObject({ files: { "/workspace": [] }, segments: [-1, -1, -1] });
         expect(JSON.stringify(untouched)).not.toContain(MARK);
-        // Whoever looks where it was left finds it.
+        // The session that left it still finds it.
         const sandbox = await manager.startSandbox("control", { ephemeral: true });
         await sandbox.runCode(LEAVE, { language: "python" });
         const touched = JSON.parse((await sandbox.runCode(LOOK, { language: "python" })).stdout);

@@ -65,7 +65,7 @@ real.describe("sessions of a manager with a pool", () => {
     await mine.files.write("who", "mine");
     expect(await theirs.files.readText("who")).toBe("mine");
     expect(left("sessions").length).toBe(1);
-    // The loser's prepared one was nobody's, and is gone.
+    // The loser's prepared sandbox had no session, and is gone.
     expect([one, two].map(({ pool }) => pool.status().misses).sort()).toEqual([0, 1]);
     await Promise.all([one.manager.close(), two.manager.close()]);
     expect([left("sessions").length, left("owners").length, left("ephemeral").length]).toEqual([1, 1, 0]);
@@ -87,7 +87,7 @@ real.describe("sessions of a manager with a pool", () => {
     expect((await first.exec(curl("reachable.example"))).stdout).not.toContain("is denied by rule");
   });
 
-  it("keep their files when a sandbox that nobody uses is stopped", async () => {
+  it("keep their files when an idle sandbox is stopped", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } });
     const { pool, manager } = open({ minInstances: 0, maxInstances: 1 }, { config });
     await (await manager.startSandbox("a")).files.write("kept", "1");

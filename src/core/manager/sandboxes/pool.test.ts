@@ -165,7 +165,7 @@ policies:
     expect([left("ephemeral"), left("sessions").length]).toEqual([[], 1]);
   });
 
-  it("begins anew after everything was cleaned up, and keeps within its maximum", async () => {
+  it("starts again after everything was cleaned up, and keeps within its maximum", async () => {
     const { pool, manager } = open({ maxInstances: 1 });
     await manager.executeShell({ sessionId: "s", command: "echo kept > f" });
     await manager.cleanupAll();

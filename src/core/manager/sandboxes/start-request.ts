@@ -56,7 +56,7 @@ export interface StartRequest {
  */
 export type DirectoryFate = "removed" | "spare" | "kept";
 
-/** What a sandbox needs to be started before anybody wants it. */
+/** What a sandbox needs to be started ahead of any request. */
 export interface PrepareRequest {
   /** Until a session or a call has it. */
   readonly key: string;

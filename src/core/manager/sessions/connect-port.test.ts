@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 requires("bubblewrap", "python3").describe("a connection to a port inside", () => {
-  it("reaches the program that listens there, and says when nobody does", async () => {
+  it("reaches the program that listens there, and says when none does", async () => {
     const process = await manager.startProcess({ sessionId: "s", language: "python", code: LISTEN });
     process.output.resume();
     await waitUntil(async () => {
@@ -55,7 +55,7 @@ requires("bubblewrap", "python3").describe("a connection to a port inside", () =
     await expect(manager.connectPort("none", 8000)).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
   });
 
-  it("is for those who asked for ports", async () => {
+  it("needs the ports option", async () => {
     const closed = new SandboxManager({ stateDir, handleSignals: false });
     await expect(closed.connectPort("s", 8000)).rejects.toMatchObject({ code: "UNSUPPORTED" });
     await closed.close();

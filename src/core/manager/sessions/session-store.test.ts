@@ -32,7 +32,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const holderOf = (uid: number | undefined) => readlinkSync(join(root, "owners", String(uid))).split("\n")[1];
 
 requires("root").describe("the user of a sandbox that was started ahead", () => {
-  it("goes with it to a new session, and stays with it where somebody else has made the session", async () => {
+  it("goes with it to a new session, and stays with it where another caller has made the session", async () => {
     const [first, second] = [store.openEphemeral("one"), store.openEphemeral("two")];
     const adopted = store.adopt(first, "s");
     expect(holderOf(first.owner?.uid)).toBe(relative(root, adopted!.path));

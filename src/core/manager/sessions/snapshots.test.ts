@@ -63,7 +63,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
       const report = await sandbox.restore(info);
       expect(report).toEqual({ written: 4, removed: 3, unchanged: 1, skipped: [] });
       expect(await tree(sandbox)).toBe(before);
-      // What the host did is nobody's change.
+      // What the host did is not reported as a change.
       expect((await sandbox.exec("true")).fileChanges).toEqual([]);
 
       await sandbox.exec(CHANGE);
@@ -154,7 +154,7 @@ describe("a session's snapshots", () => {
     expect(await forked.files.readText("f")).toBe("1");
   });
 
-  it("are another session's to nobody", async () => {
+  it("cannot be used by another session", async () => {
     start();
     const [one, other] = [await manager.startSandbox("one"), await manager.startSandbox("other")];
     await one.files.write("secret", "1");

@@ -115,7 +115,7 @@ describe("an edit", () => {
   });
 
   it.each([
-    ["more places than anybody means", "x".repeat(100_001), "y", "INVALID_ARGUMENT"],
+    ["too many places", "x".repeat(100_001), "y", "INVALID_ARGUMENT"],
     ["a file that would become too large", "x".repeat(100), "y".repeat(1_000_000), "FILE_TOO_LARGE"],
   ])("refuses %s", async (_, content, newText, code) => {
     await sandbox.files.write("x.txt", content);
@@ -128,7 +128,7 @@ describe("an edit", () => {
   it.each([
     ["old", "o".repeat(100_001), "n"],
     ["new", "o", "n".repeat(1_000_001)],
-  ])("refuses more than anybody writes as the %s text", async (_, oldText, newText) => {
+  ])("refuses a %s text that is too long", async (_, oldText, newText) => {
     expect(await edit("x.txt", oldText, newText)).toMatchObject({
       status: "error",
       data: { error: { code: "INVALID_ARGUMENT" } },

@@ -62,7 +62,7 @@ describe("problems and samples", () => {
   });
 
   it.each([
-    ["a task that nobody has", { task_id: "T/00", completion: "x" }, 'Did you mean "T/0"?'],
+    ["an unknown task", { task_id: "T/00", completion: "x" }, 'Did you mean "T/0"?'],
     ["neither completion nor solution", { task_id: "T/0" }, "docs/evaluation.md has the formats."],
     ["both", { task_id: "T/0", completion: "x", solution: "y" }, "docs/evaluation.md has the formats."],
   ])("refuse a sample with %s", async (_, row, hint) => {

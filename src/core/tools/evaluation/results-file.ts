@@ -40,7 +40,7 @@ export class ResultsFile {
     try {
       if (!restart && existsSync(path)) file.#read();
       file.#fd = openSync(path, restart ? "w" : "a", 0o644);
-      // Whoever was killed in the middle of a line left half of one.
+      // A killed process may have left half a line.
       if (!restart) file.#write([...file.#done.values()]);
       return file;
     } catch (error) {

@@ -190,7 +190,7 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     await fixture.expectNothingLeft(manager);
   });
 
-  it("are cancelled before they start, and while somebody is asked", async () => {
+  it("are cancelled before they start, and while a person is asked", async () => {
     const ending = new AbortController();
     const manager = fixture.manager({
       securityMode: "strict",

@@ -60,10 +60,7 @@ describe("the tests of a run", () => {
       ],
     ],
     ["something after the end", [{ type: "end" }, { type: "found", tests: ["a"] }]],
-    [
-      "more tests than anybody writes",
-      Array.from({ length: 11 }, () => ({ type: "found", tests: Array(1000).fill("t") })),
-    ],
+    ["too many tests", Array.from({ length: 11 }, () => ({ type: "found", tests: Array(1000).fill("t") }))],
     [
       "a status that is none",
       [
@@ -94,7 +91,7 @@ describe("the tests of a run", () => {
     expect(() => hear(new TestList("pytest"), ...messages)).toThrow();
   });
 
-  it("are not kept in more detail than anybody reads", () => {
+  it("are kept in bounded detail", () => {
     const list = new TestList("pytest");
     for (let count = 0; count < 400; count++) {
       hear(

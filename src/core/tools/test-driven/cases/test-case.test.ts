@@ -32,7 +32,7 @@ describe("cases", () => {
     ["no time at all", [{ call: "f()", expected: 1, timeoutMs: 0 }]],
     ["an exception without a class", [{ call: "f()", raises: { message: "x" } }]],
     ["arguments of a program without an input", [{ call: "f()", args: ["x"], expected: 1 }]],
-    ["more cases than anybody writes", Array.from({ length: 10_001 }, () => ({ call: "f()", expected: 1 }))],
+    ["too many cases", Array.from({ length: 10_001 }, () => ({ call: "f()", expected: 1 }))],
   ])("are refused with %s", (_, cases) => {
     expect(() => parseCases(cases)).toThrow(
       expect.objectContaining({ code: "INVALID_ARGUMENT", hint: expect.any(String) }),

@@ -19,7 +19,7 @@ const FRAMES: Readonly<Record<string, string>> = {
   "a message that is none": "J[]",
   "an answer that is too short": 'R["a",0]',
   "an answer of another kind": 'R["z",0,42,[],[]]',
-  "an answer in a conversation that nobody has begun": 'R["a",8,42,[],[]]',
+  "an answer in an unknown conversation": 'R["a",8,42,[],[]]',
   "a conversation with a number of the other side": 'R["q",8,"input",[],"x"]',
   "an operation that is none": 'R["q",0,"eval",[],["P",1]]',
   "a call of something that was never handed over": 'R["q",0,"call",[],["P",99],["t",[]],["t",[]]]',

@@ -53,7 +53,7 @@ describe("the relay between a solution and its tests", () => {
 
   it.each<[string, (said: PassThrough) => void, string]>([
     [
-      "an answer before anybody asked",
+      "an answer before any question",
       (said) => said.write(encodeFrame(Buffer.from("R[]"))),
       "something that is no message",
     ],
@@ -77,7 +77,7 @@ describe("the relay between a solution and its tests", () => {
     expect(violations).toEqual([["solution", what]]);
   });
 
-  it("counts, and ends with whoever sends too much in all", async () => {
+  it("counts, and ends the side that sends too much in all", async () => {
     const { solution, tests, violations, relay } = stage(1000);
     relay.attach("solution", solution.stream);
     relay.attach("tests", tests.stream);
