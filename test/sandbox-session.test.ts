@@ -128,6 +128,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       expect([await text("x"), await text("x", forked)]).toEqual(["1", "2"]);
       expect((await contexts.list()).map(({ id }) => id).sort()).toEqual([context.id, forked.id].sort());
       expect(await context.interrupt()).toBe(false);
+      await expect(contexts.create({ id: context.id })).rejects.toMatchObject({ code: "CONFLICT" });
       await forked.delete();
       expect(await contexts.list()).toHaveLength(1);
       expect(await text("x", contexts.get(context.id))).toBe("1");
@@ -145,6 +146,30 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       await snapshots.delete(kept);
       expect(await snapshots.list()).toMatchObject([{ id: copy.id, files: 1 }]);
       await expect(snapshots.delete(kept)).rejects.toMatchObject({ code: "SNAPSHOT_NOT_FOUND" });
+    }));
+
+  it("forks into a session of its own, with the files of now or of a snapshot", () =>
+    inSession(async (session) => {
+      await session.files.write("f", "1");
+      const { id: snapshotId } = await session.snapshots.create();
+      await session.files.write("f", "2");
+      const [now, then] = [
+        await session.fork(),
+        await session.fork({ sessionId: `then-${name}`, snapshotId }),
+      ];
+      expect([await now.files.read("f"), await then.files.read("f"), then.sessionId]).toEqual([
+        "2",
+        "1",
+        `then-${name}`,
+      ]);
+      const sessionId = then.sessionId;
+      await expect(session.fork({ sessionId })).rejects.toMatchObject({ code: "CONFLICT" });
+      await now.delete();
+      await then.files.write("f", "3");
+      await then.close();
+      const again = await openers[name].again(sessionId);
+      expect([await again.files.read("f"), await session.files.read("f")]).toEqual(["3", "2"]);
+      await again.delete();
     }));
 
   it("leaves processes running, follows them and sends signals", () =>
@@ -195,6 +220,10 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         "class H(h.BaseHTTPRequestHandler):",
         "  def do_GET(self):",
         "    self.send_response(404 if self.path == '/no' else 200); self.end_headers(); self.wfile.write(self.path.encode())",
+        "  def do_POST(self):",
+        "    body = self.rfile.read(int(self.headers['content-length']))",
+        "    self.send_response(204 if body == b'' else 201); self.end_headers()",
+        "    self.wfile.write(self.headers.get('x-word', '').encode() + body)",
         "s = h.HTTPServer(('127.0.0.1', 8000), H)",
         "print('ready', flush=True)",
         "s.serve_forever()",
@@ -206,6 +235,12 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         [200, "/a?b=c"],
         [404, "/no"],
       ]);
+      const posted = await ports.fetch(8000, "/", { method: "POST", headers: { "x-word": "a" }, body: "é" });
+      expect([posted.status, await posted.text()]).toEqual([201, "aé"]);
+      const bytes = new Uint8Array([0, 255]);
+      const echoed = await ports.fetch(8000, "/", { method: "POST", body: bytes });
+      expect(new Uint8Array(await echoed.arrayBuffer())).toEqual(bytes);
+      expect((await ports.fetch(8000, "/", { method: "POST", body: "" })).status).toBe(204);
       await expect(ports.fetch(8001, "/")).rejects.toMatchObject({ code: "PORT_FAILED" });
       const { readable, writable } = await ports.connect(8000);
       await writable.getWriter().write(new TextEncoder().encode("GET /tunnel HTTP/1.0\r\n\r\n"));

@@ -15,6 +15,7 @@ export type {
   SessionContext,
   SessionEvent,
   SessionExecution,
+  SessionFetchOptions,
   SessionFile,
   SessionProcess,
   SessionProcessEvent,

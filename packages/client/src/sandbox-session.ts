@@ -15,6 +15,8 @@ export interface SandboxSession extends AsyncDisposable {
   runCode(code: string, options: SessionRunOptions & { readonly language: string }): SessionExecution;
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(command: string | readonly string[], options?: SessionRunOptions): SessionExecution;
+  /** Makes another session with the files of now, or of a snapshot. CONFLICT: there is a session of that `sessionId`. */
+  fork(options?: { readonly sessionId?: string; readonly snapshotId?: string }): Promise<SandboxSession>;
   /** Lets go of the session; its files stay. Disposing does the same. */
   close(): Promise<void>;
   /** Ends the session: what runs in it stops, and its files are removed. */
@@ -212,14 +214,18 @@ export interface SessionTerminalConnection extends AsyncIterable<Uint8Array> {
 /** Ports that programs of the session listen on. Takes `sandbox.network.allowLocalBinding`. */
 export interface SandboxSessionPorts {
   /** A request to what listens there; `path` begins with a slash. PORT_FAILED: nothing listens. */
-  fetch(
-    port: number,
-    path: string,
-    options?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> },
-  ): Promise<Response>;
+  fetch(port: number, path: string, options?: SessionFetchOptions): Promise<Response>;
   /** The bytes of one connection, both ways. */
   connect(port: number): Promise<{
     readonly readable: ReadableStream<Uint8Array>;
     readonly writable: WritableStream<Uint8Array>;
   }>;
+}
+
+/** What `fetch` takes, too. */
+export interface SessionFetchOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | Blob | ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal;
 }

@@ -1,6 +1,7 @@
 import { fill } from "./api.js";
+import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
-import type { RequestOptions, Transport } from "./transport.js";
+import type { Body, Transport } from "./transport.js";
 
 const TUNNEL = "/v1/sessions/{name}/tunnels/{port}";
 /** More is sent when this has gone out. */
@@ -27,11 +28,11 @@ export class SessionPorts {
   fetch(
     port: number,
     path: string,
-    options: Omit<RequestOptions, "alsoTaken"> & { readonly method?: string } = {},
+    { method = "GET", body, ...rest }: SessionFetchOptions = {},
   ): Promise<Response> {
-    const { method = "GET", ...rest } = options;
     const at = `/v1/sessions/${encodeURIComponent(this.#session)}/ports/${Number(port)}/${path.replace(/^\//, "")}`;
-    return this.#transport.request(method, at, rest);
+    const sent = body === undefined ? {} : { body: { content: body as Body } };
+    return this.#transport.request(method.toUpperCase(), at, { ...rest, ...sent });
   }
 
   /** A connection to what listens there. */

@@ -62,8 +62,14 @@ export class Session implements SandboxSession {
   /** A new session with the files of now, or of a snapshot. */
   async fork({
     signal,
-    ...json
-  }: CallOptions & { name?: string; snapshotId?: string; ttlMs?: number | null } = {}): Promise<Session> {
+    sessionId,
+    ...rest
+  }: CallOptions & {
+    sessionId?: string;
+    snapshotId?: string;
+    ttlMs?: number | null;
+  } = {}): Promise<Session> {
+    const json = { ...rest, ...(sessionId !== undefined && { name: sessionId }) };
     const input = { path: { name: this.sessionId }, json };
     const { name } = await call(this.#transport, "post", `${ONE}/fork`, input, { signal });
     return new Session(this.#transport, name);

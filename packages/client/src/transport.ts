@@ -11,15 +11,17 @@ export interface RequestOptions {
   readonly query?: Query | undefined;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as bytes of that type. A stream cannot be sent twice. */
-  readonly body?: { readonly type: string; readonly content: Body };
+  /** Sent as bytes of that type; left out: what `fetch` says it is. A stream cannot be sent twice. */
+  readonly body?: { readonly type?: string; readonly content: Body };
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** To do it twice is to do it once. Left out: true for GET, PUT and DELETE. */
+  /** To do it twice is to do it once. Left out: true for GET, HEAD, PUT and DELETE. */
   readonly isRepeatable?: boolean | undefined;
   /** Statuses that are answers, too. */
   readonly alsoTaken?: readonly number[];
 }
+
+const REPEATABLE = ["GET", "HEAD", "PUT", "DELETE"];
 
 /** The server refused these before anything happened. */
 const REFUSED = new Set(["RATE_LIMITED", "SERVER_STOPPING"]);
@@ -46,7 +48,7 @@ export class Transport {
 
   /** The answer, with its body still to be read. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
-    const isRepeatable = options.isRepeatable ?? method !== "POST";
+    const isRepeatable = options.isRepeatable ?? REPEATABLE.includes(method);
     const isSentOnce = options.body?.content instanceof ReadableStream;
     let mayHaveBeenDone = false;
     for (let attempt = 0; ; attempt++) {
@@ -75,7 +77,7 @@ export class Transport {
       headers: {
         authorization: `Bearer ${apiKey}`,
         ...(json !== undefined && { "content-type": "application/json" }),
-        ...(body !== undefined && { "content-type": body.type }),
+        ...(body?.type !== undefined && { "content-type": body.type }),
         ...headers,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),

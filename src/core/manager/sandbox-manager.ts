@@ -253,7 +253,8 @@ export class SandboxManager {
     if (this.#options.policy === undefined) await this.startSandbox(sessionId, start);
     const remove = async () => void (await this.deleteSession(sessionId));
     const close = ephemeral === true ? remove : () => this.cleanupSession(sessionId);
-    return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove });
+    const open = (forked: string) => this.getSandbox(forked, { agentId, role });
+    return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove, open });
   }
 
   /**

@@ -19,25 +19,45 @@ export interface SandboxOptions extends SandboxManagerOptions, SandboxCaller {
 export class Sandbox extends SandboxHandle {
   /** A new session, or the one of that `sessionId` with the files it has. Starts its sandbox. */
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
-    const { sessionId: key, ephemeral, agentId, role, ...rest } = options;
+    const { sessionId = `sandbox-${randomUUID()}`, ephemeral = false, agentId, role, ...rest } = options;
     const manager = new SandboxManager(rest);
     try {
-      const handle = await manager.getSandbox(key ?? `sandbox-${randomUUID()}`, {
-        ...(ephemeral !== undefined && { ephemeral }),
-      });
-      const caller = { sessionId: handle.sessionId, agentId, role };
-      const remove = async () => {
-        try {
-          await handle.delete();
-        } finally {
-          await manager.close();
-        }
-      };
-      return new Sandbox(manager, caller, { close: () => manager.close(), delete: remove });
+      const handle = await manager.getSandbox(sessionId, { ephemeral });
+      return Sandbox.#of(handle, { agentId, role }, manager, new Set());
     } catch (error) {
       await manager.close();
       throw error;
     }
+  }
+
+  /** `open`: the sessions that share the manager. The last one to leave closes it. */
+  static #of(
+    handle: SandboxHandle,
+    caller: SandboxCaller,
+    manager: SandboxManager,
+    open: Set<string>,
+  ): Sandbox {
+    const { sessionId } = handle;
+    open.add(sessionId);
+    return new Sandbox(
+      manager,
+      { ...caller, sessionId },
+      {
+        close: async () => {
+          open.delete(sessionId);
+          await (open.size === 0 ? manager.close() : handle.close());
+        },
+        delete: async () => {
+          open.delete(sessionId);
+          try {
+            await handle.delete();
+          } finally {
+            if (open.size === 0) await manager.close();
+          }
+        },
+        open: async (forked) => Sandbox.#of(await manager.getSandbox(forked), caller, manager, open),
+      },
+    );
   }
 
   /** A session that is there, with its files. SESSION_NOT_FOUND: there is none of that name on this host. */

@@ -85,26 +85,6 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     if (!isDeleted) throw new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot");
   }
 
-  /** Makes a new session with the files of a snapshot, or of now. It runs; `SandboxManager.getSandbox` hands it out. */
-  fork({
-    sessionId,
-    snapshotId,
-  }: {
-    readonly sessionId?: string;
-    readonly snapshotId?: string;
-  } = {}): Promise<{ readonly sessionId: string }> {
-    return this.#use({
-      tool: "file_read",
-      summary: "fork the session",
-      touchesAllFiles: true,
-      paths: READS_ALL,
-      work: async (sandbox) => {
-        const made = await sandbox.fork(sessionId, { ...(snapshotId !== undefined && { snapshotId }) });
-        return { sessionId: made.sessionId };
-      },
-    });
-  }
-
   async #use<Value>(call: Omit<SandboxCall<Value>, keyof HandleCaller>): Promise<Value> {
     return workValue(await this.#host.useSandbox({ ...this.#caller, ...call }));
   }

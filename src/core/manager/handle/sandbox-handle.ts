@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { SandboxSession, SandboxSessionPorts } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
+import { workValue } from "../call/file-call.js";
 import type { ToolCall, ToolResult } from "../call/tool-call.js";
 import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
@@ -16,10 +17,11 @@ export type SandboxRunOptions = Omit<
   "sessionId" | "language" | "code" | "command" | "argv" | "context" | "agentId" | "orgId" | "role"
 >;
 
-/** What ends a handle. */
-export interface HandleEnd {
+/** What ends a handle, and opens that of a fork. */
+export interface HandleScope {
   close(): Promise<void>;
   delete(): Promise<void>;
+  open(sessionId: string): Promise<SandboxHandle>;
 }
 
 /** One session of a manager: everything it does is decided about and recorded as the manager's options say. */
@@ -33,14 +35,14 @@ export class SandboxHandle implements SandboxSession {
   readonly ports: SandboxSessionPorts;
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
-  readonly #end: HandleEnd;
+  readonly #scope: HandleScope;
 
   /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. */
-  constructor(host: HandleHost, caller: HandleCaller, end: HandleEnd) {
+  constructor(host: HandleHost, caller: HandleCaller, scope: HandleScope) {
     this.sessionId = caller.sessionId;
     this.#host = host;
     this.#caller = caller;
-    this.#end = end;
+    this.#scope = scope;
     this.files = new HandleFiles(host, caller);
     this.contexts = new HandleContexts(host, caller);
     this.snapshots = new HandleSnapshots(host, caller);
@@ -66,14 +68,33 @@ export class SandboxHandle implements SandboxSession {
     return this.#host.execute({ ...options, ...this.#caller, ...given });
   }
 
+  /** Makes another session with the files of now, or of a snapshot, and starts it. */
+  async fork({
+    sessionId,
+    snapshotId,
+  }: {
+    readonly sessionId?: string;
+    readonly snapshotId?: string;
+  } = {}): Promise<SandboxHandle> {
+    const made = await this.#host.useSandbox({
+      ...this.#caller,
+      tool: "file_read",
+      summary: "fork the session",
+      touchesAllFiles: true,
+      paths: [{ path: ".", access: "read" }],
+      work: (sandbox) => sandbox.fork(sessionId, { ...(snapshotId !== undefined && { snapshotId }) }),
+    });
+    return this.#scope.open(workValue(made).sessionId);
+  }
+
   /** Stops what runs in it; its files stay, and the same session can be opened again. */
   close(): Promise<void> {
-    return this.#end.close();
+    return this.#scope.close();
   }
 
   /** Stops what runs in it, and removes its files. */
   delete(): Promise<void> {
-    return this.#end.delete();
+    return this.#scope.delete();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -83,19 +104,21 @@ export class SandboxHandle implements SandboxSession {
   async #fetch(
     port: number,
     path: string,
-    { method = "GET", headers = {} }: NonNullable<Parameters<SandboxSessionPorts["fetch"]>[2]> = {},
+    options: Parameters<SandboxSessionPorts["fetch"]>[2] = {},
   ): Promise<Response> {
     const opened = await this.#host.openPort(this.sessionId, port);
     try {
       const address = `http://${opened.host}:${opened.hostPort}${path}`;
-      const response = await fetch(address, { method, headers, redirect: "manual" }).catch(
-        (cause: unknown) => {
-          throw new SandboxError("PORT_FAILED", `Nothing answers on port ${port} inside`, { cause });
-        },
-      );
-      const { status, statusText } = response;
+      const init = { ...options, redirect: "manual", duplex: "half" } as RequestInit;
+      const response = await fetch(address, init).catch((cause: unknown) => {
+        if (options.signal?.aborted === true)
+          throw new SandboxError("CANCELLED", "The request was cancelled", { cause });
+        throw new SandboxError("PORT_FAILED", `Nothing answers on port ${port} inside`, { cause });
+      });
+      const { status, statusText, headers } = response;
       // Read now: the port closes with this call.
-      return new Response(await response.arrayBuffer(), { status, statusText, headers: response.headers });
+      const bytes = await response.arrayBuffer();
+      return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
     } finally {
       await opened.close();
     }

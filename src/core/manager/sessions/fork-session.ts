@@ -42,7 +42,7 @@ export async function forkSession(
 }
 
 function sessionExists(key: string): SandboxError {
-  return new SandboxError("FILE_EXISTS", `There already is a session ${JSON.stringify(key)}`, {
+  return new SandboxError("CONFLICT", `There already is a session ${JSON.stringify(key)}`, {
     hint: "Fork into a session of another name, or delete this one first.",
   });
 }

@@ -362,13 +362,13 @@ describe("a fork", () => {
     start();
     const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("f", "1");
-    const exists = failsWith("FILE_EXISTS", 'There already is a session "work"');
+    const exists = failsWith("CONFLICT", 'There already is a session "work"');
     await expect(sandbox.fork("work")).rejects.toThrow(exists);
     await expect(sandbox.fork("../x")).rejects.toThrow(failsWith("SESSION_NAME_INVALID"));
     const outcomes = await Promise.allSettled([sandbox.fork("new"), sandbox.fork("new")]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({
-      reason: failsWith("FILE_EXISTS", 'There already is a session "new"'),
+      reason: failsWith("CONFLICT", 'There already is a session "new"'),
     });
     expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
     expect((await manager.listSessions()).map(({ key }) => key).sort()).toEqual(["new", "work"]);

@@ -353,7 +353,7 @@ describe("contexts", () => {
     const context = await sandbox.createContext({ id: "main" });
     expect(sandbox.context("main")).toBe(context);
     expect(() => sandbox.context("other")).toThrow(expect.objectContaining({ code: "CONTEXT_NOT_FOUND" }));
-    await expect(sandbox.createContext({ id: "main" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    await expect(sandbox.createContext({ id: "main" })).rejects.toMatchObject({ code: "CONFLICT" });
     await expect(sandbox.createContext({ id: "../x" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(sandbox.createContext({ language: "cobol" })).rejects.toMatchObject({
       code: "LANGUAGE_UNKNOWN",

@@ -95,7 +95,7 @@ export class Contexts {
     checkId(id);
     const language = findContextLanguage(options.language ?? "python");
     if (this.#contexts.has(id) || this.#starting.has(id)) {
-      throw new SandboxError("INVALID_ARGUMENT", `There already is a context ${JSON.stringify(id)}`, {
+      throw new SandboxError("CONFLICT", `There already is a context ${JSON.stringify(id)}`, {
         hint: "Give it another name, or use the one that is there.",
       });
     }
