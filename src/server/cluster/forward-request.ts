@@ -93,7 +93,8 @@ function open({ raw, id }: FastifyRequest, { url, from, ca }: Destination): Clie
     "x-request-id": id,
     [FORWARDED_BY]: from,
     ...framingOf(raw.headers),
-    ...(upgrade === undefined ? { connection: "close" } : { connection: "upgrade", upgrade }),
+    // An owner that is told to close does so in the middle of a body that it refuses, and its reply is lost with the connection.
+    ...(upgrade === undefined ? { connection: "keep-alive" } : { connection: "upgrade", upgrade }),
   };
   const options = {
     // A URL has brackets around an address of IPv6, and a socket has not.
