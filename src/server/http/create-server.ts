@@ -4,7 +4,7 @@ import { interruptedApproval } from "../cluster/dead-servers.js";
 import { Forwarder } from "../cluster/forwarder.js";
 import { readPeerCa } from "../cluster/peers.js";
 import { createServices } from "../create-services.js";
-import { ROUTE_FILES } from "../routes/all-routes.js";
+import { addRoutes } from "../routes/all-routes.js";
 import type { ServerDependencies } from "../services.js";
 import type { ApprovalRecord } from "../store/index.js";
 import { createApp } from "./app.js";
@@ -61,7 +61,7 @@ export async function createServer(options: ServerOptions) {
     },
   });
   await documentRoutes(app, info.version);
-  for (const add of ROUTE_FILES) await app.register(async (scope) => add(scope.withTypeProvider(), services));
+  await addRoutes(app, services);
   await app.ready();
   return {
     app,

@@ -1,4 +1,5 @@
 import type { App } from "../http/app.js";
+import { sessionParams } from "../http/schemas.js";
 import type { Services } from "../services.js";
 import { addApprovalRoutes } from "./approvals.js";
 import { addAuditRoutes } from "./audit.js";
@@ -17,22 +18,34 @@ import { addStatusRoutes } from "./status.js";
 import { addTerminalRoutes } from "./terminals.js";
 import { addWatchRoutes } from "./watch.js";
 
-/** Every file of routes. A new one is one more entry here, and its rows in http/access.ts. */
-export const ROUTE_FILES: readonly ((app: App, services: Services) => void | Promise<void>)[] = [
-  addHealthRoutes,
-  addSessionRoutes,
-  addExecuteRoutes,
-  addProcessRoutes,
-  addTerminalRoutes,
-  addContextRoutes,
-  addFileRoutes,
-  addWatchRoutes,
-  addSnapshotRoutes,
-  addEgressRoutes,
-  addPortRoutes,
-  addApprovalRoutes,
-  addAuditRoutes,
-  addMcpRoutes,
-  addOperationRoutes,
-  addStatusRoutes,
+/** Every file of routes, with its tag in the reference. A new one is one more entry here, and its rows in http/access.ts. */
+const ROUTE_FILES: readonly (readonly [tag: string, add: (app: App, services: Services) => void])[] = [
+  ["health", addHealthRoutes],
+  ["sessions", addSessionRoutes],
+  ["executions", addExecuteRoutes],
+  ["processes", addProcessRoutes],
+  ["terminals", addTerminalRoutes],
+  ["contexts", addContextRoutes],
+  ["files", addFileRoutes],
+  ["files", addWatchRoutes],
+  ["snapshots", addSnapshotRoutes],
+  ["network", addEgressRoutes],
+  ["ports", addPortRoutes],
+  ["approvals", addApprovalRoutes],
+  ["audit", addAuditRoutes],
+  ["mcp", addMcpRoutes],
+  ["operations", addOperationRoutes],
+  ["operations", addStatusRoutes],
 ];
+
+/** Adds all routes. Those of a session have its name among their parameters. */
+export async function addRoutes(app: App, services: Services): Promise<void> {
+  for (const [tag, add] of ROUTE_FILES)
+    await app.register(async (scope) => {
+      scope.addHook("onRoute", (route) => {
+        const params = route.url.startsWith("/v1/sessions/:name") && { params: sessionParams };
+        route.schema = { tags: [tag], ...params, ...route.schema };
+      });
+      add(scope.withTypeProvider(), services);
+    });
+}

@@ -29,14 +29,12 @@ const message = z.strictObject({ type: z.literal("decide"), id: z.string().min(1
 
 /** What waits for a person, and deciding it. */
 export function addApprovalRoutes(app: App, services: Services): void {
-  const tags = ["approvals"];
   const { approvals } = services;
 
   app.get(
     "/v1/approvals",
     {
       schema: {
-        tags,
         summary: "What waits for a decision, the oldest first.",
         response: replies(z.object({ items: z.array(approval) })),
       },
@@ -48,7 +46,6 @@ export function addApprovalRoutes(app: App, services: Services): void {
     "/v1/approvals/:id/decide",
     {
       schema: {
-        tags,
         summary: "Approve, edit or reject. The first decision counts.",
         params: z.object({ id: z.string().min(1).max(200) }),
         body: answer,
@@ -66,7 +63,6 @@ export function addApprovalRoutes(app: App, services: Services): void {
     url: "/v1/approvals/stream",
     config: { socket: true },
     schema: {
-      tags,
       summary: "A WebSocket: everything that is pending, then every change; also takes decisions.",
       "x-answers": WEB_SOCKET,
       description:

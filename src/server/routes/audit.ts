@@ -34,7 +34,6 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
     "/v1/audit/index",
     {
       schema: {
-        tags: ["audit"],
         summary: "Where the org's audit records are, over all servers, the latest first.",
         description:
           "A few seconds behind the logs. It also says what was in the log of a server that is gone.",
@@ -57,7 +56,6 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
     "/v1/audit",
     {
       schema: {
-        tags: ["audit"],
         summary: "The org's audit records in one server's log, the latest first.",
         querystring: pageQuery.extend({
           ...filters,

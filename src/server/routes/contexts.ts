@@ -21,7 +21,6 @@ const ok = z.object({ ok: z.literal(true) });
 
 /** Code that keeps its state. Contexts go with the session's sandbox. */
 export function addContextRoutes(app: App, services: Services): void {
-  const tags = ["contexts"];
   const { manager } = services;
 
   /** Does something with the sandbox of a session, past none of the steps of a call. */
@@ -51,9 +50,7 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts",
     {
       schema: {
-        tags,
         summary: "Make a context: code that keeps its state between runs.",
-        params: sessionParams,
         body: z
           .strictObject({ id: contextId.optional(), language: z.string().min(1).max(50).default("python") })
           .prefault({}),
@@ -80,9 +77,7 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts",
     {
       schema: {
-        tags,
         summary: "List the session's contexts.",
-        params: sessionParams,
         response: replies(z.object({ items: z.array(context) })),
       },
     },
@@ -98,7 +93,6 @@ export function addContextRoutes(app: App, services: Services): void {
     {
       serializerCompiler: plainJson,
       schema: {
-        tags,
         summary: "Run code in a context.",
         params: contextParams,
         body: contextExecuteBody,
@@ -119,7 +113,6 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts/:id/interrupt",
     {
       schema: {
-        tags,
         summary: "Interrupt the code that runs now.",
         params: contextParams,
         response: replies(z.object({ interrupted: z.boolean().describe("False: nothing ran.") })),
@@ -135,7 +128,6 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts/:id/restart",
     {
       schema: {
-        tags,
         summary: "Restart a context; its state is lost.",
         params: contextParams,
         response: replies(context),
@@ -152,7 +144,6 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts/:id/checkpoint",
     {
       schema: {
-        tags,
         summary: "Save a context's live state.",
         params: contextParams,
         body: z
@@ -174,7 +165,6 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts/:id/rollback",
     {
       schema: {
-        tags,
         summary: "Go back to a saved state.",
         params: contextParams,
         body: z.strictObject({ checkpoint: z.string().min(1).max(200) }),
@@ -192,7 +182,6 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/contexts/:id/fork",
     {
       schema: {
-        tags,
         summary: "Make another context with the same state.",
         params: contextParams,
         response: replies(context, 201),
@@ -206,7 +195,7 @@ export function addContextRoutes(app: App, services: Services): void {
 
   app.delete(
     "/v1/sessions/:name/contexts/:id",
-    { schema: { tags, summary: "End a context.", params: contextParams, response: replies(ok) } },
+    { schema: { summary: "End a context.", params: contextParams, response: replies(ok) } },
     async (request, reply) =>
       withContext(request, reply, "end the context", async (found) => {
         await found.close();

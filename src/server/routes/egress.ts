@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import type { App } from "../http/app.js";
-import { replies, sessionParams } from "../http/schemas.js";
+import { replies } from "../http/schemas.js";
 import type { Services } from "../services.js";
 import { inSession } from "../sessions/session-calls.js";
 
@@ -13,10 +13,8 @@ export function addEgressRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/egress",
     {
       schema: {
-        tags: ["network"],
         summary: "Let a session that runs reach more hosts, or fewer.",
         description: "What is open and no longer allowed is closed. It holds until the server stops.",
-        params: sessionParams,
         body: z.strictObject({ allow: hosts.optional(), deny: hosts.optional() }),
         response: replies(z.object({ changed: z.literal(true) })),
       },

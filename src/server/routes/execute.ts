@@ -20,14 +20,12 @@ import type { ExecutionRecord } from "../store/index.js";
 /** Programs and commands, and which there were. */
 export function addExecuteRoutes(app: App, services: Services): void {
   const { sessions, store, executions, config } = services;
-  const tags = ["executions"];
 
   app.post(
     "/v1/sessions/:name/execute",
     {
       serializerCompiler: plainJson,
       schema: {
-        tags,
         summary: "Run a program or a command. The session is made if there is none.",
         description:
           "With `Accept: text/event-stream` the answer is events: execution, started, stdout, stderr, result, exit, " +
@@ -53,7 +51,6 @@ export function addExecuteRoutes(app: App, services: Services): void {
     "/v1/executions",
     {
       schema: {
-        tags,
         summary: "List the org's executions, the latest first.",
         querystring: pageQuery.extend({
           session: z
@@ -79,7 +76,6 @@ export function addExecuteRoutes(app: App, services: Services): void {
     "/v1/executions/:id",
     {
       schema: {
-        tags,
         summary: "One execution.",
         params: z.object({ id: z.string().max(200) }),
         response: replies(execution),

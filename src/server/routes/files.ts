@@ -21,7 +21,6 @@ const flag = z.enum(["true", "false"]).default("false");
 
 /** A session's files, streamed both ways. Each is a tool call: decided about and remembered. */
 export function addFileRoutes(app: App, services: Services): void {
-  const tags = ["files"];
   const { manager } = services;
   acceptStreams(app, BYTES);
 
@@ -29,9 +28,7 @@ export function addFileRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/files",
     {
       schema: {
-        tags,
         summary: "List a directory, by path.",
-        params: sessionParams,
         querystring: pageQuery.extend({
           path: path.default("."),
           recursive: flag,
@@ -71,7 +68,7 @@ export function addFileRoutes(app: App, services: Services): void {
 
   app.get(
     "/v1/sessions/:name/files/*",
-    { schema: { tags, summary: "Download a file.", params: fileParams, "x-answers": BYTES } },
+    { schema: { summary: "Download a file.", params: fileParams, "x-answers": BYTES } },
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const file = pathOf(request);
@@ -113,7 +110,6 @@ export function addFileRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/files/*",
     {
       schema: {
-        tags,
         summary: "Upload a file: whole or not at all. Missing directories are made.",
         params: fileParams,
         "x-takes": BYTES,
@@ -136,7 +132,6 @@ export function addFileRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/files/*",
     {
       schema: {
-        tags,
         summary: "Delete a file, or with `recursive` a directory and all that is in it.",
         params: fileParams,
         querystring: z.strictObject({ recursive: flag }),
@@ -165,9 +160,7 @@ export function addFileRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/files/mkdir",
     {
       schema: {
-        tags,
         summary: "Make a directory and those above it.",
-        params: sessionParams,
         body: z.strictObject({ path }),
         response: replies(done),
       },
@@ -187,9 +180,7 @@ export function addFileRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/files/move",
     {
       schema: {
-        tags,
         summary: "Give a file or a directory another path, where nothing is.",
-        params: sessionParams,
         body: z.strictObject({ from: path, to: path }),
         response: replies(done),
       },

@@ -19,7 +19,6 @@ const errors = { "4xx": errorBody, "5xx": errorBody };
 
 /** The Model Context Protocol over streamable HTTP: the tools of a session for one client at a time. */
 export function addMcpRoutes(app: App, services: Services): void {
-  const tags = ["mcp"];
   const clients = new McpService({
     services,
     version: packageVersion(),
@@ -31,7 +30,6 @@ export function addMcpRoutes(app: App, services: Services): void {
     "/mcp",
     {
       schema: {
-        tags,
         summary: "Messages of an MCP client.",
         description:
           "The Model Context Protocol, streamable HTTP. `initialize` makes an MCP session for the headers X-Skerry-Session " +
@@ -69,7 +67,6 @@ export function addMcpRoutes(app: App, services: Services): void {
     {
       config: { subscription: true },
       schema: {
-        tags,
         summary:
           "What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID.",
         querystring: chosenQuery,
@@ -86,7 +83,6 @@ export function addMcpRoutes(app: App, services: Services): void {
     "/mcp",
     {
       schema: {
-        tags,
         summary: "End an MCP session: what it runs stops, and a session of its own goes.",
         querystring: chosenQuery,
         response: errors,

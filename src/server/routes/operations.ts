@@ -9,7 +9,7 @@ import { measure } from "../status/measure.js";
 export function addOperationRoutes(app: App, services: Services): void {
   app.get(
     "/metrics",
-    { schema: { tags: ["operations"], summary: "Prometheus' text format.", "x-answers": "text/plain" } },
+    { schema: { summary: "Prometheus' text format.", "x-answers": "text/plain" } },
     async (_, reply) => {
       const { metrics, serverMetrics, info } = services;
       if (metrics === undefined || serverMetrics === undefined) {
@@ -28,7 +28,6 @@ export function addOperationRoutes(app: App, services: Services): void {
     "/v1/pool",
     {
       schema: {
-        tags: ["operations"],
         summary: "The sandboxes that are kept ready, and what runs.",
         response: replies(
           z.object({

@@ -21,7 +21,6 @@ const KEY_HOLDS_MS = 1000;
 
 /** Ports inside, reached through this server: by HTTP, or by the bytes of one connection. */
 export function addPortRoutes(app: App, services: Services): void {
-  const tags = ["ports"];
   const { sessions, ports } = services;
   /** Connections to what a tunnel will lead to. */
   const found = new WeakMap<FastifyRequest, { readonly connection: Duplex; readonly over: AbortSignal }>();
@@ -34,7 +33,6 @@ export function addPortRoutes(app: App, services: Services): void {
     method: [...METHODS],
     url: "/v1/sessions/:name/ports/:port/*",
     schema: {
-      tags,
       summary: "Pass a request on to what listens on a port inside.",
       description:
         "Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on " +
@@ -66,7 +64,6 @@ export function addPortRoutes(app: App, services: Services): void {
     url: "/v1/sessions/:name/tunnels/:port",
     config: { socket: true },
     schema: {
-      tags,
       summary: "A WebSocket: the bytes of one TCP connection to a port inside, as binary messages.",
       "x-answers": WEB_SOCKET,
       params: portParams,

@@ -27,7 +27,6 @@ const position = z.string().regex(/^\d{1,15}$/, "expected `next` of a page, or t
 
 /** Programs and commands that go on without a request. */
 export function addProcessRoutes(app: App, services: Services): void {
-  const tags = ["processes"];
   const { sessions, manager, config, live } = services;
   const { processes } = live;
 
@@ -49,7 +48,6 @@ export function addProcessRoutes(app: App, services: Services): void {
     {
       bodyLimit: liveCallBodyLimit(config),
       schema: {
-        tags,
         summary: "Start a program or a command that goes on. The session is made if there is none.",
         description:
           "Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.",
@@ -86,9 +84,7 @@ export function addProcessRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/processes",
     {
       schema: {
-        tags,
         summary: "List the session's processes, the oldest first.",
-        params: sessionParams,
         response: replies(z.object({ items: z.array(serverProcess) })),
       },
     },
@@ -100,7 +96,7 @@ export function addProcessRoutes(app: App, services: Services): void {
 
   app.get(
     "/v1/sessions/:name/processes/:id",
-    { schema: { tags, summary: "One process.", params: processParams, response: replies(serverProcess) } },
+    { schema: { summary: "One process.", params: processParams, response: replies(serverProcess) } },
     async (request, reply) => withProcess(request, reply, { mayAct: false }, toReply),
   );
 
@@ -108,7 +104,6 @@ export function addProcessRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/processes/:id/logs",
     {
       schema: {
-        tags,
         summary: "What a process has printed, from a cursor on.",
         description:
           "With `Accept: text/event-stream` it goes on until the process ends: stdout, stderr, dropped, exit. The id of an event " +
@@ -157,7 +152,6 @@ export function addProcessRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/processes/:id/signal",
     {
       schema: {
-        tags,
         summary: "Send a signal to a process and everything in its group.",
         params: processParams,
         body: z.strictObject({ signal: z.enum(SENDABLE_SIGNALS) }),
@@ -179,7 +173,6 @@ export function addProcessRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/processes/:id",
     {
       schema: {
-        tags,
         summary: "Kill a process, and forget it and what it printed.",
         params: processParams,
         response: replies(z.object({ deleted: z.literal(true) })),

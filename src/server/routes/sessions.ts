@@ -38,13 +38,11 @@ const newSession = z.strictObject({
 /** Sessions: made, listed, prolonged, ended. */
 export function addSessionRoutes(app: App, services: Services): void {
   const { sessions, store, config, audit } = services;
-  const tags = ["sessions"];
 
   app.post(
     "/v1/sessions",
     {
       schema: {
-        tags,
         summary: "Make a session. Its sandbox starts in the background.",
         body: newSession.prefault({}),
         response: { ...replies(session, 201), 200: session.describe("An earlier request made it.") },
@@ -68,7 +66,6 @@ export function addSessionRoutes(app: App, services: Services): void {
     "/v1/sessions",
     {
       schema: {
-        tags,
         summary: "List the org's sessions, the latest first.",
         querystring: pageQuery.extend({ state: z.enum(["active", "ended"]).default("active") }),
         response: replies(pageOf(session)),
@@ -82,7 +79,7 @@ export function addSessionRoutes(app: App, services: Services): void {
 
   app.get(
     "/v1/sessions/:name",
-    { schema: { tags, summary: "One session.", params: sessionParams, response: replies(session) } },
+    { schema: { summary: "One session.", params: sessionParams, response: replies(session) } },
     async ({ key, params }) => toSessionReply(await sessions.find(key.org, params.name)),
   );
 
@@ -90,7 +87,6 @@ export function addSessionRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/renew",
     {
       schema: {
-        tags,
         summary: "Let a session live longer, from now.",
         params: sessionParams,
         body: z.strictObject({ ttlMs: ttlMs.optional() }).prefault({}),
@@ -108,7 +104,6 @@ export function addSessionRoutes(app: App, services: Services): void {
     "/v1/sessions/:name",
     {
       schema: {
-        tags,
         summary: "End a session: what runs in it stops, and its files go.",
         params: sessionParams,
         response: replies(z.object({ deleted: z.literal(true) })),

@@ -34,7 +34,6 @@ const ALL_CHANGES = { path: ".", access: "write" } as const;
 
 /** A session's files as they were: taken, brought back, carried elsewhere. */
 export function addSnapshotRoutes(app: App, services: Services): void {
-  const tags = ["snapshots"];
   const { manager, sessions, store } = services;
   acceptStreams(app, TAR);
 
@@ -42,9 +41,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots",
     {
       schema: {
-        tags,
         summary: "Keep the session's files as they are now.",
-        params: sessionParams,
         body: z.strictObject({ name: snapshotName.optional() }).prefault({}),
         response: replies(snapshot, 201),
       },
@@ -71,9 +68,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots",
     {
       schema: {
-        tags,
         summary: "List the session's snapshots, the newest first.",
-        params: sessionParams,
         response: replies(z.object({ items: z.array(snapshot) })),
       },
     },
@@ -87,7 +82,6 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/snapshots",
     {
       schema: {
-        tags,
         summary: "List the snapshots of all the org's sessions, the newest first.",
         description: "From an index: a session's own list has what was taken by other means.",
         querystring: pageQuery,
@@ -110,7 +104,6 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots/:id",
     {
       schema: {
-        tags,
         summary: "Delete a snapshot.",
         params: snapshotParams,
         response: replies(z.object({ deleted: z.literal(true) })),
@@ -138,7 +131,6 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots/:id/restore",
     {
       schema: {
-        tags,
         summary: "Make the session's files what they were.",
         params: snapshotParams,
         response: replies(
@@ -172,7 +164,6 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots/:id/export",
     {
       schema: {
-        tags,
         summary: "Download a snapshot as an uncompressed tar.",
         params: snapshotParams,
         "x-answers": TAR,
@@ -208,9 +199,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/snapshots/import",
     {
       schema: {
-        tags,
         summary: "Make a snapshot of an uncompressed tar.",
-        params: sessionParams,
         querystring: z.strictObject({ name: snapshotName.optional() }),
         "x-takes": TAR,
         response: replies(snapshot, 201),
@@ -245,9 +234,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/fork",
     {
       schema: {
-        tags,
         summary: "Make a new session with the files of now, or of a snapshot.",
-        params: sessionParams,
         body: z
           .strictObject({
             name: sessionName.optional(),

@@ -94,7 +94,6 @@ export function addStatusRoutes(app: App, services: Services): void {
     "/v1/status",
     {
       schema: {
-        tags: ["operations"],
         summary: "The run-time checklist: what was found, and what to do.",
         response: replies(status),
       },

@@ -35,7 +35,6 @@ const message = z.discriminatedUnion("type", [
 
 /** Terminals that outlive their connections. */
 export function addTerminalRoutes(app: App, services: Services): void {
-  const tags = ["terminals"];
   const { sessions, manager, config, live } = services;
   const { terminals } = live;
   /** What a connection may come to, until it has. */
@@ -55,7 +54,6 @@ export function addTerminalRoutes(app: App, services: Services): void {
     {
       bodyLimit: liveCallBodyLimit(config),
       schema: {
-        tags,
         summary: "Open a terminal. Connect to it with a WebSocket, as often as you like.",
         params: sessionParams,
         body: terminalBody,
@@ -91,9 +89,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/terminals",
     {
       schema: {
-        tags,
         summary: "List the session's terminals, the oldest first.",
-        params: sessionParams,
         response: replies(z.object({ items: z.array(serverTerminal) })),
       },
     },
@@ -105,7 +101,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
 
   app.get(
     "/v1/sessions/:name/terminals/:id",
-    { schema: { tags, summary: "One terminal.", params: terminalParams, response: replies(serverTerminal) } },
+    { schema: { summary: "One terminal.", params: terminalParams, response: replies(serverTerminal) } },
     async (request, reply) => withTerminal(request, reply, toReply),
   );
 
@@ -113,7 +109,6 @@ export function addTerminalRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/terminals/:id",
     {
       schema: {
-        tags,
         summary: "End a terminal, and forget it.",
         params: terminalParams,
         response: replies(z.object({ deleted: z.literal(true) })),
@@ -132,7 +127,6 @@ export function addTerminalRoutes(app: App, services: Services): void {
     url: "/v1/sessions/:name/terminals/:id/stream",
     config: { socket: true },
     schema: {
-      tags,
       summary: "A WebSocket: what is on the terminal, and what is typed into it.",
       "x-answers": WEB_SOCKET,
       description:

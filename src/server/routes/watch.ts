@@ -17,7 +17,6 @@ export function addWatchRoutes(app: App, services: Services): void {
     "/v1/sessions/:name/watch",
     {
       schema: {
-        tags: ["files"],
         summary: "Tell what changes in a directory, as events.",
         description:
           "Server-sent events: `watching` first; `created`, `modified` and `deleted` with `path` and `type`; `overflow`: too much " +
