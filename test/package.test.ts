@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import {
   accessSync,
   chmodSync,
@@ -17,8 +17,11 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { build } from "esbuild";
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "./setup/requires.js";
+import { TestServer } from "./setup/test-server.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What packing reads. Everything else of a clone must not matter. */
@@ -51,21 +54,28 @@ const { describe, it } = requires("linux", "bubblewrap", "python3", "gcc", "gcc-
 const emulated = requires("qemu-arm64");
 
 let directory: string;
+/** The clone that was packed, built. */
+let copy: string;
+/** The product's and the client's. */
+let tarballs: readonly [product: string, client: string];
 /** The package as it lies in the tarball. */
 let unpacked: string;
 let contents: string[];
 /** An empty project that both tarballs were installed into. */
 let project: string;
+/** Another one, with the client alone. */
+let clientProject: string;
 let environment: Record<string, string>;
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "skerry-package-"));
   // The sandboxes' own users must be able to pass through.
   chmodSync(directory, 0o711);
-  const [tarball, client] = pack();
+  copy = join(directory, "copy");
+  tarballs = pack();
   unpacked = join(directory, "unpacked", "package");
   mkdirSync(dirname(unpacked));
-  succeed("tar", ["-xzf", tarball, "-C", dirname(unpacked)]);
+  succeed("tar", ["-xzf", tarballs[0], "-C", dirname(unpacked)]);
   contents = readdirSync(unpacked, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name).slice(unpacked.length + 1))
@@ -74,26 +84,20 @@ beforeAll(() => {
   mkdirSync(programs);
   for (const name of PLAIN_PROGRAMS) symlinkSync(whereIs(name), join(programs, name));
   environment = { PATH: programs, HOME: directory, SKERRY_STATE_DIR: join(directory, "state") };
-  project = join(directory, "project");
-  mkdirSync(project);
-  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true }\n');
-  succeed("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball, client], {
-    cwd: project,
-    env: { ...npmEnvironment(), PATH: programs },
-  });
+  project = install("project", ...tarballs);
+  clientProject = install("client-project", tarballs[1]);
 }, 600_000);
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Packs both packages of a copy: the clone itself may be in use. Resolves to the product and the client. */
 function pack(): [product: string, client: string] {
-  const copy = join(directory, "copy");
   for (const name of [...SOURCES, ...DOCUMENTS]) {
     if (existsSync(join(ROOT, name)) || SOURCES.includes(name)) {
       cpSync(join(ROOT, name), join(copy, name), { recursive: true });
     }
   }
-  linkModules(copy);
+  linkModules();
   const packed = join(directory, "packed");
   mkdirSync(packed);
   const everything = ["pack", "--workspaces", "--include-workspace-root", "--pack-destination", packed];
@@ -103,8 +107,20 @@ function pack(): [product: string, client: string] {
   return [join(packed, expected[0]), join(packed, expected[1])];
 }
 
+/** Makes a project with nothing but packages, which are installed where there are few programs. */
+function install(name: string, ...packages: string[]): string {
+  const path = join(directory, name);
+  mkdirSync(path);
+  writeFileSync(join(path, "package.json"), '{ "name": "empty", "private": true }\n');
+  succeed("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", ...packages], {
+    cwd: path,
+    env: { ...npmEnvironment(), PATH: environment.PATH },
+  });
+  return path;
+}
+
 /** Gives the copy the clone's packages, and its own workspaces. */
-function linkModules(copy: string): void {
+function linkModules(): void {
   const modules = join(copy, "node_modules");
   mkdirSync(join(modules, "@skerry"), { recursive: true });
   for (const name of readdirSync(join(ROOT, "node_modules")))
@@ -123,10 +139,19 @@ function succeed(
   command: string,
   args: string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
-): void {
+): string {
   const { status, stdout, stderr, error } = spawnSync(command, args, { ...options, encoding: "utf8" });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${error ?? status}\n${stdout}\n${stderr}`);
+  return stdout;
 }
+
+/** Runs a program of a package that the clone has for its development. */
+const developer = (program: string, ...args: string[]) =>
+  succeed(join(ROOT, "node_modules/.bin", program), args, { cwd: copy, env: npmEnvironment() });
+
+/** What every file of a directory holds. */
+const textsOf = (path: string) =>
+  Object.fromEntries(readdirSync(path).map((name) => [name, readFileSync(join(path, name), "utf8")]));
 
 function whereIs(program: string): string {
   const candidates = (process.env.PATH ?? "").split(":").map((each) => join(each, program));
@@ -240,6 +265,80 @@ describe("the packed package", () => {
     expect(status).toBe(0);
     expect([stdout.readUInt32LE(0), stdout.readUInt32LE(4), stdout.readUInt32LE(8)]).toEqual([12, 0, 0x81]);
     expect(stdout.toString("latin1", 12, 16)).toBe("SKRY");
+  });
+});
+
+describe("both packages", () => {
+  it.each([
+    ["skerry", 0],
+    ["@skerry/client", 1],
+  ] as const)("are packed so that publint and attw find nothing: %s", (_, which) => {
+    developer("publint", "run", "--strict", tarballs[which]);
+    developer("attw", "--profile", "esm-only", tarballs[which]);
+  });
+
+  it("export what the reports in api/ say", () => {
+    succeed("node", ["scripts/api-report.mjs"], { cwd: copy });
+    expect(textsOf(join(copy, "api")), "`npm run api` writes the reports").toEqual(
+      textsOf(join(ROOT, "api")),
+    );
+  });
+
+  it("have sound types, which are enough for the examples", () => {
+    const examples = ["library", "stream", "custom-backend"].map((name) => `examples/${name}.ts`);
+    const options =
+      "--noEmit --strict --target es2022 --lib es2023,esnext.disposable --module nodenext --types node";
+    developer("tsc", ...options.split(" "), ...examples);
+  });
+});
+
+describe("the client, installed alone", () => {
+  it("brings little with it", () => {
+    const modules = join(clientProject, "node_modules");
+    expect(readdirSync(modules).filter((name) => !name.startsWith("."))).toEqual([
+      "@skerry",
+      "eventsource-parser",
+      "ws",
+    ]);
+    expect(readdirSync(join(modules, "@skerry"))).toEqual(["client"]);
+    expect(JSON.parse(readFileSync(join(modules, "@skerry/client/package.json"), "utf8"))).not.toHaveProperty(
+      "os",
+    );
+  });
+
+  it("runs code at a server", async () => {
+    const server = await TestServer.open();
+    try {
+      const code = `
+        import { SkerryClient } from "@skerry/client";
+        const client = new SkerryClient(${JSON.stringify({ url: server.url, apiKey: server.admin })});
+        const session = await client.sessions.create();
+        const { stdout } = await session.runCode("print(6 * 7)", { language: "python" });
+        const terminal = await session.terminals.open({ rows: 24, columns: 80, argv: ["echo", "over a socket"] });
+        let seen = "";
+        for await (const bytes of await terminal.connect()) seen += new TextDecoder().decode(bytes);
+        await session.delete();
+        console.log(JSON.stringify({ stdout, seen }));`;
+      writeFileSync(join(clientProject, "main.mjs"), code);
+      const ran = await promisify(execFile)("node", ["main.mjs"], { cwd: clientProject, env: environment });
+      expect(JSON.parse(ran.stdout)).toEqual({ stdout: "42\n", seen: "over a socket\r\n" });
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("becomes a bundle for browsers, with nothing of Node.js in it", async () => {
+    // What only Node.js has cannot be resolved, which fails the build, or is a warning where the code catches it.
+    const { warnings, outputFiles } = await build({
+      stdin: { contents: 'export * from "@skerry/client";', resolveDir: clientProject },
+      bundle: true,
+      format: "esm",
+      platform: "browser",
+      logLevel: "silent",
+      write: false,
+    });
+    expect(warnings).toEqual([]);
+    expect(outputFiles[0]!.text).not.toMatch(/["'`]node:/);
   });
 });
 
