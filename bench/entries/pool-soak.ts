@@ -117,7 +117,7 @@ class Soak {
       check("files of other sessions that were seen, or own ones that were not", this.#strangers, 0),
       { what: `${this.#backend}: sessions at once`, value: this.#together, unit: "", atLeast: 2 },
       check("sandboxes at once", this.#sandboxes, 2 * READY),
-      check("failures of the pool, and waits in vain", failures + timeouts, 0),
+      check("failures of the pool, and timeouts", failures + timeouts, 0),
       ...(this.#containers === undefined
         ? []
         : [{ what: `${this.#backend}: containers used again`, value: resets, unit: "", atLeast: 1 }]),

@@ -128,7 +128,7 @@ static long hide_file(const char *path) {
   return call(SYS_mount, (long)"/dev/null", (long)path, 0, MS_BIND, 0);
 }
 
-/* Never more than the sandbox has itself, which nobody here may raise. */
+/* Never more than the sandbox has itself, which cannot be raised in here. */
 static long limit(int what, uint64_t most) {
   if (most == 0) return 0;
   struct rlimit limit;

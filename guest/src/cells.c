@@ -46,7 +46,7 @@ void cell_limits_parse(const struct field *field, struct cell_limits *limits) {
     *values[i] = (uint64_t)get_u32(field->data + 8 * i) | (uint64_t)get_u32(field->data + 8 * i + 4) << 32;
 }
 
-/* The first process of a cell: collects nobody's children by ignoring their end, and ends when the outside is gone. */
+/* The first process of a cell: ignores the ends of its children, and ends when the outside is gone. */
 __attribute__((noreturn)) static void first_process(const struct skerry_cell *cell, int alive) {
   for (int fd = 0; fd < 3; fd++) close(fd);
   if (dup2(alive, 0) < 0) _exit(1);

@@ -115,7 +115,7 @@ void channel_accept_data(struct channel *c, const uint8_t *data, size_t length) 
     return;
   }
   if (c->input < 0) {
-    /* Nobody reads any more: take it and forget it, so that the host's writer does not stall. */
+    /* The reader is gone: drop the bytes, so that the host's writer does not stall. */
     c->written += length;
     return give_room(c);
   }
@@ -162,8 +162,8 @@ void channel_write_input(struct channel *c) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) break;
     if (n < 0) {
-      /* Of a socket it means that nobody is there: what the host still sends would go nowhere, for as long as it likes.
-         A command's last words may still be there to be read. */
+      /* A socket's peer is gone: whatever the host still sends would be dropped. A command's last output may still be
+         there to be read. */
       if (c->kind == CH_WRITE || (c->kind == CH_SOCKET && !c->is_control)) {
         wire_failed(c->id, errno, "write");
         channel_close(c);

@@ -92,7 +92,7 @@ static void child(const struct spawn *spawn, int report) {
   if (report != last && dup2(report, last) == last) report = last;
   fcntl(report, F_SETFD, FD_CLOEXEC);
   close_from(last + 1);
-  /* Only now, without the wire's descriptors, may anybody look into this process. */
+  /* Only now, without the wire's descriptors, may other processes look into this one. */
   prefer_as_memory_victim();
   if (spawn->cell) error = cell_enter(spawn);
   keep_to_itself();
@@ -121,7 +121,7 @@ pid_t spawn_process(const struct spawn *spawn, int *error) {
   if (pid < 0) *error = errno;
   close(report[1]);
   if (pid > 0) {
-    /* Somebody inside may stop it before its exec, or, in gVisor, us: we must not wait for that one for ever. */
+    /* A program inside may stop it before its exec, or, in gVisor, us: the wait must end. */
     struct pollfd answer = {.fd = report[0], .events = POLLIN};
     uint64_t until = now_ms() + START_BUDGET_MS;
     int ready;

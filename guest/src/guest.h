@@ -106,13 +106,13 @@ struct channel {
   char *cwd;
   struct channel *warm;
   bool drains;          /* the host wants to know when all that was printed so far is on its way */
-  uint64_t unseen_since; /* its process is gone, and whoever forked it has not said how */
+  uint64_t unseen_since; /* its process is gone, and its parent has not said how */
 
   /* CH_WARM: pid above, and. Of a command whose parent is not ours to ask: tells that its process is gone. */
   int control;
   bool ready;
   bool single;
-  bool frozen; /* forked by a command: its messages carry the pid of who sent them, and nobody's word for it */
+  bool frozen; /* forked by a command: its messages carry the sender's pid from the kernel, not from the message */
 
   /* CH_WRITE; of a command in a cell, the file that it finds there */
   char *path;

@@ -36,7 +36,7 @@ enum order_tag {
   ORDER_IMAGE = 8,       /* file system image for the workspace */
   ORDER_MOUNT_POINT = 9, /* where to mount it, in a mount namespace of our own */
   ORDER_COMMAND = 10,    /* what bubblewrap runs */
-  ORDER_HOLDER = 11,     /* file with the pid of whoever mounted the image */
+  ORDER_HOLDER = 11,     /* file with the pid of the process that mounted the image */
   ORDER_MEMORY = 12,     /* limits of a workspace in memory, instead of an image */
   ORDER_CELLS = 13,      /* where the guest finds the filter of programs, if it is to make cells */
 };
@@ -154,8 +154,8 @@ static bool join_holder(const char *holder, const char *mount_point) {
 }
 
 /*
- * Whoever gets the image's lock may mount it; whoever does not shares what the one who did has: its namespace, or where
- * that is not for us, such as a container's, its device.
+ * The process that gets the image's lock mounts it; another one shares that process's namespace, or, where it may not
+ * enter that, such as a container's, its device.
  */
 static void open_workspace(const char *image, const char *mount_point, const char *holder, uint32_t uid, uint32_t gid) {
   int backing = open_image(image);

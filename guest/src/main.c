@@ -161,7 +161,7 @@ static int serve(void) {
     int ready = poll(polled, count, timeout);
     if (ready < 0 && errno != EINTR) die("poll: %s", strerror(errno));
     if (ready <= 0) continue;
-    /* Whoever comes first may take the last room on the wire: let everyone be first in turn. */
+    /* The first channel may take the last room on the wire: let each be first in turn. */
     static size_t turn;
     size_t served = count - 2, first = served == 0 ? 0 : turn++ % served;
     for (size_t i = 0; i < served; i++) {

@@ -22,7 +22,7 @@
 
 /*
  * Two devices with one image would destroy it. The lock sits on the open file, which the loop device keeps until it
- * detaches, so whoever gets the lock may attach.
+ * detaches, so the holder of the lock may attach.
  */
 int open_image(const char *path) {
   int backing = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -99,7 +99,7 @@ void mount_image(int backing, const char *mount_point, uint32_t uid, uint32_t gi
   close(loop);
 }
 
-/* For a workspace that nobody needs afterwards: quicker than a disk, and within its limits all the same. */
+/* For a workspace that is not kept: quicker than a disk, and within its limits all the same. */
 void mount_memory(const char *mount_point, const char *limits, uint32_t uid, uint32_t gid) {
   char options[256];
   snprintf(options, sizeof options, "%s,mode=0700,uid=%u,gid=%u", limits, uid, gid);
@@ -142,7 +142,7 @@ int mount_for_container(const char *how, const char *what, const char *mount_poi
   return 0;
 }
 
-/* Everything that is mounted there. Files that somebody still has open keep it alive, out of reach, until they let go. */
+/* Everything that is mounted there. Open files keep it alive, out of reach, until they are closed. */
 int unmount(const char *mount_point) {
   for (int layers = 0; umount2(mount_point, MNT_DETACH | UMOUNT_NOFOLLOW) == 0; layers++)
     if (layers == 64) die("too many mounts at %s", mount_point);

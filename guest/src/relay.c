@@ -122,7 +122,7 @@ __attribute__((noreturn)) static void become_inner(int wire, int complaints, uin
   give_up_everything(uid, gid);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter) < 0)
     die("filter: %s", strerror(errno));
-  /* Anew, so that neither memory nor environment of the outer one is left in it. */
+  /* Executed again, so that neither memory nor environment of the outer one is left in it. */
   char *argv[] = {"skerry-guest", NULL}, *env[] = {NULL};
   execve(program, argv, env);
   die("cannot run %s: %s", program, strerror(errno));
@@ -162,7 +162,7 @@ static struct pollfd interest_of(const struct way *way) {
   return (struct pollfd){.fd = reads ? way->from : way->to, .events = reads ? POLLIN : POLLOUT};
 }
 
-/* What the inner one said last is why it ended; nobody has to take it. */
+/* The inner one's last output says why it ended; it may be dropped. */
 static void pass_complaints(struct way *way) {
   for (struct pollfd next = interest_of(way); poll(&next, 1, LAST_WORDS_MS) > 0 && advance(way);) next = interest_of(way);
 }

@@ -41,7 +41,7 @@ struct slot {
 static struct slot slots[MAX_SLOTS];
 static uint32_t slot_count;
 
-/* Waits while the host is slow to read: there is nobody else to serve. A host that is gone is seen elsewhere. */
+/* Waits while the host is slow to read: there is no one else to serve. A host that is gone is seen elsewhere. */
 static void report(enum report_kind kind, uint32_t slot, int value, uint8_t *message, size_t length) {
   put_u32(message, kind);
   put_u32(message + 4, slot);
@@ -111,7 +111,7 @@ static void collect(void) {
     for (uint32_t i = 0; i < slot_count; i++) {
       if (slots[i].pid != pid) continue;
       uint8_t message[REPORT_HEADER + MAX_COMPLAINTS];
-      /* What it said is in the pipe by now; what more there may be is nobody's to read. */
+      /* Its output is in the pipe by now; anything later is dropped. */
       ssize_t n = read(slots[i].complaints, message + REPORT_HEADER, MAX_COMPLAINTS);
       close_fd(&slots[i].complaints);
       slots[i].pid = 0;

@@ -25,7 +25,7 @@ static struct keeper {
   uint64_t until_ms;
 } keepers[16];
 
-/* Nobody waits for a keeper to die. It goes by itself, when its interpreter lets go of it, or later with the strays. */
+/* A keeper is not waited for. It exits when its interpreter releases it, or is killed later with the strays. */
 void keeper_leave(pid_t pid) {
   static size_t next;
   if (pid > 1) keepers[next++ % (sizeof keepers / sizeof *keepers)] = (struct keeper){pid, now_ms() + KEEPER_LEAVE_MS};
@@ -82,7 +82,7 @@ static int kill_by_scan(pid_t parent) {
   return found;
 }
 
-/* Kills the children of one process that nobody owns. Their own children come to us and are found next time. */
+/* Kills one process's children that belong to no command. Their own children come to us and are found next time. */
 static int kill_unowned_children(pid_t parent) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/task/%d/children", parent, parent);

@@ -180,7 +180,7 @@ static ssize_t receive(struct channel *warm, char *text, size_t length, pid_t *s
       memcpy(&credentials, CMSG_DATA(each), sizeof credentials);
       *sender = credentials.pid;
     } else if (each->cmsg_type == SCM_RIGHTS) {
-      /* Nobody asked for them. */
+      /* They were not requested. */
       for (size_t at = 0; CMSG_LEN((at + 1) * sizeof(int)) <= each->cmsg_len; at++) {
         int fd;
         memcpy(&fd, CMSG_DATA(each) + at * sizeof fd, sizeof fd);
@@ -191,7 +191,7 @@ static ssize_t receive(struct channel *warm, char *text, size_t length, pid_t *s
   return n;
 }
 
-/* Its parent may be a command, which nobody can ask: the kernel tells when it is gone. */
+/* Its parent may be a command, which cannot be asked: the kernel tells when it is gone. */
 static void watch_process(struct channel *exec) {
 #ifdef SYS_pidfd_open
   exec->control = (int)syscall(SYS_pidfd_open, exec->pid, 0);

@@ -231,7 +231,7 @@ static bool work(void) {
   return most_urgent() != NULL;
 }
 
-/* Whoever asks waits for the answer: it comes before longer turns of others (kernel 6.12), and takes a short one. */
+/* A caller waits for the answer: it is scheduled before longer work of others (kernel 6.12), with a short slice. */
 static void prefer_short_turns(void) {
   struct {
     uint32_t size, policy;
@@ -260,7 +260,7 @@ int watch(void) {
     if (polled[1].revents != 0) drain();
     if (polled[0].revents != 0 && !wire_read(handle_watch_frame)) return 0;
     is_waiting = !work();
-    /* To be woken for every event holds up the program that causes it. Whoever asks is answered at once. */
+    /* Waking for every event would hold up the program that causes it. Requests are answered at once. */
     is_resting = is_waiting && (polled[0].revents != 0 || polled[1].revents != 0);
   }
 }

@@ -109,7 +109,7 @@ void opens_clear(struct opens *opens, const struct node *node);
 
 /* watch-nodes.c */
 extern int inotify;
-/* A directory as a place: no link at its end, and nobody notices that it is open. */
+/* A directory by its path only: no link at its end, and opening it causes no event. */
 #define PLACE (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* A directory of this number that has not seen this event yet. */
 struct node *node_find(int wd, uint32_t event);

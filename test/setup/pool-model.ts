@@ -341,7 +341,7 @@ export class PoolModel {
     demand(status.hits + status.misses === leases, "hits and misses add up");
     demand(status.created === this.items.length, "what was made is counted");
     demand(status.destroyed === this.items.filter(({ isGone }) => isGone).length, "what is gone is counted");
-    demand(status.timeouts === timeouts, "who waited in vain is counted");
+    demand(status.timeouts === timeouts, "timeouts are counted");
     const waiting = this.callers.length;
     demand(status.waiting === waiting, "who waits is counted");
     demand(

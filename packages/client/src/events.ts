@@ -29,7 +29,7 @@ export function cut(cause: unknown): SandboxError {
   return lost("What ran has been ended with it. GET /v1/executions says what came of it.", cause);
 }
 
-/** The same of something that goes on without anybody who looks. */
+/** The same for something that goes on without the connection. */
 export function connectionLost(cause?: unknown): SandboxError {
   return lost(
     "It goes on without the connection. Connect again, from the last cursor if there is one.",

@@ -22,7 +22,7 @@ export async function* allOf<Item>(
   }
 }
 
-/** Whoever takes all of a list must not take a part of it for that. */
+/** A part of a list must not be taken for all of it. */
 function tooMany(): SandboxError {
   return new SandboxError("UNSUPPORTED", "There is more than the server lists", {
     hint: "List the directories one by one.",

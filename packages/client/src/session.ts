@@ -53,7 +53,7 @@ export class Session implements SandboxSession {
     return call(this.#transport, "get", ONE, { path: { name: this.sessionId } }, options);
   }
 
-  /** Lets it live longer, from now; null: until somebody deletes it. */
+  /** Lets it live longer, from now; null: until it is deleted. */
   renew({ signal, ...json }: CallOptions & { readonly ttlMs?: number | null } = {}): Promise<SessionInfo> {
     const input = { path: { name: this.sessionId }, json };
     return call(this.#transport, "post", `${ONE}/renew`, input, { signal, isRepeatable: true });

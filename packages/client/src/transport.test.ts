@@ -157,7 +157,7 @@ describe("a request", () => {
     await expect(client.sessions.get("a").info()).rejects.toMatchObject({ code: "SERVER_UNREACHABLE" });
   });
 
-  it("shows its key to nobody that it is sent on to", async () => {
+  it("does not send its key along with a redirect", async () => {
     answers = [json(307, {}, { location: "http://127.0.0.1:1/elsewhere" })];
     await expect(client.sessions.get("a").exec("true")).rejects.toMatchObject({ code: "SERVER_UNREACHABLE" });
     expect(seen[0]?.headers.authorization).toBe("Bearer sk_test");

@@ -15,7 +15,7 @@ interface OpenGuards {
   readonly policy?: Policy;
   readonly securityMode?: SecurityMode;
   readonly confirmation?: ConfirmationService;
-  /** Whoever opened it closes it. */
+  /** The caller closes it. */
   readonly audit?: AuditLogger;
 }
 
@@ -25,8 +25,8 @@ export interface GuardedManager extends AsyncDisposable {
 }
 
 /**
- * A manager whose calls are decided about and remembered as the command line and the configuration say. Where somebody is to
- * be asked, that is the person at the terminal unless `asks` is given.
+ * A manager with the policy, audit log and confirmation that the command line and the configuration name. Questions go
+ * to the person at the terminal unless `asks` is given.
  */
 export async function openGuardedManager(
   config: Config,

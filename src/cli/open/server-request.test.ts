@@ -51,7 +51,7 @@ it.each([
   await expect(asked).rejects.toMatchObject({ code, message: "no", hint: expect.stringMatching(hint) });
 });
 
-it("says that a certificate is not trusted, not that nobody answers", async () => {
+it("says that a certificate is not trusted, not that the server does not answer", async () => {
   const cause = Object.assign(new Error("self-signed certificate"), { code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("fetch failed", { cause })));
   await expect(askServer({ url: "https://x.example", key: "k" }, "GET", "/v1/x")).rejects.toMatchObject({
@@ -62,7 +62,7 @@ it("says that a certificate is not trusted, not that nobody answers", async () =
   });
 });
 
-it("says that nobody answers where nobody does", async () => {
+it("says that no server answers", async () => {
   await expect(askServer({ url: "http://127.0.0.1:1/x", key: "k" }, "GET", "/v1/x")).rejects.toMatchObject({
     message: "No Skerry server answers at http://127.0.0.1:1",
     hint: "Check that it runs (skerry serve), and SKERRY_URL or --url.",

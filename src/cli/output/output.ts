@@ -69,7 +69,7 @@ export class Output {
     if (this.#stream === undefined) {
       this.#stream = this.open();
       this.#stream.on("error", (error) => {
-        // EPIPE: `| head` has seen enough. EIO: the terminal is gone. Neither is anyone's mistake.
+        // EPIPE: `| head` has seen enough. EIO: the terminal is gone. Neither is an error.
         if (systemCode(error) !== "EPIPE" && systemCode(error) !== "EIO") this.#failure = error;
         this.#closed = true;
         for (const listener of this.#gone.splice(0)) listener();

@@ -50,7 +50,7 @@ describe("progress", () => {
     );
   });
 
-  it("is not told where nobody looks", async () => {
+  it("is not shown without a terminal", async () => {
     expect(await work(false)).toBe("done");
     expect(printed).toBe("");
   });

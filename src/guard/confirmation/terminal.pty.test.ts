@@ -51,7 +51,7 @@ def read():
     global seen
     if not select.select([fd], [], [], max(0, deadline - time.monotonic()))[0]:
         os.kill(pid, 9)
-        sys.exit("waited in vain; seen: " + repr(seen[-2000:]))
+        sys.exit("timed out; seen: " + repr(seen[-2000:]))
     try: data = os.read(fd, 65536)
     except OSError: data = b""
     seen += data

@@ -57,7 +57,7 @@ export interface PoolStatus extends Readonly<Record<PoolState, number>> {
   readonly failures: number;
   readonly resets: number;
   readonly destroyed: number;
-  /** Callers who waited in vain. */
+  /** Requests that timed out. */
   readonly timeouts: number;
   readonly lastTimeoutAt?: Date;
   readonly instances: readonly PoolInstance[];

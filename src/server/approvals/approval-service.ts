@@ -35,7 +35,7 @@ interface Waiter {
 
 /** What pending requests are answered when the server stops. */
 const STOPPING: ConfirmationAnswer = { decision: "reject", reason: "The server stops" };
-/** Characters of one request: nobody can read more, and all watchers are sent all of it. */
+/** Characters of one request: a person cannot read more, and all watchers are sent all of it. */
 const MOST_ASKED = 256 * 1024;
 /** The same, of all pending requests of an org. */
 const MOST_WAITING = 16 * 1024 * 1024;
@@ -207,9 +207,9 @@ export class ApprovalService implements ConfirmationService {
   }
 }
 
-/** Rejects without asking, as when nobody answers. */
+/** Rejects without asking, as after a timeout. */
 function refused(reason: string): ConfirmationAnswer {
-  return { decision: "reject", reason: `${reason}: nobody was asked` };
+  return { decision: "reject", reason: `${reason}: rejected without asking` };
 }
 
 function decisionOf(answer: ConfirmationAnswer): NewDecision {

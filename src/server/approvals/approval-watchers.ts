@@ -1,6 +1,6 @@
 import type { ApprovalOutcome, ApprovalRecord, Store } from "../store/index.js";
 
-/** What those who watch an org's approvals are told. */
+/** What watchers of an org's approvals get. */
 export type ApprovalEvent =
   | { readonly type: "requested"; readonly approval: ApprovalRecord }
   | { readonly type: "decided"; readonly id: string; readonly outcome: ApprovalOutcome };

@@ -37,7 +37,7 @@ onBothDatabases("a server's lease", (database) => {
       expect(() => lease.assertHeld()).toThrow(losses[0]);
       expect([lease.isLost, lease.leftMs, losses.length]).toEqual([true, 0, 1]);
     } else {
-      // A file is this machine's: nobody else was awake.
+      // A file is this machine's: no other server was awake.
       lease.assertHeld();
       expect(losses).toEqual([]);
     }

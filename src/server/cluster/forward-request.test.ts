@@ -114,7 +114,7 @@ requires("bubblewrap", "postgresql").describe(
       for await (const bytes of input) seen += Buffer.from(bytes).toString("utf8");
       expect(seen).toContain("here-42");
       expect(input.result).toMatchObject({ exitCode: 3 });
-      // The front refuses whom the owner would.
+      // The front refuses what the owner would.
       const reader = (await front.key("default", { readOnly: true })).secret;
       const other = new SkerryClient({ url: front.url, apiKey: reader }).sessions.get("there");
       await expect(other.terminals.get(terminal.id).connect()).rejects.toMatchObject({ code: "FORBIDDEN" });
@@ -187,7 +187,7 @@ requires("bubblewrap", "postgresql").describe(
       expect(refused).toMatchObject({ status: 400, body: { code: "PATH_TRAVERSAL" } });
     });
 
-    it("makes a session where it is asked for one that nobody has, and one of two that are made at once", async () => {
+    it("makes a session that no server has where it is asked for, and one of two that are made at once", async () => {
       const made = await front.call(key, "POST", "/v1/sessions/fresh/execute", { command: "echo here" });
       expect(made.body.stdout).toBe("here\n");
       const store = await front.store();
@@ -202,7 +202,7 @@ requires("bubblewrap", "postgresql").describe(
             }),
           ),
         );
-        // Whoever lost the race after the body was read is told where to go.
+        // The loser of the race, whose body is read already, is told where to go.
         expect(both.every(({ status }) => status === 200 || status === 421)).toBe(true);
         expect(both.some(({ status }) => status === 200)).toBe(true);
         const count = both.filter(({ status }) => status === 200).length;
@@ -285,7 +285,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     }
   };
 
-  it("send nothing on to one that nobody vouches for", async () => {
+  it("send nothing on to one with an untrusted certificate", async () => {
     expect(await askThrough({})).toMatchObject({ status: 503, body: { code: "SERVER_UNREACHABLE" } });
   });
 
@@ -293,7 +293,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     expect(await askThrough({ peerCa: cert })).toMatchObject({ status: 200, body: { name: "there" } });
   });
 
-  it("do not start with a file that vouches for nobody", async () => {
+  it("do not start with a file without certificates", async () => {
     const opening = TestServer.open({ server: { store: database.url, peerCa: tlsKey } });
     await expect(opening).rejects.toMatchObject({ code: "CONFIG_INVALID", hint: expect.any(String) });
   });
@@ -331,7 +331,7 @@ async function upload(
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve).once("error", reject);
   });
-  // Whoever has its answer need not take the rest.
+  // A client that has its answer need not read the rest.
   const sent = pipeline(Readable.from(pieces), request).catch(() => undefined);
   const response = await answered;
   const parts: Buffer[] = [];

@@ -127,7 +127,7 @@ requires("postgresql").describe("a socket of another server's session", { timeou
     await waitUntil(() => owner.sockets.size === 0);
   });
 
-  it("loses nothing that was sent before anybody took it", async () => {
+  it("loses nothing that was sent before it was read", async () => {
     const { hostname, port, host } = new URL(front.url);
     const socket = connect(Number(port), hostname);
     const head = [
@@ -179,7 +179,7 @@ requires("postgresql").describe("a socket of another server's session", { timeou
     },
   );
 
-  it("and every other request ends when its owner is dead, though nobody closed the connection", async () => {
+  it("and every other request ends when its owner is dead, though the connection was not closed", async () => {
     const { closed } = await open();
     const waiting = fetch(`${front.url}/v1/sessions/there/silent`);
     await waitUntil(() => front.tasks.size === 1);

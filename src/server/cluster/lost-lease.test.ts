@@ -6,7 +6,7 @@ import type { Instance } from "../../runtime/backends/backend.js";
 import { createBubblewrapBackend } from "../../runtime/backends/bubblewrap/backend.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
 
-/** Sandboxes of this one stop only when somebody lets them. */
+/** Sandboxes of this one stop only when the test lets them. */
 let letStop: () => void = () => undefined;
 const stopping = new Promise<void>((resolve) => {
   letStop = resolve;

@@ -166,7 +166,7 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
     expect(await Promise.all(asked.map((key) => status(key)))).toEqual([401, 401, 403, 404, 200]);
   });
 
-  it.each(rows)("$route is there, for whoever may", async (row) => {
+  it.each(rows)("$route is there, for keys that may use it", async (row) => {
     if (row.route === "DELETE /v1/sessions/:name") return;
     const { status, body } = await ask(row, keys.full, { connection: "close" });
     expect(body.message).not.toBe("There is no such route");

@@ -66,7 +66,7 @@ requires("bubblewrap", "postgresql").describe(
       const id = opened.headers.get("mcp-session-id")!;
       const standing = `accept: text/event-stream\r\nmcp-session-id: ${id}\r\n`;
       await hangUp("sessions", "/mcp", standing);
-      // Whoever was let go of does not stand in the way of the next one, of which there may be one.
+      // The released one does not block the next, of which one is allowed.
       const controller = new AbortController();
       await waitUntil(async () => {
         const again = await server.fetch(key, "GET", "/mcp", {

@@ -37,7 +37,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
   });
   afterAll(() => server?.close());
 
-  it("goes on when an archive's caller hangs up before anybody reads it", async () => {
+  it("goes on when an archive's caller hangs up before it is read", async () => {
     await server.call(key, "POST", "/v1/sessions", { name: "s" });
     for (let round = 0; round < 36; round++) {
       const socket = dial(
@@ -51,7 +51,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
     expect((await server.call(key, "GET", "/v1/sessions/s")).status).toBe(200);
   });
 
-  it("keeps no more output than is configured, whoever asks for more", async () => {
+  it("keeps no more output than is configured, whatever a request asks for", async () => {
     const printing = { command: "head -c 3000000 /dev/zero | tr '\\0' x", maxOutputBytes: 2 ** 31 };
     const { body } = await execute("s", printing);
     expect(body).toMatchObject({ success: false, reason: "output-limit" });
@@ -103,7 +103,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
     expect([isRevoked, text.includes("event: exit")]).toEqual([true, false]);
   });
 
-  it("takes nobody's word for another key's name", async () => {
+  it("takes no other key's name from a request", async () => {
     expect(await execute("s", { command: "true", agentId: "key:0123" })).toMatchObject({ status: 400 });
     expect(await execute("s", { command: "true", agentId: "somebody" })).toMatchObject({ status: 200 });
   });
@@ -149,7 +149,7 @@ requires("bubblewrap").describe("a server with a policy, under attack", { timeou
   });
   afterAll(() => server?.close());
 
-  it("asks nobody what nobody can read", async () => {
+  it("does not ask about an unreadable request", async () => {
     const builder = (await server.key("default", { roles: ["builder"] })).secret;
     const code = `print(1)${" # long".repeat(60_000)}`;
     const { body } = await server.call(builder, "POST", "/v1/sessions/b/execute", {

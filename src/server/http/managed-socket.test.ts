@@ -130,7 +130,7 @@ it("what goes wrong with a message is told in the one shape, and the next one is
   ]);
 });
 
-it("one who reads nothing of what it is told is cut off before it fills our memory", async () => {
+it("a client that reads nothing is disconnected before it fills our memory", async () => {
   const { kept, client, closed } = await connect({});
   client.pause();
   const data = "x".repeat(1024 * 1024);
@@ -143,7 +143,7 @@ it("one who reads nothing of what it is told is cut off before it fills our memo
 });
 
 it.each(["words", "bytes"])(
-  "nobody is told %s by a server that others may have taken for dead",
+  "no client is told %s by a server that others may have taken for dead",
   async (what) => {
     const { kept, client, closed } = await connect({});
     const told: string[] = [];

@@ -42,14 +42,14 @@ requires("bubblewrap").describe("a key's roles", () => {
     expect((await server.call(reader, "POST", "/v1/sessions", {})).body.role).toBe("reader");
   });
 
-  it("do not grow in a session of somebody with more", async () => {
+  it("do not grow in a session of a key with more", async () => {
     expect(await execute(reader, "s", { command: "echo hi" })).toMatchObject(FORBIDDEN);
     expect(await server.call(reader, "GET", "/v1/sessions/s/files")).toMatchObject(FORBIDDEN);
   });
 
   it("that are none let it act in none", async () => {
-    const nobody = (await server.key("default", { roles: [] })).secret;
-    expect(await execute(nobody, "new", { command: "true" })).toMatchObject(FORBIDDEN);
+    const noRoles = (await server.key("default", { roles: [] })).secret;
+    expect(await execute(noRoles, "new", { command: "true" })).toMatchObject(FORBIDDEN);
     expect((await server.call(all, "GET", "/v1/sessions/new")).status).toBe(404);
   });
 

@@ -107,7 +107,7 @@ requires("bubblewrap").describe("sessions", () => {
     ["CRLF in the name", "POST", "/v1/sessions", { name: "a\r\nset-cookie: x" }, "SESSION_NAME_INVALID"],
     ["CRLF in the address", "GET", "/v1/sessions/a%0d%0ab", undefined, "SESSION_NAME_INVALID"],
     ["an unknown key", "POST", "/v1/sessions", { nme: "a" }, "INVALID_ARGUMENT"],
-    ["a cursor of somebody's own", "GET", "/v1/sessions?cursor=abc", undefined, "INVALID_ARGUMENT"],
+    ["an invented cursor", "GET", "/v1/sessions?cursor=abc", undefined, "INVALID_ARGUMENT"],
     ["a page without an end", "GET", "/v1/sessions?limit=100000", undefined, "INVALID_ARGUMENT"],
   ])("refuse %s", async (_, method, path, body, code) => {
     expect(await call(key, method, path, body)).toMatchObject({ status: 400, body: { code } });

@@ -86,7 +86,7 @@ requires("openssl").describe("a server with a certificate", () => {
   });
 });
 
-it("a server's first key is made when it listens: one that could not start has shown nobody a key", async () => {
+it("a server's first key is made when it listens: one that could not start has shown no key", async () => {
   const stateDir = mkdtempSync(join(tmpdir(), "skerry-first-key-"));
   chmodSync(stateDir, 0o711);
   const taken = createServer().listen(0, "127.0.0.1");
@@ -105,11 +105,11 @@ it("a server's first key is made when it listens: one that could not start has s
 });
 
 it("a server does not start with a backend or a role that there is not", async () => {
-  const refused = { message: expect.stringContaining("nobody-knows") };
-  await expect(TestServer.open({ backend: "nobody-knows" })).rejects.toMatchObject(refused);
+  const refused = { message: expect.stringContaining("unknown-name") };
+  await expect(TestServer.open({ backend: "unknown-name" })).rejects.toMatchObject(refused);
   const policy =
     "policies: { tools: { code_run: { risk_level: low } }, agent_roles: { a: { tools: [code_run] } } }";
-  const sandbox = { policy: { role: "nobody-knows" } };
+  const sandbox = { policy: { role: "unknown-name" } };
   await expect(TestServer.open({ policy, sandbox })).rejects.toMatchObject(refused);
   await expect(TestServer.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });
 });

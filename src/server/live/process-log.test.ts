@@ -110,7 +110,7 @@ describe("the log of a process", () => {
     expect(budget.used).toBe(0);
   });
 
-  it("wakes whoever waits when there is more, when it ends, and after their time", async () => {
+  it("wakes waiting readers when there is more, when it ends, and after their time", async () => {
     const log = createLog();
     log.add("stdout", Buffer.from("a"));
     await log.waitBeyond(0, never);

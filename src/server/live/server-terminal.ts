@@ -146,7 +146,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     if (!this.#isForgotten) this.budget.end(this.#kept, this.#screen.end - this.#screen.start);
   }
 
-  /** The program waits for the slowest of those who watch. */
+  /** The program waits for the slowest watcher. */
   #hold(): void {
     if (this.#output === undefined) return;
     const isBehind = [...this.#watchers].some(({ behind }) => behind > BEHIND_BYTES);

@@ -136,7 +136,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
       const running = call("shell_exec", { command: `echo ${round}` });
       const id = await pendingId();
       await waitUntil(() => asked.length === round + 1, LONG_MS);
-      // Whoever is written down first.
+      // The first that is recorded.
       if (round % 2 === 0) answer(APPROVE);
       const rejecting = decide(id, { decision: "reject", reason: "approver" });
       answer(APPROVE);
@@ -199,7 +199,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
     expect(printedIn(await theirs.call("file_list"))).toBe("");
     await decide(id, { decision: "approve" });
     expect(printedIn(await running)).toBe("ran");
-    // And what comes by plain HTTP is nobody's at a client.
+    // And a call by plain HTTP asks no client.
     const plain = server.call(agent, "POST", "/v1/sessions/both/execute", { command: "echo plain" });
     await decide(await pendingId(), { decision: "approve" });
     expect((await plain).body).toMatchObject({

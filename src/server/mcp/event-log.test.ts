@@ -66,7 +66,7 @@ it("is over with the last of the answers that belong together", async () => {
   expect(log.after(first)).toMatchObject({ isOver: true });
 });
 
-it("keeps the latest progress only, and no answer that nobody wants", async () => {
+it("keeps the latest progress only, and no unwanted answer", async () => {
   const { log, requests, memory } = createLog();
   requests.add([1]);
   const first = await log.storeEvent("a", progress(1));

@@ -33,7 +33,7 @@ async function namesOf(secret: string): Promise<string[]> {
   return items.map(({ name }: { name: string }) => name).sort();
 }
 
-/** A message as anybody could send it; the answer is JSON, events, or nothing. */
+/** A raw message; the answer is JSON, events, or nothing. */
 async function post(sent: unknown, headers: Record<string, string> = {}, secret = key, at = server) {
   const response = await at.fetch(secret, "POST", "/mcp", {
     body: typeof sent === "string" ? sent : JSON.stringify(sent),
@@ -68,7 +68,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
     const { renewedAt, expiresAt } = await now();
     const lifeMs = Date.parse(expiresAt) - Date.parse(renewedAt);
     expect([lifeMs > 10_000, lifeMs <= 20_000]).toEqual([true, true]);
-    // What somebody else has given it stays.
+    // What another client has given it stays.
     await server.call(key, "POST", "/v1/sessions/prolonged/renew", { ttlMs: null });
     expect((await now()).expiresAt).toBeUndefined();
     await server.call(key, "DELETE", "/v1/sessions/prolonged");
@@ -113,7 +113,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
       return (await server.call(key, "GET", "/v1/audit?session=roles&limit=1")).body.items[0].role;
     };
     expect([await roleOf({}), await roleOf({ role: "tester" })]).toEqual(["coder", "tester"]);
-    // A session of somebody with more does not give more.
+    // A session of a key with more does not give more.
     await server.call(key, "POST", "/v1/sessions", { name: "admins", role: "admin" });
     const inside = await post(INITIALIZE, { "x-skerry-session": "admins" }, coder);
     expect(inside).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
@@ -157,7 +157,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
     await expect(client.listTools()).rejects.toThrow(/UNAUTHENTICATED/);
   });
 
-  it("is made anew for a client whose session somebody deleted", async () => {
+  it("is made again for a client whose session was deleted", async () => {
     const { call, transport } = await connect({ session: "deleted" });
     await call("file_write", { path: "old", content: "" });
     await server.call(key, "DELETE", "/v1/sessions/deleted");
@@ -279,7 +279,7 @@ real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
     small = undefined;
   });
 
-  it("are bounded, and so is what they run at once, also when nobody waits for it", async () => {
+  it("are bounded, and so is what they run at once, also when no client waits for it", async () => {
     small = await TestServer.open({ server: { mcp: { sessionsPerKey: 2 }, limits: { concurrency: 3 } } });
     const { url, admin } = small;
     const [one, two] = [await connectMcp(url, admin), await connectMcp(url, admin)];

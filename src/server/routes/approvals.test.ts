@@ -60,7 +60,7 @@ async function watch(
 }
 
 requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
-  it("is asked for, decided over HTTP, and told to whoever comes second", async () => {
+  it("is asked for, decided over HTTP, and told to the second who decides", async () => {
     const running = ask();
     const id = await pendingId();
     const [item] = (await server.call(one, "GET", "/v1/approvals")).body.items;
@@ -122,7 +122,7 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
     expect((await running).body).toMatchObject({ stdout: "after\n", confirmation: { edited: true } });
   });
 
-  it("is another org's to nobody: not listed, not told, not decided", async () => {
+  it("is hidden from other orgs: not listed, not told, not decided", async () => {
     const stranger = (await server.key("other", { approve: true })).secret;
     const watcher = await watch(stranger);
     const running = ask();
@@ -183,7 +183,7 @@ requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
     expect(await upgrade({ authorization: `Bearer ${agent}` })).toBe(403);
     expect(await upgrade({ authorization, origin: "https://evil.example" })).toBe(403);
     expect(await upgrade({ authorization, host: "rebound.example" })).toBe(403);
-    // Nobody who was refused keeps the server from stopping.
+    // A refused client does not keep the server from stopping.
     const before = performance.now();
     await server.stop();
     expect(performance.now() - before).toBeLessThan(25_000);

@@ -57,13 +57,13 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
     expect((await sandboxes()).started).toBe(before + 2);
   });
 
-  it("have none where nothing may run, or nobody says who will call", async () => {
+  it("have none where nothing may run, or where the caller's role is unknown", async () => {
     const before = (await sandboxes()).started;
     expect((await make("idle", "reader")).status).toBe(201);
-    expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "nobody" })).status).toBe(201);
+    expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "no-role" })).status).toBe(201);
     expect((await run("idle", "reader", "true")).body).toMatchObject({ reason: "denied" });
     expect(await sandboxes()).toMatchObject({ inUse: 0, started: before, failed: 0 });
-    for (const name of ["idle", "nobody"]) await end(name);
+    for (const name of ["idle", "no-role"]) await end(name);
   });
 
   it("have a sandbox only so many at a time, the next one when one is used", async () => {
@@ -81,7 +81,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
     expect((await run("many-0", "coder", "true")).body.success).toBe(true);
     await waitUntil(async () => (await look()) === 4, 30_000);
     expect(most).toBeLessThanOrEqual(4);
-    // Whoever deletes them does not have the others started first.
+    // Deleting them does not start the others first.
     await waitUntil(async () => (await sandboxes()).started === before + 4, 30_000);
     for (const name of names) await end(name);
     expect(await sandboxes()).toMatchObject({ inUse: 0, started: before + 4 });
@@ -117,7 +117,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
 });
 
 real.it(
-  "a sandbox that was started ahead and that nobody uses stops, and the session can still be used",
+  "a sandbox that was started ahead and is not used stops, and the session can still be used",
   {
     timeout: 120_000,
   },
@@ -276,7 +276,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     const path = join(server.auditDirectory, file!);
     const text = readFileSync(path, "latin1");
     const lines = text.split("\n");
-    // The same length, as somebody would change it who wants to hide something.
+    // The same length, as a forger would change it.
     lines[lines.length - 3] = lines.at(-3)!.replace(/"exit_code":\d/, '"exit_code":9');
     writeFileSync(path, lines.join("\n"));
     expect(await check("audit")).toMatchObject({

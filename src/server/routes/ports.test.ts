@@ -162,7 +162,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     expect(await ask(path)).toMatchObject(failed("PORT_FAILED", 502));
   });
 
-  it("that is answered by half is cut off, so that nobody takes it for whole", async () => {
+  it("that is answered by half is cut off, so that it is not taken for whole", async () => {
     await expect(ask("/cut")).rejects.toMatchObject({ code: "ECONNRESET" });
   });
 
@@ -185,7 +185,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     await waitUntil(() => isThere("left"), 20_000);
   });
 
-  it("needs somebody to listen, something to run, and a port", async () => {
+  it("needs a listener, something to run, and a port", async () => {
     expect(await ask("/", { port: 8001 })).toMatchObject(failed("PORT_FAILED", 502));
     expect(await ask("/", { port: 3128 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
     expect(await ask("/", { port: 70_000 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
@@ -337,7 +337,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
 });
 
 describe("ports", () => {
-  it("are for those who asked for them", async () => {
+  it("need the ports option", async () => {
     const closed = await TestServer.open();
     await closed.call(closed.admin, "POST", "/v1/sessions", { name: "s" });
     expect(await closed.call(closed.admin, "GET", at("/"))).toMatchObject({

@@ -256,7 +256,7 @@ for n in range(20000):
     expect(rest).toEqual([seen.at(-1)]);
   });
 
-  it("is held back by nobody, and what is gone is told", async () => {
+  it("is never held back, and what is dropped is told", async () => {
     const code = "import sys\nfor n in range(400000): sys.stdout.write(f'number {n}\\n')";
     const { id } = (await start("much", { language: "python", code })).body;
     await ended("much", id);
@@ -329,7 +329,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
     server.call(approver, "POST", `/v1/approvals/${await pendingId()}/decide`, { decision });
   const program = { language: "python", code: "print('ran')", role: "worker" };
 
-  it("goes on starting when its caller hangs up while somebody is asked", async () => {
+  it("goes on starting when its caller hangs up while a person is asked", async () => {
     await startAndHangUp("asked", program, "at once");
     await pendingId();
     const [waiting] = (await server.call(key, "GET", at("asked"))).body.items;
@@ -351,7 +351,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
     expect(body).toMatchObject({ state: "done", result: { error: "CONFIRMATION_REJECTED" } });
   });
 
-  it("waits to start with few others, also when nobody waits for it", async () => {
+  it("waits to start with few others, also when no client waits for it", async () => {
     const asked = ["many-1", "many-2"].flatMap((session) => Array(32).fill(session));
     await Promise.all(asked.map((session) => startAndHangUp(session, program, "at once")));
     const waiting = async (session: string) =>

@@ -58,7 +58,7 @@ const connect = (id: string, more: Parameters<typeof SocketClient.open>[1] = { k
 const look = async (id: string) => (await server.call(key, "GET", at("s", `/${id}`))).body;
 const refused = (code: string, status: number) => ({ status, body: expect.objectContaining({ code }) });
 
-/** A terminal with the program of blocks on it, and somebody who sees all of it. */
+/** A terminal with the program of blocks on it, and a watcher that sees all of it. */
 async function openBlocks(): Promise<{ id: string; all: SocketClient; print(bytes: number): Promise<void> }> {
   const { id } = await open({ argv: ["python3", "-c", BLOCKS] });
   const all = await connect(id);
@@ -152,7 +152,7 @@ requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, ()
     await expect(connect(id)).rejects.toEqual(refused("NOT_FOUND", 404));
   });
 
-  it("is held back by one who reads slowly, who misses nothing, and by nobody once that one is gone", async () => {
+  it("is held back by a slow reader, which misses nothing, and no more once that is gone", async () => {
     const code = `
 import os, tty
 tty.setraw(0)
@@ -204,7 +204,7 @@ for n in range(600):
     expect(await look(again.id)).toMatchObject({ exitCode: 0, outputBytes: total });
   });
 
-  it("ends with its session, and whoever watches is told", async () => {
+  it("ends with its session, and watchers are told", async () => {
     await server.call(key, "POST", "/v1/sessions", { name: "short", role: "worker" });
     const { id } = await open({ argv: ["yes"] }, "short");
     const client = await SocketClient.open(`${server.url}${at("short", `/${id}/stream`)}`, { key });
@@ -230,8 +230,8 @@ for n in range(600):
   });
 });
 
-requires("bubblewrap").describe("a terminal that nobody watches", { timeout: 60_000 }, () => {
-  it("waits for somebody to come back, but not for ever", async () => {
+requires("bubblewrap").describe("a terminal without watchers", { timeout: 60_000 }, () => {
+  it("waits for a watcher to come back, but not for ever", async () => {
     const impatient = await TestServer.open({ server: { terminals: { detached: "1500ms" } } });
     try {
       const call = (method: string, rest = "", body?: object) =>
@@ -243,7 +243,7 @@ requires("bubblewrap").describe("a terminal that nobody watches", { timeout: 60_
         const url = `${impatient.url}${at("s", `/${id}/stream`)}`;
         return { id, client: await SocketClient.open(url, { key: impatient.admin }) };
       };
-      // On a busy machine its time may be over before anybody gets there.
+      // On a busy machine its time may be over before the watcher gets there.
       let watched = await come();
       while (await isOver(watched.id)) watched = await come();
       const { id } = (await call("POST", "", { rows: 1, columns: 1 })).body;
@@ -283,7 +283,7 @@ requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 
     expect(await client.message("exit")).toMatchObject({ result: { reason: "cancelled" } });
   });
 
-  it("is nobody whose key was revoked meanwhile: what it types goes nowhere", async () => {
+  it("is cut off when its key is revoked: what it types is dropped", async () => {
     const revoked = await server.key();
     const { id } = await open({ env: { PS1: "$ " } });
     const [client, witness] = [await connect(id, { key: revoked.secret }), await connect(id)];

@@ -99,7 +99,7 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
     const read = await watch("gone");
     await read.wait('watching {"path":".","recursive":true}');
     await ask("gone");
-    // Far more than fits on the way to one who does not read: of each file a path of 3750 characters.
+    // Far more than fits on the way to a client that does not read: of each file a path of 3750 characters.
     const deep = Array.from({ length: 15 }, () => "x".repeat(249)).join("/");
     await execute("gone", `mkdir -p ${deep}`);
     for (let round = 0; read.told.length < 4000; round++) {

@@ -76,7 +76,7 @@ describe("the run-time checklist", () => {
       [
         "pool",
         true,
-        "3 sandboxes in use, 8 started, 0 failed to; pool of 10: 2 idle, 0 acquiring, 3 busy, 0 waiting; 0 failures, 0 waited in vain",
+        "3 sandboxes in use, 8 started, 0 failed to; pool of 10: 2 idle, 0 acquiring, 3 busy, 0 waiting; 0 failures, 0 timed out",
         undefined,
       ],
       [
@@ -127,10 +127,10 @@ describe("the run-time checklist", () => {
       /raise server\.pool\.maxInstances/,
     ],
     [
-      "somebody waited in vain lately",
+      "a request timed out lately",
       { pool: { ...POOL, timeouts: 1, lastTimeoutAt: ago(600) } },
       "pool",
-      /waited in vain in the last hour/,
+      /timed out in the last hour/,
     ],
     [
       "the last start failed, without a pool",

@@ -63,13 +63,13 @@ function checkPool({ figures: { pool, sandboxes, at, recentMs } }: CheckedServer
   if (pool === undefined) return line("pool", what, `${started}; no pool`, failed);
   const { idle, acquiring, busy, resetting, leaving, waiting, maxInstances, nextAttemptAt } = pool;
   const all = idle + acquiring + busy + resetting + leaving;
-  const found = `${started}; pool of ${maxInstances}: ${idle} idle, ${acquiring} acquiring, ${busy} busy, ${waiting} waiting; ${pool.failures} failures, ${pool.timeouts} waited in vain`;
+  const found = `${started}; pool of ${maxInstances}: ${idle} idle, ${acquiring} acquiring, ${busy} busy, ${waiting} waiting; ${pool.failures} failures, ${pool.timeouts} timed out`;
   const isRecent = (then: Date | undefined) => then !== undefined && at.getTime() - then.getTime() < recentMs;
   const todo =
     nextAttemptAt !== undefined
       ? `The pool cannot make sandboxes (${pool.lastFailure?.code}) and tries again later: see skerry pool status and skerry doctor on this host.`
       : (waiting > 0 && all >= maxInstances) || isRecent(pool.lastTimeoutAt)
-        ? "Callers wait for a sandbox, or waited in vain in the last hour: raise server.pool.maxInstances, or lower sandbox.runtime.idleTimeout."
+        ? "Callers wait for a sandbox, or timed out in the last hour: raise server.pool.maxInstances, or lower sandbox.runtime.idleTimeout."
         : failed;
   return line("pool", what, found, todo);
 }

@@ -105,7 +105,7 @@ onBothDatabases("approvals", (database) => {
     });
   });
 
-  it("of all servers are seen by whoever watches an org, decided or not, and of no other org", async () => {
+  it("of all servers are seen by watchers of an org, decided or not, and of no other org", async () => {
     const { approvals } = await database.open();
     for (const [org, id, server, expiresAt] of [
       ["acme", "1", "a", 5000],

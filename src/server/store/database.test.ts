@@ -106,7 +106,7 @@ onBothDatabases("a database", (databases) => {
       });
   });
 
-  it("says so when it is closed, and is closed as often as anybody likes", async () => {
+  it("says so when it is closed, and can be closed several times", async () => {
     await Promise.all([database.close(), database.close()]);
     await database.close();
     const closed = { code: "STORE_FAILED", message: "The store is closed" };

@@ -33,8 +33,8 @@ describe("PostgreSQL", () => {
       "refuses the user or the password",
     ],
     ["an unknown database", (url: string) => url.replace("/postgres?", "/hunter2?"), "has no such database"],
-    ["a place where nobody listens", (url: string) => `${url}/hunter2`, "cannot be reached"],
-    ["a name that nobody has", () => "postgres://u:hunter2@nobody.invalid/db", "cannot be reached"],
+    ["a port without a listener", (url: string) => `${url}/hunter2`, "cannot be reached"],
+    ["an unknown name", () => "postgres://u:hunter2@nobody.invalid/db", "cannot be reached"],
   ])("is not opened with %s, and the URL is not told", async (_, change, why) => {
     const error = await openStore({ url: change(postgres.url) }).catch((caught) => caught);
     expect(error).toMatchObject({ code: "STORE_FAILED", message: expect.stringContaining(why) });

@@ -49,7 +49,7 @@ onBothDatabases("servers", (database) => {
     expect(await store.servers.claim(after, "acme", "demo")).toEqual({ claimed: true, session });
   });
 
-  it("claim what is nobody's, and are told whose the rest is", async () => {
+  it("claim free sessions, and are told the owner of the others", async () => {
     const store = await database.open();
     const a = await start(store, "a");
     const b = await start(store, "b");
@@ -103,9 +103,9 @@ onBothDatabases("servers", (database) => {
   it("are known as the owners of sessions to their orgs only, under the address that they said last", async () => {
     const store = await database.open();
     const a = await start(store, "a");
-    await store.sessions.create("acme", { name: "nobody's", settings });
+    await store.sessions.create("acme", { name: "free", settings });
     await store.sessions.create("acme", { name: "demo", settings, lease: a });
-    expect(await store.servers.ownerOf("acme", "nobody's")).toBeUndefined();
+    expect(await store.servers.ownerOf("acme", "free")).toBeUndefined();
     expect(await store.servers.ownerOf("other", "demo")).toBeUndefined();
     await store.servers.announce(a, "https://a.example:7070");
     await store.servers.announce({ ...a, run: "an earlier one" }, "https://evil.example");
@@ -135,7 +135,7 @@ onBothDatabases("servers", (database) => {
     });
     for (const each of [session, kept])
       await store.snapshots.put("acme", { id: "snap", session: each.id, createdAt: 1, info: {} });
-    await store.sessions.create("acme", { name: "nobody's", settings });
+    await store.sessions.create("acme", { name: "free", settings });
     for (const server of ["dead", "a"]) {
       await store.approvals.add("acme", { id: `ask-${server}`, server, request: {}, expiresAt: 4e12 });
       const execution = { org: "acme", id: `run-${server}`, server, tool: "run_code", startedAt: 1 };
@@ -160,7 +160,7 @@ onBothDatabases("servers", (database) => {
     expect(await store.approvals.get("acme", "ask-a")).toMatchObject({ outcome: undefined });
     expect(await store.executions.get("acme", "run-a")).toMatchObject({ state: "running" });
     const left = (await store.sessions.list("acme", { state: "active" })).items.map(({ name }) => name);
-    expect(left.sort()).toEqual(["kept", "nobody's"]);
+    expect(left.sort()).toEqual(["free", "kept"]);
     expect(await store.servers.heartbeat(dead, LEASE_MS)).toBe(false);
     expect(await store.sessions.listUncleaned("dead")).toHaveLength(1);
     expect((await store.snapshots.list("acme")).items.map((each) => each.session)).toEqual([kept.id]);

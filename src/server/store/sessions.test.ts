@@ -153,13 +153,13 @@ onBothDatabases("sessions", (database) => {
     expect(await sessions.renew("acme", "late", 5e12)).toBeUndefined();
   });
 
-  it("that have expired are each taken by one caller, of this server's or nobody's", async () => {
+  it("that have expired are each taken by one caller, of this server or of none", async () => {
     const stores = await Promise.all([database.open(), database.open()]);
     const [{ sessions, servers }] = stores as [(typeof stores)[0], unknown];
     const mine = await servers.start({ id: "mine", url: "http://mine", leaseMs: LEASE_MS });
     const theirs = await servers.start({ id: "theirs", url: "http://theirs", leaseMs: LEASE_MS });
     for (const [name, expiresAt, lease] of [
-      ["nobody's", 1000, undefined],
+      ["free", 1000, undefined],
       ["mine", 1000, mine],
       ["theirs", 1000, theirs],
       ["later", 3000, mine],
@@ -173,8 +173,8 @@ onBothDatabases("sessions", (database) => {
     );
     const names = taken.flat().map(({ name, endedWhy }) => [name, endedWhy]);
     expect(names.sort()).toEqual([
+      ["free", "expired"],
       ["mine", "expired"],
-      ["nobody's", "expired"],
     ]);
     expect((await sessions.takeExpired(2000, "theirs")).map(({ name }) => name)).toEqual(["theirs"]);
   });
@@ -197,9 +197,9 @@ onBothDatabases("sessions", (database) => {
     const { sessions, servers } = await database.open();
     const lease = await servers.start({ id: "mine", url: "http://mine", leaseMs: LEASE_MS });
     for (const name of ["a", "b"]) await sessions.create("acme", { name, settings, lease });
-    await sessions.create("acme", { name: "nobody's", settings });
+    await sessions.create("acme", { name: "free", settings });
     const a = await sessions.end("acme", "a", "deleted");
-    await sessions.end("acme", "nobody's", "deleted");
+    await sessions.end("acme", "free", "deleted");
     const later = await database.open();
     expect(await later.sessions.listUncleaned("mine")).toEqual([a]);
     expect(await later.sessions.listUncleaned("theirs")).toEqual([]);

@@ -31,7 +31,7 @@ afterEach(() => {
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 
-it("makes files that nobody else can read, in a directory of their own", async () => {
+it("makes files that only their owner can read, in a directory of their own", async () => {
   const before = process.umask(0);
   const store = await openStore({ url: path });
   process.umask(before);
@@ -78,7 +78,7 @@ it("keeps what is not in the database yet from another process, also after it wa
   await first.sessions.create("acme", { name: "demo", settings: {} });
   const second = await openStore({ url: path });
   const written = statSync(`${path}-wal`).ino;
-  // Whoever believes to be the last one to close the database tidies up.
+  // The process that believes to be the last to close the database cleans up.
   const program = `const db = new (require("libsql"))(process.argv[1]); db.exec("BEGIN IMMEDIATE; COMMIT"); db.close();`;
   execFileSync(process.execPath, ["-e", program, path]);
   expect(statSync(`${path}-wal`).ino).toBe(written);
@@ -101,7 +101,7 @@ it("waits while another connection writes, and lets everything else go on meanwh
   const waiting = b.run("INSERT INTO t VALUES (2)").then(() => {
     isDone = true;
   });
-  // That this is reached at all says that nobody waits in SQLite.
+  // Reaching this line shows that nothing waits in SQLite.
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(isDone).toBe(false);
   release();

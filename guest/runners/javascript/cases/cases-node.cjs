@@ -107,7 +107,7 @@ function runProgram({ input, args, timeoutMs }) {
     child.stdin.on("error", () => {});
     child.stdin.end(input);
     child.on("error", () => resolve({ exitCode: 127, output: true, stdout: "", stderr: "" }));
-    // Somebody that it started may keep its output open.
+    // A process that it started may keep its output open.
     child.on("exit", () => end(child));
     child.on("close", (exitCode, signal) => {
       clearTimeout(timer);

@@ -306,7 +306,7 @@ function withoutTypes(code) {
 }
 
 let count = 0;
-/** The code that runs; whoever sees to its end first takes it away. */
+/** The code that runs; the first handler of its end clears it. */
 let current;
 
 async function run(order) {
@@ -377,7 +377,7 @@ function prepareGlobals() {
   for (const [name, value] of [...Object.entries(hidden), ...Object.getOwnPropertySymbols(hidden).map((each) => [each, hidden[each]])]) {
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   }
-  // A notebook goes on; whoever reads the result sees the status.
+  // A notebook goes on; the result has the status.
   process.exit = (code = process.exitCode ?? 0) => {
     throw new ProcessExit(Number(code) & 0xff);
   };
@@ -407,7 +407,7 @@ function keepOwnWarnings() {
 }
 
 async function main() {
-  // What fails beside the code, in a timer or a promise that nobody waits for, is said and ends nothing.
+  // An error in a timer or a promise that is not awaited is printed and ends nothing.
   const say = (error) => process.stderr.write(`Uncaught ${own.inspect(error)}\n`);
   process.on("uncaughtException", say);
   process.on("unhandledRejection", say);

@@ -1,7 +1,7 @@
 "use strict";
 // Sends what Node's own clients ask for through the proxy of the environment: `fetch`, and `http.request` and
 // `https.request` with Node's agents. `NODE_OPTIONS=--require <this file>`; nothing is loaded before it is used, except
-// for ES modules, whose imports nobody sees.
+// for ES modules, whose imports cannot be intercepted.
 // Node 24 does the same with NODE_USE_ENV_PROXY=1, and is left alone.
 
 const proxy = process.env.HTTPS_PROXY ?? process.env.HTTP_PROXY;
@@ -21,7 +21,7 @@ function hookFetch() {
     replaceDispatcher();
     return plain(input, init);
   };
-  // It also serves those who keep the function that they found here first.
+  // It also serves callers that keep a reference to this function.
   let isReplaced = false;
   function replaceDispatcher() {
     if (isReplaced) return;
@@ -29,7 +29,7 @@ function hookFetch() {
     void globalThis.Headers; // loads undici, which puts its agent in place
     const key = Symbol.for("undici.globalDispatcher.1");
     const Agent = globalThis[key]?.constructor;
-    // Whoever set one of another kind knows better.
+    // A program that set an agent of another kind keeps it.
     if (Agent?.name === "Agent") globalThis[key] = new Agent({ connect: connectForFetch });
   }
 }
@@ -133,7 +133,7 @@ function open({ host, port }, tlsOptions, callback) {
     socket.off("data", onData).off("end", onEnd).off("error", fail).pause();
     if (head.length > end + 4) socket.unshift(head.subarray(end + 4));
     secure(socket);
-    // Whoever has it now listens by now.
+    // The process that has the lock listens by now.
     if (tlsOptions === undefined) process.nextTick(() => socket.resume());
   };
   socket.setNoDelay(true).on("error", fail).on("end", onEnd).on("data", onData);

@@ -63,7 +63,7 @@ function park() {
   });
 }
 
-/** Reads the one job; the end of the conversation means that nobody needs us any more. */
+/** Reads the one job; the end of the conversation means that this process is not needed any more. */
 function receiveJob(fs) {
   const buffer = Buffer.allocUnsafeSlow(MAX_JOB);
   let size = 0;

@@ -16,7 +16,7 @@ const READER = `
   const { port, flag, max } = workerData;
   const say = (message) => {
     if (message !== null && Atomics.add(flag, 1, 1) > 1000) {
-      message = "more messages than anybody has read";
+      message = "too many unread messages";
       socket.destroy();
     }
     port.postMessage(message);
@@ -118,7 +118,7 @@ class Link {
       this.later.delete(number);
       return resolve(message);
     }
-    if (!this.waiting.has(number) || this.answers.has(number)) return this.broken("an answer that nobody asked for");
+    if (!this.waiting.has(number) || this.answers.has(number)) return this.broken("an answer without a question");
     this.answers.set(number, message);
   }
 

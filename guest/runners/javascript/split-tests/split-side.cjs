@@ -78,7 +78,7 @@ class Side {
     return result;
   }
 
-  /** Another number whenever something may have changed over there: after a call, and when whoever looks has let go. */
+  /** Another number whenever something may have changed over there: after a call, and when a reader has let go. */
   turn() {
     if (!this.isTurning) {
       this.isTurning = true;
@@ -174,7 +174,7 @@ class Side {
     this.guard.checkTell(value);
     if (typeof value === "function") return ["F", this.number(value), nameOf(value), isClass(value)];
     if (types.isPromise(value)) {
-      value.catch(() => undefined); // whoever is told of it may ask for it later
+      value.catch(() => undefined); // it may be awaited later
       return ["W", this.number(value)];
     }
     const { constructor } = Object.getPrototypeOf(value) ?? {};

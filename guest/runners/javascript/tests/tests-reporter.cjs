@@ -1,6 +1,6 @@
 "use strict";
 // A reporter of node:test: tells the host of each test as it happens. A stream between the runner and us would be read too late:
-// when a call of a test never comes back, nobody would know which test it was. So it listens to the runner itself.
+// when a call of a test never comes back, the test would be unknown. So it listens to the runner itself.
 
 const { Transform } = require("node:stream");
 const { problemOf, report } = require("./tests-report.cjs");

@@ -41,7 +41,7 @@ def exchange(program, given, output, deadline):
                 return True
             ready = waiting.select(min(left, 0.05))
             if not ready and program.poll() is not None:
-                return False  # somebody that it started keeps its output open
+                return False  # a process that it started keeps its output open
             for key, _ in ready:
                 if key.fileobj is program.stdin:
                     given = feed(program.stdin, given, waiting)

@@ -21,7 +21,7 @@ def refuse_threads():
 
 
 def fork_with_seeds():
-    """Forks; the copy draws the same random numbers as the original would. (Python seeds `random` anew in every child.)"""
+    """Forks; the copy draws the same random numbers as the original would. (Python reseeds `random` in every child.)"""
     random = sys.modules.get("random")
     state = random.getstate() if hasattr(random, "getstate") else None
     pid = os.fork()

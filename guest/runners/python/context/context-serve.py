@@ -90,7 +90,7 @@ def hear_interrupts():
 
 
 def ignore_interrupts():
-    """One that comes between two pieces of code is for nobody; a handler of the code's own stays."""
+    """An interrupt between two pieces of code is ignored; a handler of the code's own stays."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

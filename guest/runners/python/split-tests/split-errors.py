@@ -8,10 +8,10 @@ import traceback
 
 MAX_TEXT = 20_000
 MAX_CHAIN = 10
-# What this does to whoever runs tests is not for the other side to say. KeyboardInterrupt is real inside of a test only.
+# The solution must not raise these in the test runner. KeyboardInterrupt is real inside of a test only.
 NEVER_REAL = (GeneratorExit,)
 ATTRIBUTES = (int, str, bool, float, type(None), bytes, list, tuple, dict)
-# Frames of these files are nobody's who reads a traceback.
+# Frames of these files are left out of tracebacks.
 HIDDEN = [os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0]))) + "/", "<frozen "]
 
 
@@ -136,7 +136,7 @@ def make_error(cls, args):
 
 
 def set_apart(error):
-    """A KeyboardInterrupt of the other side as an exception that ends a test, and not whoever runs it."""
+    """A KeyboardInterrupt of the other side as an exception that ends a test, and not the runner."""
     made = SET_APART[KeyboardInterrupt](*error.args)
     vars(made).update(vars(error))
     return made.with_traceback(error.__traceback__)

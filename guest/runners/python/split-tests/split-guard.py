@@ -69,7 +69,7 @@ class Tests:
         """The names of `from solution import *`: those that the tests' own text uses, and has from nowhere else.
 
         They must not take the place of what the tests use: an abs() of the solution's would make every difference nothing. Names
-        that nobody asked for, and those that mean something to a runner, do not come along: hooks would decide what a test is.
+        that the tests do not use, and those that mean something to a runner, do not come along: hooks would decide what a test is.
         """
         used, bound, names = names_of(frame.f_code), frame.f_globals, []
         for each in SIDE.expect(list, "star", module):

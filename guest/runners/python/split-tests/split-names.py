@@ -19,7 +19,7 @@ STANDARD = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodDes
 
 
 def standard_name(value):
-    """Module and name of what the standard library has; None: it is somebody's own."""
+    """Module and name of what the standard library has; None: it is of another module."""
     if isinstance(value, types.ModuleType):
         return (value.__name__, "") if is_standard(value.__name__) and sys.modules.get(value.__name__) is value else None
     if not isinstance(value, STANDARD):

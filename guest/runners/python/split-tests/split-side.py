@@ -89,7 +89,7 @@ class Side:
         result = self.special(target, name, *others)
         if result is NotImplemented or is_all_theirs and not is_mixed:
             return result
-        # Whoever sees what it is compared with could make the difference nothing. A subclass of a plain type is as good as plain.
+        # A solution that sees what it is compared with could make every comparison true. A subclass of a plain type is as good as plain.
         if not isinstance(result, Reference):
             raise TypeError("%s of an object of the solution and a plain value gave a plain value: compare the object's values instead" % name)
         is_difference = name in DIFFERENCES or any(isinstance(each, Mixed) and type(each)._skerry_difference for each in operands)

@@ -35,11 +35,11 @@ class Link:
         self.local = _thread._local()
         self.main = _thread.get_ident()
         self.inboxes = {0: SimpleQueue()}
-        self.idle = []  # conversations of ours that nobody has now
+        self.idle = []  # conversations of ours that are not in use
         self.next = first
 
     def start(self):
-        # Not a thread of the module threading: nobody's code should count it.
+        # Not a thread of the module threading: programs that count threads must not see it.
         _thread.start_new_thread(self._read, ())
 
     def tell(self, message):
@@ -72,7 +72,7 @@ class Link:
         while True:
             heard = inbox.get()
             if heard[0] != "q":
-                self.broken("an answer that nobody asked for")
+                self.broken("an answer without a question")
             self._answer(number, heard)
 
     @property
@@ -135,14 +135,14 @@ class Link:
         if inbox is None:
             # Who asks begins a conversation, and the numbers of each side are its own.
             if message[0] != "q" or number % 2 == self.next % 2 or not 0 < number < 1 << 31:
-                raise Broken("an answer that nobody asked for")
+                raise Broken("an answer without a question")
             with self.lock:
                 if len(self.inboxes) >= MAX_CONVERSATIONS:
                     raise Broken("more than %d conversations" % MAX_CONVERSATIONS)
                 inbox = self.inboxes[number] = SimpleQueue()
             _thread.start_new_thread(self.listen, (number,))
         if inbox.qsize() > MAX_WAITING:
-            raise Broken("more than %d messages that nobody has read" % MAX_WAITING)
+            raise Broken("more than %d unread messages" % MAX_WAITING)
         inbox.put(message)
 
     def _take_bytes(self, size):

@@ -56,7 +56,7 @@ def uninterrupted(run):
 
 
 class Rewriter(ast.NodeTransformer):
-    """`assert a == b` keeps both values for whoever tells of it; other asserts say what they asserted."""
+    """`assert a == b` keeps both values for the report; other asserts say what they asserted."""
 
     def __init__(self, source):
         self.source = source

@@ -1,4 +1,4 @@
-"""What comes of tests, told to the host as it happens. Nobody else can: the solution's process has another socket."""
+"""Reports tests' results to the host as they happen. Only the tests' process can: the solution's has another socket."""
 
 import time
 

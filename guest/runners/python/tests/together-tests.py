@@ -1,4 +1,4 @@
-"""Runs tests and their solution in one process, as anybody would: `python3 together-tests.py SOLUTION TESTS RUNNER`, a socket to the
+"""Runs tests and their solution in one process: `python3 together-tests.py SOLUTION TESTS RUNNER`, a socket to the
 host on descriptor 3. The solution can do anything to the tests here, and say anything to the host. See guest/runners/README.md.
 """
 
@@ -15,7 +15,7 @@ for part in PARTS:
 
 
 def check_module(module):
-    """Here nobody keeps the solution from being the runner."""
+    """Nothing keeps the solution from acting as the runner here."""
 
 
 SOLUTION, tests, runner = sys.argv[1:]

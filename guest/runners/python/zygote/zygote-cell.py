@@ -48,7 +48,7 @@ def enter_cell(channel):
     try:
         CELL.open()
         held, alive = os.pipe()
-        # The first process of the cell; the kernel ends all others with it. It collects nobody: their ends are ignored.
+        # The first process of the cell; the kernel ends all others with it. It waits for no child: their ends are ignored.
         _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
         first = native.keep_memory(held)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)

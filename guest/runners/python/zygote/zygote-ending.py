@@ -1,4 +1,4 @@
-"""How a program ends: as CPython ends it, without the costly part that nobody can see."""
+"""How a program ends: as CPython ends it, without the costly part that has no visible effect."""
 
 def exit_status(code):
     """What C makes of `SystemExit.code`."""
@@ -10,7 +10,7 @@ def exit_status(code):
 
 
 class Exit:
-    """Knows how the process will end, so that finalisation can stop once nobody can see it."""
+    """Knows how the process will end, so that finalisation can stop once it has no visible effect."""
 
     status = None
 

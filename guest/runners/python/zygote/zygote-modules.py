@@ -18,7 +18,7 @@ def _note_import(name):
 
 
 def _recording_load(spec):
-    """Stands in for importlib's loader while preloading, to learn who imports whom."""
+    """Stands in for importlib's loader while preloading, to learn which module imports which."""
     _note_import(spec.name)
     if spec.name in LOADED:
         SERVING["restore"](spec.name)

@@ -31,7 +31,7 @@ class Zygote:
         self.standbys = {}  # pid -> (channel, release), oldest first; closing `release` lets its memory go
         self.wanted = 2  # one for the next job, one for the job after it while the first is replaced
         self.jobs = {}  # pid -> release
-        self.releases = []  # of jobs that ended: closed as soon as nobody waits for the news
+        self.releases = []  # of jobs that ended: closed as soon as no message is pending
         self.signals = -1
         self.buffer = bytearray(MAX_JOB)
 
@@ -88,7 +88,7 @@ class Zygote:
                 os.close(release)
                 if fresh:
                     raise
-                continue  # someone killed the standby
+                continue  # the standby was killed
             finally:
                 channel.close()
             self.jobs[pid] = release
@@ -156,7 +156,7 @@ class Zygote:
                 # A short job finishes first: forking beside it would take its memory bandwidth.
                 wait = 15
             elif lacks_standby and (CELL or not self.standbys):
-                # While the host hears of the last one's end; those who have cells come one after the other without a pause.
+                # While the host hears of the last one's end; jobs with cells come one after the other without a pause.
                 wait = 0
             elif lacks_standby or self.releases:
                 wait = PAUSE

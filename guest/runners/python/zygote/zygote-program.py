@@ -66,7 +66,7 @@ def receive_job(channel):
 
 
 def put_file(path, text):
-    """The program of a cell, whose workspace nobody else reaches."""
+    """The program of a cell, whose workspace no other program reaches."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         data = text.encode("utf-8", "surrogateescape")

@@ -59,7 +59,7 @@ describe("an approval for a person", () => {
     ["files that are no text", { surroundings: { "a file": { bytes: 1 } } }],
     ["a level that would act on the terminal", { riskLevel: "\u001b[2J" }],
     ["findings of another shape", { findings: [{ level: "high" }] }],
-  ])("is an error with %s: nobody shall approve what they have not seen", (_, request) => {
+  ])("is an error with %s: a person must see all of what they approve", (_, request) => {
     expect(() => parseApproval(item(request))).toThrow(
       expect.objectContaining({ code: "SERVER_UNREACHABLE", hint: expect.stringContaining("--json") }),
     );

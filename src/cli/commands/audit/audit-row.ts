@@ -19,7 +19,7 @@ export function auditHeader(paint: Paint): string {
   return `${paint("bold", [...titles, "SESSION".padEnd(session), "WHAT"].join("  "))}\n`;
 }
 
-/** One record as one line for a person. Whoever wrote the record may be hostile: nothing of it acts on a terminal. */
+/** One record as one line for a person. Its content may be hostile: nothing of it acts on a terminal. */
 export function auditRow(record: AuditRecord, paint: Paint): string {
   const { result, event_type: event } = record;
   const ended = cell(result ?? event, WIDTHS.result);

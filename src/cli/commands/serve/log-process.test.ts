@@ -30,7 +30,7 @@ it("has warnings of the process as lines of the log, and gives them back to Node
   expect(lines[1]).toMatch(/^\(node:\d+\) Warning: plain/);
 });
 
-it("has what nobody caught as its last line, without what a caller wrote, and ends", () => {
+it("has an uncaught error as its last line, without what a caller wrote, and ends", () => {
   const { status, lines } = run(`setTimeout(() => Promise.reject(new Error("hunter2")), 1);`);
   expect(status).toBe(70);
   expect(lines).toHaveLength(1);

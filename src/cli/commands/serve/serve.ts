@@ -28,7 +28,7 @@ export interface ServeCommandOptions extends GlobalOptions {
   readonly json?: boolean;
 }
 
-/** `skerry serve`: until a signal. Whoever sends a second one does not wait for what runs. */
+/** `skerry serve`: until a signal. A second signal does not wait for what runs. */
 export async function serve(options: ServeCommandOptions): Promise<number> {
   const config = withAddress(await readConfig(options), options);
   using interrupt = new Interrupt();
@@ -107,7 +107,7 @@ async function openLog({ color }: GlobalOptions): Promise<ServeLog> {
 async function openLines(): Promise<ServeLog> {
   const { destination } = await import("pino");
   const lines = destination({ dest: 2, sync: false, minLength: LOG_BYTES, periodicFlush: LOG_MS });
-  // Nobody reads it any more: that ends no server.
+  // A closed output must not end the server.
   lines.on("error", () => undefined);
   return lines;
 }

@@ -40,7 +40,7 @@ describe("tests for a person", () => {
     expect(testLine(report().tests[0]!, marked)).toBe("<green>passed </> test_a<dim> (3 ms)</>");
   });
 
-  it("have no time where nobody knows it", () => {
+  it("have no time where it is unknown", () => {
     const line = (durationMs: number) => testLine({ name: "t", status: "error", durationMs }, plain);
     expect([line(0), line(501.7)]).toEqual(["error   t", "error   t (502 ms)"]);
   });
