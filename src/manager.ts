@@ -18,6 +18,7 @@ export {
   type OpenSessionOptions,
   type OutputPiece,
   type ProcessCall,
+  type ResultJson,
   runCodeOnce,
   type SandboxCaller,
   type SandboxConnection,
@@ -32,6 +33,7 @@ export {
   type TerminalCall,
   type ToolCall,
   type ToolResult,
+  toResultJson,
   type WatchCall,
   type WatchEvent,
 } from "./core/manager/index.js";

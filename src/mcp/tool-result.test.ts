@@ -12,11 +12,12 @@ const reply = (more: Partial<ToolReply> = {}): ToolReply => ({
 });
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]);
 
-it("gives a model the marked text alone, and programs the facts that are ours", () => {
-  expect(toCallResult("run_code", reply())).toEqual({
+it("gives a model the marked text alone, and programs the JSON of the result", () => {
+  const data = { version: 1, stdout: "secret\n", truncated: false };
+  expect(toCallResult("run_code", reply({ data }))).toEqual({
     content: [{ type: "text", text: "marked" }],
     isError: false,
-    _meta: { "skerry/outcome": { status: "success", exitCode: 0, reason: "exited" } },
+    _meta: { "skerry/outcome": { status: "success" }, "skerry/result": data },
   });
   expect(outputSchemaOf("run_code")).toBeUndefined();
 });
@@ -33,6 +34,13 @@ it("has structured content where nothing in it comes from inside, and none of an
     isError: true,
     _meta: { "skerry/outcome": { status: "error" } },
   });
+});
+
+it("says of a result that had to be cut that it is", () => {
+  const data = { version: 1, stdout: "x".repeat(50_000), truncated: false };
+  const result = toCallResult("run_code", reply({ data }))._meta?.["skerry/result"];
+  expect(result).toMatchObject({ version: 1, truncated: true });
+  expect(JSON.stringify(result).length).toBeLessThan(25_000);
 });
 
 it("shows pictures, encoded as the protocol wants them", () => {

@@ -30,24 +30,29 @@ const STRUCTURED_SCHEMA = {
   required: ["status", "summary", "path"],
 };
 
-/** What programs may want to know of a call, by the names of the reply's data. Numbers, and words of ours. */
-const FACTS = ["exitCode", "reason", "signal", "truncated", "executionTimeMs", "executionCount", "outcome"];
-
 /** A reply as MCP answers a call. */
 export function toCallResult(tool: string, reply: ToolReply): CallToolResult {
   const { status, summary, data, images = [] } = reply;
   const checked = images.map(checkImage);
   const left = checked.filter((each) => typeof each === "string");
   const pictures = checked.filter((each) => typeof each !== "string");
-  const { content } = toMcpResult({ ...reply, images: pictures });
-  const facts = FACTS.filter((name) => data[name] !== undefined).map((name) => [name, data[name]]);
+  const { content, structuredContent } = toMcpResult({ ...reply, images: pictures });
   return {
     content: [...content, ...left.map((text) => ({ type: "text" as const, text }))] as Content[],
     isError: status !== "success",
     ...(status === "success" &&
       outputSchemaOf(tool) !== undefined && { structuredContent: { status, summary, path: data["path"] } }),
-    _meta: { "skerry/outcome": { status, ...Object.fromEntries(facts) } },
+    _meta: {
+      "skerry/outcome": { status, ...(data["outcome"] !== undefined && { outcome: data["outcome"] }) },
+      // Only of what ran: programs find the JSON of its result here, and no client shows it to a model.
+      ...("version" in data && { "skerry/result": resultOf(structuredContent) }),
+    },
   };
+}
+
+/** What had to be cut of the JSON is output that was cut. */
+function resultOf({ data, dataTruncated }: McpToolResult["structuredContent"]): object {
+  return { ...data, ...(dataTruncated === true && { truncated: true }) };
 }
 
 type Content = McpToolResult["content"][number];

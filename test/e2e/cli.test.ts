@@ -89,6 +89,7 @@ describe("skerry run", () => {
     const { filesRead = [], ...result } = JSON.parse(stdout);
     expect(filesRead).toEqual([]);
     expect(result).toEqual({
+      version: 1,
       success: true,
       reason: "exited",
       exitCode: 0,
@@ -103,7 +104,10 @@ describe("skerry run", () => {
       sandboxId: expect.any(String),
       sessionId: expect.any(String),
       filesWritten: [],
+      filesDeleted: [],
       fileChanges: [],
+      warm: true,
+      risk: { level: "safe", findings: [] },
       auditId: expect.any(String),
     });
   });

@@ -63,7 +63,7 @@ real.describe("skerry mcp", { timeout: 180_000 }, () => {
     const shell = await call("shell_exec", { command: "id -un; pwd; exit 3" });
     expect(shell).toMatchObject({
       isError: true,
-      _meta: { "skerry/outcome": { status: "error", exitCode: 3, reason: "exited" } },
+      _meta: { "skerry/outcome": { status: "error" }, "skerry/result": { exitCode: 3, reason: "exited" } },
     });
     expect(printedIn(shell)).toBe("agent\n/workspace");
     const written = await call("file_write", { path: "a/n.py", content: "def add(a, b):\n  return a - b\n" });
@@ -100,7 +100,7 @@ real.describe("skerry mcp", { timeout: 180_000 }, () => {
     expect(textOf(await run("x = 20", "main"))).toMatch(/The context "main" is new\.$/);
     const second = await run("x += 1\nx * 2", "main");
     expect(printedIn(second)).toBe("42");
-    expect(second._meta).toMatchObject({ "skerry/outcome": { executionCount: 2 } });
+    expect(second._meta).toMatchObject({ "skerry/result": { executionCount: 2 } });
     expect(textOf(await run("print(x)"))).toContain("NameError");
     await run("open('kept', 'w').write('yes')");
     expect(printedIn(await run("print(open('kept').read())", "other"))).toBe("yes");
@@ -139,7 +139,7 @@ real.describe("skerry mcp", { timeout: 180_000 }, () => {
     const followed = await client.callTool({ name: "shell_exec", arguments: args }, undefined, {
       onprogress: ({ message }) => void told.push(message ?? ""),
     });
-    const outcome = { "skerry/outcome": { status: "error", reason: "output-limit", truncated: true } };
+    const outcome = { "skerry/result": { reason: "output-limit", truncated: true } };
     expect(followed).toMatchObject({ isError: true, _meta: outcome });
     expect(await call("shell_exec", args)).toMatchObject({ isError: true, _meta: outcome });
     expect(told[0]).toMatch(/^[y\n]+$/);

@@ -49,6 +49,7 @@ describe("skerry run and exec with a policy", () => {
   it("print one object with what was decided", () => {
     const denied = JSON.parse(guarded("exec", "--json", "--", "curl", "x").stdout);
     expect(denied).toEqual({
+      version: 1,
       success: false,
       reason: "denied",
       exitCode: null,
@@ -63,13 +64,16 @@ describe("skerry run and exec with a policy", () => {
       sandboxId: "",
       sessionId: "",
       filesWritten: [],
+      filesDeleted: [],
       fileChanges: [],
-      policyRule: CURL,
+      warm: false,
+      risk: { level: "medium", findings: [expect.objectContaining({ rule: "network" })] },
+      rule: "policy.yaml: policies.tools.shell_exec.denied_commands[0] (line 10)",
       auditId: lastRecord().id,
       error: `denied by ${CURL}: curl is not allowed (line 1)`,
     });
     const allowed = JSON.parse(guarded("run", "--json", "-l", "python", "-c", "print(1)").stdout);
-    expect(allowed).toMatchObject({ reason: "exited", riskLevel: "safe", auditId: expect.any(String) });
+    expect(allowed).toMatchObject({ reason: "exited", risk: { level: "safe" }, auditId: expect.any(String) });
   });
 
   it("reject what needs a person where there is none, and say why one is needed", () => {

@@ -1001,50 +1001,84 @@ export interface components {
             readonly endedWhy?: "deleted" | "expired" | "server-lost" | "failed";
         };
         readonly ExecutionResult: {
+            /**
+             * @description Of this format.
+             * @constant
+             */
+            readonly version: 1;
             readonly executionId: string;
-            /** @description The session's name. */
             readonly sessionId: string;
             readonly success: boolean;
-            /** @enum {string} */
+            /**
+             * @description Why it ended.
+             * @enum {string}
+             */
             readonly reason: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";
             readonly exitCode: number | null;
             readonly signal: string | null;
             readonly stdout: string;
             readonly stderr: string;
+            /** @description Output was cut. */
             readonly truncated: boolean;
+            /** @description One line for a person when it did not succeed. */
             readonly error?: string;
             readonly executionTimeMs: number;
             readonly cpuTimeMs: number;
             readonly memoryUsedMb: number;
-            readonly backend: string;
+            /** @description The backend's name; none: nothing ran. */
+            readonly sandboxType: string;
+            readonly sandboxId: string;
+            /** @description An interpreter that was already started ran it. */
             readonly warm: boolean;
-            readonly filesRead?: readonly string[];
             readonly filesWritten: readonly string[];
             readonly filesDeleted: readonly string[];
+            readonly fileChanges: readonly {
+                /** @description Relative to the workspace. Written by programs inside. */
+                readonly path: string;
+                /** @enum {string} */
+                readonly change: "created" | "modified" | "deleted";
+            }[];
+            /** @description More was written or deleted than is listed. */
+            readonly filesWrittenTruncated?: boolean;
+            readonly filesRead?: readonly string[];
+            readonly filesReadTruncated?: boolean;
+            /** @description Left out: there was no way out. */
             readonly network?: {
-                readonly [key: string]: unknown;
+                readonly bytesSent: number;
+                readonly bytesReceived: number;
+                readonly denied: readonly string[];
+                readonly failed: readonly string[];
             };
             /** @description The policy's rule that decided. */
             readonly rule?: string;
+            /** @description Left out: the code was not assessed. */
             readonly risk?: {
-                readonly level: string;
+                /** @enum {string} */
+                readonly level: "safe" | "low" | "medium" | "high" | "critical";
                 readonly findings: readonly {
                     readonly rule: string;
-                    readonly level: string;
+                    /** @enum {string} */
+                    readonly level: "safe" | "low" | "medium" | "high" | "critical";
                     readonly line: number;
                     readonly column: number;
                     readonly excerpt: string;
                     readonly why: string;
                 }[];
             };
+            /** @description What the person who was asked decided. */
             readonly confirmation?: {
                 readonly approved: boolean;
                 readonly edited: boolean;
                 readonly by?: string;
             };
+            /** @description The record in the audit log. */
             readonly auditId?: string;
             readonly contextId?: string;
             readonly executionCount?: number;
+            /** @description Why the context ended in this run. */
+            readonly contextEnded?: string;
+            /** @description Why the context had ended before: its state is lost. */
+            readonly contextRestarted?: string;
             /** @description What code in a context showed. Clean it before a page shows it. */
             readonly results?: readonly {
                 readonly data: {
@@ -1059,6 +1093,25 @@ export interface components {
                 readonly traceback: string;
             };
         };
+        readonly ExecutionSummary: {
+            readonly success?: boolean;
+            /**
+             * @description Why it ended.
+             * @enum {string}
+             */
+            readonly reason?: "exited" | "signaled" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected";
+            readonly exitCode?: number | null;
+            readonly executionTimeMs?: number;
+            /** @description The record in the audit log. */
+            readonly auditId?: string;
+            /**
+             * @description Of tests.
+             * @enum {string}
+             */
+            readonly outcome?: "passed" | "failed" | "syntax-error" | "crash" | "timeout" | "memory" | "output-limit" | "no-tests" | "tests-broken" | "denied" | "rejected" | "cancelled";
+            /** @description Why it could not run. */
+            readonly code?: components["schemas"]["ErrorCode"];
+        };
         readonly Execution: {
             readonly id: string;
             /** @description The session's id. */
@@ -1070,10 +1123,8 @@ export interface components {
             readonly startedAt: string;
             /** Format: date-time */
             readonly endedAt?: string;
-            /** @description A summary; null until it is done. */
-            readonly result: {
-                readonly [key: string]: unknown;
-            } | null;
+            /** @description Null until it is done. */
+            readonly result: components["schemas"]["ExecutionSummary"] | null;
         };
         readonly Process: {
             /** @description Also of the execution. */

@@ -13,7 +13,7 @@ import { jsonText } from "../output/json-text.js";
 import { stderr, stdout } from "../output/output.js";
 import { reportError } from "../output/report-error.js";
 import { outputsOf, reportOutputs } from "./output-files.js";
-import { closingLines, resultJson } from "./result-text.js";
+import { closingLines } from "./result-text.js";
 
 type What = Pick<ToolCall, "code" | "language" | "filename" | "args" | "argv">;
 
@@ -59,7 +59,7 @@ async function runAndShow(
   });
   const result = json ? await execution : await show(execution, interrupt.signal);
   const fetched = await reportOutputs(output, result);
-  if (json) await stdout.write(`${jsonText(resultJson(result))}\n`);
+  if (json) await stdout.write(`${jsonText(result)}\n`);
   else await showEnd(result);
   const status = interrupt.status ?? exitStatusOf(result);
   // The program's own failure says more than that its output is missing.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/manager/index.js";
-import { endLine, resultJson } from "./result-text.js";
+import { endLine } from "./result-text.js";
 
 const RESULT: ToolResult = {
   success: true,
@@ -42,52 +42,6 @@ const risk = {
   parsed: true,
   detectedPatterns: ["remote-code", "network"],
 } as const;
-
-describe("the one object of --json", () => {
-  const always = [
-    ...["success", "reason", "exitCode", "signal", "stdout", "stderr", "truncated"],
-    ...[
-      "executionTimeMs",
-      "cpuTimeMs",
-      "memoryUsedMb",
-      "sandboxType",
-      "sandboxId",
-      "sessionId",
-      "filesWritten",
-      "fileChanges",
-    ],
-  ];
-
-  it("has what it always has, and nothing that is not known", () => {
-    expect(Object.keys(resultJson(RESULT))).toEqual(always);
-  });
-
-  it("has what was decided and remembered where that is known", () => {
-    const known = resultJson({
-      ...RESULT,
-      filesRead: ["in.csv"],
-      decision: decision("allow"),
-      risk,
-      confirmation: { approved: true, edited: false, by: "ann" },
-      auditId: "id",
-    });
-    expect(Object.keys(known).slice(0, always.length)).toEqual(always);
-    expect(known).toMatchObject({
-      filesRead: ["in.csv"],
-      riskLevel: "high",
-      policyRule: "policy.yaml:31 (policies.tools.shell_exec.denied_commands[2])",
-      confirmation: { approved: true, edited: false, by: "ann" },
-      auditId: "id",
-    });
-    expect(known).not.toHaveProperty("error");
-  });
-
-  it("says why nothing ran", () => {
-    const refused = { ...RESULT, success: false, error: "no" };
-    expect(resultJson({ ...refused, reason: "denied" })).toHaveProperty("error", "no");
-    expect(resultJson({ ...refused, reason: "timeout" })).not.toHaveProperty("error");
-  });
-});
 
 describe("the line for a person", () => {
   const ended = (fields: Partial<ToolResult>) => endLine({ ...RESULT, success: false, ...fields });

@@ -2,44 +2,6 @@ import type { ToolResult } from "../../core/manager/index.js";
 import type { PolicyDecision } from "../../guard/policy/index.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 
-/** The keys that `--json` always has, in this order. */
-const JSON_KEYS = [
-  "success",
-  "reason",
-  "exitCode",
-  "signal",
-  "stdout",
-  "stderr",
-  "truncated",
-  "executionTimeMs",
-  "cpuTimeMs",
-  "memoryUsedMb",
-  "sandboxType",
-  "sandboxId",
-  "sessionId",
-  "filesWritten",
-  "fileChanges",
-] as const satisfies readonly (keyof ToolResult)[];
-
-/** The one object of `--json`: what it always has, then what is known. */
-export function resultJson(result: ToolResult): Record<string, unknown> {
-  const { filesRead, network, risk, decision, confirmation, auditId, error, reason } = result;
-  const refused = reason === "denied" || reason === "rejected";
-  const known = {
-    filesRead,
-    network,
-    riskLevel: risk?.level,
-    policyRule: decision === undefined ? undefined : ruleText(decision.rule),
-    confirmation,
-    auditId,
-    error: refused ? error : undefined,
-  };
-  return {
-    ...Object.fromEntries(JSON_KEYS.map((key) => [key, result[key]])),
-    ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
-  };
-}
-
 /** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
 export function closingLines(result: ToolResult): string[] {
   const { denied = [], failed = [] } = result.network ?? {};

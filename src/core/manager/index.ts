@@ -24,6 +24,7 @@ export type { WatchCall } from "./files/watch-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
 export { SandboxHandle, type SandboxRunOptions } from "./handle/sandbox-handle.js";
 export type { CellOptions, OpenSessionOptions, SandboxConnection } from "./manager-options.js";
+export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } from "./result-json.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";
 export type { SandboxStarts } from "./sandboxes/start-counter.js";

@@ -101,7 +101,9 @@ export interface McpToolResult {
     | { readonly type: "text"; readonly text: string }
     | { readonly type: "image"; readonly data: string; readonly mimeType: string }
   )[];
-  readonly structuredContent: Readonly<Record<string, unknown>>;
+  readonly structuredContent: Pick<ToolReply, "status" | "summary" | "data"> & {
+    readonly dataTruncated?: boolean;
+  };
 }
 
 /** The structured part is for programs, not marked, and holds 20,000 characters at most; `dataTruncated`: there was more. */

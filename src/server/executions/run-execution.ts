@@ -5,10 +5,11 @@ import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js
 import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
 import { EventStream, wantsEvents } from "../http/event-stream.js";
 import { onKeyRevoked } from "../http/on-key-revoked.js";
+import type { ExecutionReply } from "../http/schemas.js";
 import type { Services } from "../services.js";
 import { callerIdentity } from "../sessions/caller-identity.js";
 import type { SessionRecord } from "../store/index.js";
-import { type ExecutionReply, toExecutionReply, toSummary } from "./execution-reply.js";
+import { toExecutionReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
 
 /** What `toExecutionReply` makes has exactly the declared fields: serializing by schema would take as long again as sending. */
@@ -58,7 +59,7 @@ export async function runExecution(
       }
       return undefined;
     } catch (error) {
-      executions.end(id, { error: toSandboxError(error).code });
+      executions.end(id, { code: toSandboxError(error).code });
       // The stream has reported it already.
       if (reply.sent) return undefined;
       throw error;

@@ -1,4 +1,7 @@
+import * as zod from "zod";
 import { z } from "zod";
+import { createResultSchema, type ResultJson } from "../../core/manager/index.js";
+import { TEST_OUTCOMES } from "../../core/tools/index.js";
 import { ERROR_CODES, type ErrorCode } from "../../kit/errors.js";
 import type { PoolStatus } from "../../runtime/pool/index.js";
 import { REASONS } from "../../runtime/sandbox/index.js";
@@ -71,54 +74,22 @@ export const agentId = z
   .refine((name) => !name.startsWith("key:"), "a name that begins with key: is a key's own")
   .describe("In whose name, for the audit record; not `key:…`. Left out: the key.");
 
-const finding = z.object({
-  rule: z.string(),
-  level: z.string(),
-  line: z.number(),
-  column: z.number(),
-  excerpt: z.string(),
-  why: z.string(),
-});
-const richResult = z.object({ data: z.record(z.string(), z.unknown()), isMain: z.boolean() });
-
-/** What came of an execution. */
-export const executionResult = z
-  .object({
-    executionId: z.string(),
-    sessionId: z.string().describe("The session's name."),
-    success: z.boolean(),
-    reason: z.enum(REASONS),
-    exitCode: z.number().nullable(),
-    signal: z.string().nullable(),
-    stdout: z.string(),
-    stderr: z.string(),
-    truncated: z.boolean(),
-    error: z.string().optional(),
-    executionTimeMs: z.number(),
-    cpuTimeMs: z.number(),
-    memoryUsedMb: z.number(),
-    backend: z.string(),
-    warm: z.boolean(),
-    filesRead: z.array(z.string()).optional(),
-    filesWritten: z.array(z.string()),
-    filesDeleted: z.array(z.string()),
-    network: z.record(z.string(), z.unknown()).optional(),
-    rule: z.string().optional().describe("The policy's rule that decided."),
-    risk: z.object({ level: z.string(), findings: z.array(finding) }).optional(),
-    confirmation: z
-      .object({ approved: z.boolean(), edited: z.boolean(), by: z.string().optional() })
-      .optional(),
-    auditId: z.string().optional(),
-    contextId: z.string().optional(),
-    executionCount: z.number().optional(),
-    results: z
-      .array(richResult)
-      .optional()
-      .describe("What code in a context showed. Clean it before a page shows it."),
-    resultsTruncated: z.boolean().optional(),
-    exception: z.object({ name: z.string(), value: z.string(), traceback: z.string() }).optional(),
-  })
+const resultSchema = createResultSchema(zod);
+/** What came of an execution on a server. */
+export type ExecutionReply = ResultJson & { readonly executionId: string };
+export const executionResult: z.ZodType<ExecutionReply> = resultSchema
+  .extend({ executionId: z.string() })
   .meta({ id: "ExecutionResult" });
+
+/** What the list of executions keeps: neither code nor output. */
+export const executionSummary = resultSchema
+  .pick({ success: true, reason: true, exitCode: true, executionTimeMs: true, auditId: true })
+  .partial()
+  .extend({
+    outcome: z.enum(TEST_OUTCOMES).optional().describe("Of tests."),
+    code: errorCode.optional().describe("Why it could not run."),
+  })
+  .meta({ id: "ExecutionSummary" });
 
 export const execution = z
   .object({
@@ -128,7 +99,7 @@ export const execution = z
     state: z.enum(["running", "done", "interrupted"]),
     startedAt: moment,
     endedAt: moment.optional(),
-    result: z.record(z.string(), z.unknown()).nullable().describe("A summary; null until it is done."),
+    result: executionSummary.nullable().describe("Null until it is done."),
   })
   .meta({ id: "Execution" });
 

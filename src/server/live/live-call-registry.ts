@@ -125,7 +125,7 @@ export class LiveCallRegistry<Handle extends LongRunningHandle, Call extends Liv
       outcome = { failure };
     }
     const { result, failure } = outcome;
-    const summary = result === undefined ? { error: failure!.code } : toSummary(result);
+    const summary = result === undefined ? { code: failure!.code } : toSummary(result);
     executions.end(call.id, summary);
     call.finish(outcome);
     this.#forgetOldest(call.owner.session.id);

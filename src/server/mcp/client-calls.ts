@@ -9,8 +9,9 @@ import {
   type SessionFiles,
 } from "../../mcp/index.js";
 import type { ExtraApprover } from "../approvals/approval-service.js";
+import { type ExecutionSummary, toSummary } from "../executions/execution-reply.js";
 import type { Services } from "../services.js";
-import type { ApiKeyRecord, Json, SessionRecord } from "../store/index.js";
+import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import type { KeyCalls } from "./key-calls.js";
 
 /** Whose calls they are, and where. */
@@ -99,29 +100,22 @@ async function recorded(
   run: () => Promise<ToolReply>,
 ): Promise<ToolReply> {
   const id = executions.begin(session, tool);
-  let summary: Json = {};
+  let summary: ExecutionSummary = {};
   try {
     const reply = await run();
     summary = summaryOf(reply);
-    return reply;
+    if (!("version" in reply.data)) return reply;
+    return { ...reply, data: { ...reply.data, executionId: id, sessionId: session.name } };
   } catch (error) {
-    summary = { error: toSandboxError(error).code };
+    summary = { code: toSandboxError(error).code };
     throw error;
   } finally {
     executions.end(id, summary);
   }
 }
 
-/** What the list keeps: neither code nor output. */
-function summaryOf({ status, data }: ToolReply): Json {
-  const { reason, exitCode, executionTimeMs, outcome, error } = data;
-  const code = (error as { readonly code?: unknown } | null | undefined)?.code;
-  return {
-    success: status === "success",
-    ...Object.fromEntries(
-      Object.entries({ reason, exitCode, executionTimeMs, outcome, error: code }).filter(
-        ([, value]) => value === null || typeof value === "string" || typeof value === "number",
-      ),
-    ),
-  } as Json;
+function summaryOf({ status, data }: ToolReply): ExecutionSummary {
+  const { error } = data;
+  const code = typeof error === "object" ? (error as { readonly code: unknown }).code : undefined;
+  return toSummary({ success: status === "success", ...data, code });
 }

@@ -44,7 +44,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     expect(printedIn(await call("run_code", { language: "python", code: "print(6 * 7)" }))).toBe("42");
     expect(await call("shell_exec", { command: "pwd; exit 3" })).toMatchObject({
       isError: true,
-      _meta: { "skerry/outcome": { status: "error", exitCode: 3, reason: "exited" } },
+      _meta: { "skerry/outcome": { status: "error" }, "skerry/result": { exitCode: 3, reason: "exited" } },
     });
     const content = "def add(a, b):\n  return a - b\n";
     expect(await call("file_write", { path: "a/n.py", content })).toMatchObject({

@@ -348,7 +348,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
     await ended("asked", refused.id);
     expect(await look("asked", refused.id)).toMatchObject({ code: "CONFIRMATION_REJECTED", outputBytes: 0 });
     const { body } = await server.call(key, "GET", `/v1/executions/${refused.id}`);
-    expect(body).toMatchObject({ state: "done", result: { error: "CONFIRMATION_REJECTED" } });
+    expect(body).toMatchObject({ state: "done", result: { code: "CONFIRMATION_REJECTED" } });
   });
 
   it("waits to start with few others, also when no client waits for it", async () => {

@@ -1,10 +1,10 @@
-import { basename } from "node:path";
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { AuditLogger, AuditOutcome, AuditResult, PendingAttempt } from "../../../guard/audit/index.js";
 import type { PolicyDecision } from "../../../guard/policy/index.js";
 import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
 import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
 import type { Metrics } from "../../metrics/index.js";
+import { ruleName, withJson } from "../result-json.js";
 import { surroundingsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, textOf } from "./checked-call.js";
 import type { ToolResult } from "./tool-call.js";
@@ -84,12 +84,12 @@ export class CallRecord {
   async end(result: ToolResult): Promise<ToolResult> {
     const { decision, risk } = this.#findings;
     await this.#close(auditResultOf(result), result.error);
-    return {
+    return withJson({
       ...result,
       ...(decision !== undefined && { decision }),
       ...(risk !== undefined && { risk }),
       ...(this.#pending !== undefined && { auditId: this.#pending.id }),
-    };
+    });
   }
 
   /** Ends it with a failure to run. The error is the caller's to hear, unless the log cannot take it. */
@@ -134,7 +134,7 @@ export class CallRecord {
       ...(hasSameText(this.#call, this.#asked) ? {} : textFieldsOf(this.#call)),
       riskLevel: risk?.level ?? null,
       findings: risk?.detectedPatterns ?? null,
-      policyRule: decision === undefined ? null : ruleOf(decision),
+      policyRule: decision === undefined ? null : ruleName(decision),
       confirmation: confirmation ?? null,
       decidedBy: decidedBy ?? (decision === undefined ? null : "policy"),
       ...(Object.keys(details).length > 0 && { details }),
@@ -171,11 +171,6 @@ function count(metrics: Metrics | undefined, action: (metrics: Metrics) => void)
   } catch (error) {
     process.emitWarning(`A metric could not be counted: ${String(error)}`);
   }
-}
-
-/** `policy.yaml: policies.tools.shell_exec (line 12)`; where the file lies is this host's business. */
-function ruleOf({ rule: { source, path, line } }: PolicyDecision): string {
-  return path === "built in" ? path : `${basename(source)}: ${path} (line ${line})`;
 }
 
 function callDetails(call: CheckedCall): Record<string, string | true> | undefined {

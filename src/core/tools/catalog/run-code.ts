@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { oneLine } from "../../../kit/one-line.js";
 import type { Execution, ResultEvent, RichResult } from "../../../runtime/sandbox/index.js";
-import type { ToolCall, ToolResult } from "../../manager/index.js";
-import { cutMiddle } from "../replies/model-text.js";
+import { type ToolCall, type ToolResult, toResultJson } from "../../manager/index.js";
 import { endText, outputText } from "../replies/result-text.js";
 import {
   createReply,
@@ -123,7 +122,7 @@ function replyOf(result: ToolResult): ToolReply {
   return createReply({
     status: statusOf(result),
     summary: summaryOf(result),
-    data: dataOf(result),
+    data: { ...toResultJson(result) },
     inside: [
       ...(printed === "" ? [] : [{ what: "What the program printed follows", text: printed }]),
       ...(changed === "" ? [] : [{ what: "Names of the files that it changed follow", text: changed }]),
@@ -141,51 +140,6 @@ function summaryOf(result: ToolResult): string {
   return result.success
     ? `It ran in ${seconds} s${ended}`
     : `It failed after ${seconds} s: ${result.error ?? result.reason}${ended}`;
-}
-
-function dataOf(result: ToolResult): Record<string, unknown> {
-  const { stdout, stderr, exitCode, reason, signal, truncated, executionTimeMs } = result;
-  const { filesWritten, filesDeleted, results, exception, contextId, executionCount, error, sessionId } =
-    result;
-  return {
-    stdout,
-    stderr,
-    exitCode,
-    reason,
-    signal,
-    truncated,
-    executionTimeMs,
-    filesWritten,
-    filesDeleted,
-    sessionId,
-    ...(error !== undefined && { error: oneLine(error) }),
-    ...(contextId !== undefined && { context: contextId, executionCount }),
-    ...(results !== undefined && { results }),
-    ...(exception !== undefined && { exception: boundException(exception) }),
-    ...flagsOf(result),
-  };
-}
-
-/** What is not as a caller would take it to be; left out where it is. */
-function flagsOf({
-  filesWrittenTruncated,
-  filesReadTruncated,
-  resultsTruncated,
-  contextEnded,
-  contextRestarted,
-}: ToolResult): Record<string, unknown> {
-  return {
-    ...(filesWrittenTruncated === true && { filesWrittenTruncated }),
-    ...(filesReadTruncated === true && { filesReadTruncated }),
-    ...(resultsTruncated === true && { resultsTruncated }),
-    ...(contextEnded !== undefined && { contextEnded }),
-    ...(contextRestarted !== undefined && { contextRestarted }),
-  };
-}
-
-/** An interpreter that was taken over says what it likes. */
-function boundException({ name, value, traceback }: NonNullable<ToolResult["exception"]>) {
-  return { name: oneLine(name), value: cutMiddle(value), traceback: cutMiddle(traceback) };
 }
 
 function printedText(result: ToolResult): string {

@@ -1,6 +1,6 @@
 import { type ErrorCode, SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { oneLine } from "../../../kit/one-line.js";
-import type { ToolResult } from "../../manager/index.js";
+import { type ToolResult, toResultJson } from "../../manager/index.js";
 import { type InsideText, modelText } from "./model-text.js";
 
 /** Whether it was done; if not, whether it failed, a person said no, or the policy did. */
@@ -59,17 +59,7 @@ export function refusalReply(result: ToolResult): ToolReply | undefined {
   const status = statusOf(result);
   if (status !== "denied" && status !== "rejected") return undefined;
   const summary = `${status === "denied" ? "Denied" : "Rejected"}: ${result.error ?? "no reason was given"}`;
-  const rule = result.decision?.rule;
-  return createReply({
-    status,
-    summary,
-    data: {
-      reason: result.reason,
-      error: result.error ?? null,
-      ...(rule !== undefined && { rule: rule.path }),
-    },
-    words: [summary],
-  });
+  return createReply({ status, summary, data: { ...toResultJson(result) }, words: [summary] });
 }
 
 /** Errors that say no rather than that something broke. */
