@@ -209,6 +209,24 @@ describe("SandboxManager", () => {
     expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
   });
 
+  it("hands out a temporary session, whose files go with its sandbox", async () => {
+    const manager = createManager();
+    const kept = await manager.getSandbox("s");
+    await kept.files.write("f", "kept");
+    const sandbox = await manager.getSandbox("s", { ephemeral: true });
+    await sandbox.files.write("f", "temporary");
+    expect(await sandbox.exec("cat f")).toMatchObject({ stdout: "temporary", sessionId: sandbox.sessionId });
+    expect(await kept.files.read("f")).toBe("kept");
+    const [snapshot, forked] = [await sandbox.snapshots.create(), await sandbox.fork()];
+    expect([snapshot.files, await forked.files.read("f")]).toEqual([1, "temporary"]);
+    await forked.delete();
+    await sandbox.close();
+    await expect(sandbox.files.read("f")).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
+    expect((await manager.listSessions()).map(({ key }) => key)).toEqual(["s"]);
+    expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
+    expect(readdirSync(join(stateDir, "sessions"))).toHaveLength(1);
+  });
+
   it("never chooses a backend without walls by itself", async () => {
     const config = await parseConfig({
       sandbox: { backends: { bubblewrap: { path: "/nonexistent/bwrap" } } },

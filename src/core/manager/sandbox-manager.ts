@@ -186,7 +186,8 @@ export class SandboxManager {
       openWatch(named, (files) => this.useFiles(files)),
     );
     // What ends a session, or this manager, has not known of it yet.
-    if (this.#closed || !this.#store.exists(name)) this.#watches.end(name);
+    const isThere = this.#store.exists(name) || this.#sandboxes.find(name) !== undefined;
+    if (this.#closed || !isThere) this.#watches.end(name);
     return watch;
   }
 
@@ -250,7 +251,11 @@ export class SandboxManager {
     // A name of its own: an older session's files must not go with it.
     const sessionId = ephemeral === true ? `${key.slice(0, 100)}-${randomUUID()}` : key;
     if (ephemeral === true) this.#store.addTemporary(sessionId);
-    if (this.#options.policy === undefined) await this.startSandbox(sessionId, start);
+    if (this.#options.policy === undefined) {
+      // What decides about each call may choose another backend, which could not have the files.
+      const inMemory = ephemeral === true && this.#guards.securityMode === undefined;
+      await this.#startSandbox(sessionId, { ...start, inMemory });
+    }
     const remove = async () => void (await this.deleteSession(sessionId));
     const close = ephemeral === true ? remove : () => this.cleanupSession(sessionId);
     const open = (forked: string) => this.getSandbox(forked, { agentId, role });
@@ -421,7 +426,7 @@ export class SandboxManager {
 
   async #startSandbox(
     key: string,
-    options: GetSandboxOptions & Pick<StartOptions, "isBackground" | "backend">,
+    options: GetSandboxOptions & Pick<StartOptions, "isBackground" | "backend" | "inMemory">,
   ): Promise<RunningSandbox> {
     this.#assertUsable();
     validateSessionKey(key);

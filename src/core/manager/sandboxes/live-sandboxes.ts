@@ -89,6 +89,8 @@ export class LiveSandboxes {
   readonly #expiry: SandboxExpiry;
   readonly #entries = new Map<string, Entry>();
   readonly #ephemeral = new Set<Entry>();
+  /** Sessions whose files go with their first sandbox. */
+  readonly #inMemory = new Set<string>();
   /** Session by sandbox, of those that run. */
   readonly #started = new Map<string, string>();
   readonly #discarding = new Set<Promise<void>>();
@@ -347,6 +349,15 @@ export class LiveSandboxes {
   }
 
   #startEntry(key: string, options: StartOptions): Entry {
+    if (this.#inMemory.has(key)) {
+      throw new SandboxError("SANDBOX_NOT_RUNNING", "This session was temporary, and its files are gone", {
+        hint: "Make a new one.",
+      });
+    }
+    if (options.inMemory === true) {
+      this.#inMemory.add(key);
+      return this.#addEntry(key, this.#ephemeralSource(key), { ...options, hasInputs: true });
+    }
     const source = { key, isEphemeral: false, openSession: () => this.#store.open(key) };
     return this.#addEntry(key, source, options);
   }

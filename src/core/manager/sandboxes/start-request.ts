@@ -18,6 +18,8 @@ export interface StartOptions {
   readonly leased?: boolean | undefined;
   /** Started ahead of its first use: no caller hears of a failure. */
   readonly isBackground?: boolean | undefined;
+  /** The session's files are in memory where the backend can, and go with this sandbox. */
+  readonly inMemory?: boolean | undefined;
   /** Nothing will run in it: one that runs will do, whatever its limits are. */
   readonly forFiles?: boolean | undefined;
 }
