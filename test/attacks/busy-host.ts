@@ -52,7 +52,7 @@ export const busyHostAttacks: readonly Attack[] = [
     },
   },
   {
-    name: "prints while nobody reads",
+    name: "prints while its output is not read",
     group,
     about: "A caller that streams and does not iterate holds the program back.",
     run: (context) =>

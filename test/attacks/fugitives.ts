@@ -50,7 +50,7 @@ if os.fork() == 0:
 if os.fork() == 0:
     os.setsid(); time.sleep(0.02) or os.kill(os.getpid(), signal.SIGSTOP); flee()
 time.sleep(0.01)`,
-  "a chain that keeps forking itself anew": `
+  "a chain that keeps forking itself": `
 if os.fork() == 0:
     os.setsid()
     end = time.time() + 30

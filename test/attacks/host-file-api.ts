@@ -282,7 +282,7 @@ os.symlink(prey, "linked"); os.symlink("/", "everything"); open("own.txt", "w").
   {
     name: "puts escape sequences into the host's messages",
     group,
-    about: "Names are the guest's choice; a message with them ends up on somebody's terminal.",
+    about: "Names are the guest's choice; a message with them ends up on a person's terminal.",
     run: async ({ sandbox, python }) => {
       const names = [
         "\u001b]0;owned\u0007",

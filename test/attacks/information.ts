@@ -101,6 +101,6 @@ for path in ("/proc/iomem", "/proc/ioports", "/proc/vmallocinfo", "/proc/slabinf
       process.env.SKERRY_ATTACK_LEAK = facts.word;
     },
     code: 'env | grep -q SKERRY_ && echo $MARKER; [ -n "$SKERRY_ATTACK_LEAK" ] && echo $MARKER; true',
-    cannotSelfCheck: "the environment of a command is made anew with every backend, walls or not",
+    cannotSelfCheck: "every backend makes a new environment for a command, walls or not",
   },
 ];

@@ -76,7 +76,7 @@ describe("image build", { timeout: BUILD_MS }, () => {
     }
   });
 
-  /** The image from Debian's packages: whoever needs it first makes it. */
+  /** The image from Debian's packages: the first test that needs it makes it. */
   function debian(): Promise<BuiltImage> {
     makingDebian ??= buildImage(docker, {
       tag: tags.debootstrap,
@@ -86,7 +86,7 @@ describe("image build", { timeout: BUILD_MS }, () => {
     return makingDebian;
   }
 
-  /** Nobody's registry is asked: meanwhile another image stands under the base's name. */
+  /** No registry is asked: meanwhile another image has the base's name. */
   async function withBase(image: string, test: () => Promise<void>): Promise<void> {
     const [repo = "", tag = ""] = baseImageName().split(":");
     const [former] = await docker.listImages({ filters: { reference: [baseImageName()] } });

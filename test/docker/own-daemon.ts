@@ -66,7 +66,7 @@ export class OwnDaemon {
     if (signal === "SIGKILL") process.kill(Number(readFileSync(this.#containerdPid, "utf8")), signal);
     this.#process.kill(signal);
     await ended;
-    // Where nobody collects it, a dead containerd would look like one that runs.
+    // A zombie containerd would look like one that runs.
     if (signal === "SIGKILL") rmSync(this.#containerdPid, { force: true });
     this.#process = undefined;
   }

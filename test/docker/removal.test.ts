@@ -71,7 +71,7 @@ describe("what a container leaves when it cannot be removed", () => {
     proxy.fate = (request) => (request.startsWith("DELETE ") ? "refuse" : "pass");
   };
 
-  it("tells whoever stops the sandbox, and tries again with the next one", async () => {
+  it("tells the caller that stops the sandbox, and tries again with the next one", async () => {
     const manager = await open();
     const sandbox = await manager.startSandbox("a");
     refuseRemovals();
@@ -109,7 +109,7 @@ describe("what a container leaves when it cannot be removed", () => {
     }, 180_000);
   }
 
-  it("does not keep anybody who closes for long where the daemon is stuck", async () => {
+  it("does not keep a close waiting for long where the daemon is stuck", async () => {
     const manager = await open();
     await manager.startSandbox("a");
     proxy.fate = () => "stall";

@@ -201,7 +201,7 @@ describe("skerry audit verify", () => {
     ]);
   });
 
-  it("finds a log that was written anew, when it is told a head of the old one", async () => {
+  it("finds a rewritten log, when it is given a head of the old one", async () => {
     const where = join(user.home, "rewritten");
     await writeLog(where);
     const head = `3:${records[2]!.hash}`;
@@ -217,8 +217,8 @@ describe("skerry audit verify", () => {
 
 describe("where there is no log", () => {
   it.each(["tail", "query", "verify"])("skerry audit %s says so", (command) => {
-    const nobody = { SKERRY_STATE_DIR: join(user.home, "nothing") };
-    expect(user.skerry(["audit", command], { env: nobody })).toEqual({
+    const empty = { SKERRY_STATE_DIR: join(user.home, "nothing") };
+    expect(user.skerry(["audit", command], { env: empty })).toEqual({
       status: 66,
       stdout: "",
       stderr:

@@ -32,7 +32,7 @@ requires("bubblewrap", "postgresql").describe(
       await removeDaemonDirectory(directory);
     }, 60_000);
 
-    it("say so to whoever asks, and go on with everything when it is back", async () => {
+    it("say so to clients, and go on with everything when it is back", async () => {
       const long = a.run(key, "long", "touch on; while ! [ -e off ]; do sleep 0.1; done; echo whole");
       await waitUntil(
         async () => (await b.call(key, "GET", "/v1/sessions/long/files/on")).status === 200,
@@ -70,7 +70,7 @@ requires("bubblewrap", "postgresql").describe(
       const counts = await Promise.all(
         ["of-a", "of-b"].map(async (name) => Number((await a.run(key, name, "wc -l < lines")).body.stdout)),
       );
-      // What was answered for is there; one that ran when nobody could write that down may be, too.
+      // What was answered for is there; one that ran when nothing could be stored may be, too.
       expect(counts[0]! + counts[1]!).toBeGreaterThanOrEqual(kept);
 
       // What ran all the while has its result, and counts as ended.
@@ -96,7 +96,7 @@ requires("bubblewrap", "postgresql").describe(
       expect(await running.catch(() => "hung up")).not.toBe(200);
       await postgres.start();
       await Promise.all(servers.map((server) => server.start()));
-      // Both have been away for longer than their leases, and nobody was dead.
+      // Both have been away for longer than their leases, and neither was dead.
       for (const name of ["of-a", "of-b", "long"])
         expect((await b.run(key, name, "ls | wc -l")).body).toMatchObject({ success: true });
       for (const server of servers) {

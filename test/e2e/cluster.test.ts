@@ -111,7 +111,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     const decided = await b.call(key, "POST", `/v1/approvals/${approval}/decide`, { decision: "approve" });
     expect(decided.body.approval.outcome.decision).toBe("interrupted");
 
-    // Written down by whoever ended it, once.
+    // Recorded once, by the server that ended it.
     const told = async (eventType: string) =>
       (await Promise.all([b, c].map((each) => each.records({ eventType })))).flat();
     await waitUntil(async () => (await told("session_lost")).length === 4, STATED_MS);
@@ -130,7 +130,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect(executions.find(({ tool }) => tool === "shell_exec")!.session_id).toBe(id);
     expect(await told("approval_interrupted")).toMatchObject([{ result: "rejected", details: { approval } }]);
 
-    // The name is free for whoever knows.
+    // The name is free.
     expect((await c.call(key, "POST", "/v1/sessions", { name: "lost-1" })).status).toBe(201);
     expect((await b.run(key, "lost-1", "ls")).body.stdout).toBe("");
     await a.start();
@@ -155,7 +155,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
       b.run(key, "unheard-of", "true"),
     ].map((each) => each.then(({ status }) => status).catch(() => "hung up"));
     const forwarded = a.call(key, "GET", "/v1/sessions/frozen/files/f");
-    // Whoever asked elsewhere does not wait for ever.
+    // A request to another server does not wait for ever.
     expect((await forwarded).status).toBe(503);
     await waitUntil(async () => (await a.call(key, "GET", "/v1/sessions/frozen")).status === 404, STATED_MS);
     expect(await a.call(key, "GET", "/v1/sessions/frozen")).toMatchObject(isLost);

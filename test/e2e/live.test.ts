@@ -94,9 +94,9 @@ function hashOfPieces(): string {
 }
 
 requires("bubblewrap", "python3").describe("what lasts", { timeout: 180_000 }, () => {
-  it("prints without end while nobody reads, in flat memory", async () => {
+  it("prints without end while its output is not read, in flat memory", async () => {
     const { id } = await call("POST", processes, { command: "tr '\\0' x < /dev/zero" });
-    // One who follows and reads nothing holds up neither the program nor our memory.
+    // A follower that reads nothing holds up neither the program nor our memory.
     const stalled = await askForEvents(`${server.url}${processes}/${id}/logs`, key);
     stalled.pause();
     const grown = await growth(() =>

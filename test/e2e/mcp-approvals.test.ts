@@ -28,7 +28,7 @@ function personWho(answer: Person): { readonly person: Person; readonly asked: s
 }
 
 real.describe("skerry mcp with a policy", { timeout: 180_000 }, () => {
-  it("denies what the policy denies, and asks nobody about it", async () => {
+  it("denies what the policy denies, without asking", async () => {
     const { person, asked } = personWho(() => choose("approve once"));
     const { call } = await startMcp(user, POLICY, person);
     const denied = await call("shell_exec", { command: "curl http://example.com/" });
@@ -77,7 +77,7 @@ real.describe("skerry mcp with a policy", { timeout: 180_000 }, () => {
     expect(printedIn(await call("shell_exec", { command: "ls no || echo nothing" }))).toContain("nothing");
   });
 
-  it("rejects what nobody answers in time, and takes the question away", async () => {
+  it("rejects what is not answered in time, and takes the question away", async () => {
     write("hasty.yaml", "sandbox:\n  confirmation:\n    timeout: 4s\n");
     let takenAway = 0;
     const { person } = personWho(

@@ -9,7 +9,7 @@ import { EgressHosts } from "../setup/egress-hosts.js";
 import { requires } from "../setup/requires.js";
 import { createUser, type Ended, LAUNCHER, type User } from "./run-skerry.js";
 
-const SECRET = "the-value-that-nobody-may-see-7391";
+const SECRET = "the-value-that-must-not-leak-7391";
 const HOST = "api.skerry.test";
 
 const hosts = new EgressHosts();
@@ -181,11 +181,11 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, 
   });
 
   it("says what to do about a session that does not run, and about numbers that are no ports", () => {
-    const idle = user.skerry(["port", "--session", "nobody", "8000"]);
+    const idle = user.skerry(["port", "--session", "idle", "8000"]);
     expect(idle.status).toBe(69);
-    expect(idle.stderr).toContain("hint: Start a server in it: skerry port --session nobody 8000 -- COMMAND");
+    expect(idle.stderr).toContain("hint: Start a server in it: skerry port --session idle 8000 -- COMMAND");
     for (const wrong of ["0", "65536", "http"]) {
-      expect(user.skerry(["port", "--session", "nobody", wrong]).status).toBe(64);
+      expect(user.skerry(["port", "--session", "idle", wrong]).status).toBe(64);
     }
     expect(user.skerry(["port", "8000"]).stderr).toContain("--session");
   });
@@ -215,7 +215,7 @@ requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeou
   });
 
   it("say that there is nothing to change where the session does not run", () => {
-    const idle = user.skerry(["egress", "allow", "--session", "nobody", "x.example"]);
+    const idle = user.skerry(["egress", "allow", "--session", "idle", "x.example"]);
     expect(idle.status).toBe(69);
     expect(idle.stderr).toContain("does not run");
   });

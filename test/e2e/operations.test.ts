@@ -106,9 +106,9 @@ requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeo
     const plain = user.skerry(["status"], { env: { ...env, SKERRY_API_KEY: made.stdout.trim() } });
     expect([plain.status, plain.stdout]).toEqual([77, ""]);
     expect(plain.stderr).toContain("it takes the scope admin");
-    const nobody = user.skerry(["status", "--url", "http://127.0.0.1:1", "--key", "k", "--json"]);
-    expect(nobody.status).toBe(69);
-    expect(JSON.parse(nobody.stdout)).toEqual({
+    const unreachable = user.skerry(["status", "--url", "http://127.0.0.1:1", "--key", "k", "--json"]);
+    expect(unreachable.status).toBe(69);
+    expect(JSON.parse(unreachable.stdout)).toEqual({
       error: {
         code: "SERVER_UNREACHABLE",
         message: "No Skerry server answers at http://127.0.0.1:1",
@@ -237,7 +237,7 @@ requires("root", "bubblewrap", "cgroups").describe("the log of a server", { time
           `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n${upgrade}\r\n`,
         );
     },
-    "somebody who hangs up": async () => {
+    "a client that hangs up": async () => {
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/octet-stream" };
       const upload = httpRequest(`${server.url}/v1/sessions/x/files/${MARK}.bin`, { method: "PUT", headers });
       upload.on("error", () => undefined);

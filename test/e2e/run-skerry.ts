@@ -41,7 +41,7 @@ export function createUser(): User {
     home,
     environment,
     skerry(args, { input = "", env = {}, cwd = home } = {}) {
-      // In a session of its own: whoever runs the tests may have a terminal, and would be asked.
+      // In a session of its own: otherwise the terminal of the test run would be asked.
       const { status, stdout, stderr } = spawnSync("setsid", ["--wait", LAUNCHER, ...args], {
         input,
         cwd,

@@ -45,7 +45,7 @@ requires("bubblewrap", "schemathesis").describe(
       user?.remove();
     });
 
-    it("answers as its own description says, breaks nowhere, and keeps nobody waiting", async () => {
+    it("answers as its own description says, breaks nowhere, and keeps no client waiting", async () => {
       console.info(`SKERRY_FUZZ_SEED=${SEED}`);
       const report = await fuzz();
       expect(report.output, report.output).toMatch(/No issues found/);

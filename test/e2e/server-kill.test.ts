@@ -104,7 +104,7 @@ async function kill(process: Pick<ServerProcess, "pid" | "kill" | "ended">): Pro
   labels.push(identityOf(process.pid).replace("@", "-"));
   process.kill("SIGKILL");
   await process.ended;
-  // Nothing inside survives it, and nobody had to start again for that.
+  // Nothing inside survives it, even before the next start.
   await waitUntil(() => [...inside].every((each) => !isAlive(each)), 60_000);
 }
 
@@ -189,7 +189,7 @@ async function checkRecords(audit: string): Promise<void> {
   expect([...ledger.asked].filter((id) => !rejected.has(id))).toEqual([]);
 }
 
-/** Nothing is left of anybody's work but the sessions and what they share. */
+/** Nothing is left but the sessions and what they share. */
 function checkLitter(state: string): void {
   const names = (...path: string[]) => readdirSync(join(state, ...path)).sort();
   const shared = ["audit", "ephemeral", "owners", "runtime", "server", "sessions", "templates"];

@@ -53,7 +53,7 @@ async function call(method: string, path: string, json?: unknown): Promise<{ sta
 const run = (session: string, command: string) =>
   call("POST", `/v1/sessions/${session}/execute`, { command });
 
-/** One that nobody listens on now. */
+/** A free one. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

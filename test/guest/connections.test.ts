@@ -43,11 +43,11 @@ describe("the guest, built with sanitizers", () => {
 
   it("carries a command's last words, whatever it was sent when it had gone", async () => {
     await withGuest(async (connection) => {
-      // More than the host lets the guest send at once, by so little that the socket has room for it when nobody reads.
+      // More than the host lets the guest send at once, by so little that the socket has room for it without a reader.
       const size = 1_050_000;
       const command = connection.run({ argv: ["sh", "-c", `head -c ${size} /dev/zero >&3`], control: true });
       await command.exit;
-      command.control!.write("nobody reads this");
+      command.control!.write("this is not read");
       await connection.ping();
       expect((await untilEnd(command.control!)).length).toBe(size);
       command.control!.destroy();

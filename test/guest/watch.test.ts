@@ -239,7 +239,7 @@ requires("gcc").describe("the watcher, against a broken host", () => {
       Buffer.concat([frame(0x21, 5, path), frame(0x22, 5, sequence), frame(0x22, 6, sequence)]),
     );
     expect([code, complaints]).toEqual([0, ""]);
-    // Nobody reads any more once the input has ended: an answer may be missing, but none is cut or wrong.
+    // The reader is gone once the input has ended: an answer may be missing, but none is cut or wrong.
     const answer = (id: number) => frame(0xa2, id, Buffer.from([7, 0, 0, 0, 2]));
     expect([Buffer.alloc(0), answer(6), Buffer.concat([answer(6), answer(5)])]).toContainEqual(output);
   });

@@ -43,7 +43,7 @@ async function slowOf<T>(
   return slow;
 }
 
-describe("no family of hostile texts keeps anybody waiting", { timeout: 180_000 }, () => {
+describe("no family of hostile texts blocks others", { timeout: 180_000 }, () => {
   it("of a shell", async () => {
     const runs: Run[] = [
       (text) => findCommands(text),

@@ -369,7 +369,7 @@ export interface DirectAttack {
 
 export const DIRECT_ATTACKS: readonly DirectAttack[] = [
   {
-    title: "connects to the host's loopback, its addresses or anybody without the proxy",
+    title: "connects to the host's loopback, its addresses or any host without the proxy",
     code: `
 for host in ${JSON.stringify(["127.0.0.1", "127.0.0.9", "::1", PUBLIC, PUBLIC_V6, EVIL, METADATA, PRIVATE])}:
     try: socket.create_connection((host, 80), timeout=2).close(); print("reached", host)

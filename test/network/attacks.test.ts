@@ -154,7 +154,7 @@ describe.each(backends)("inside %s, an attacker never", (backend) => {
       const isGoodFirst = name === "turns";
       expect(answers).toEqual([isGoodFirst ? "200" : "403", ...Array(7).fill(isGoodFirst ? "403" : "200")]);
       expect(new Set(visits.map(({ to }) => to))).toEqual(new Set([`${PUBLIC}:80`]));
-      // Resolved once for each, and never by anybody else.
+      // Resolved once for each, and never elsewhere.
       expect(questions.filter((question) => question === `A ${host}`)).toHaveLength(8);
     }
   });

@@ -9,7 +9,7 @@ import { PUBLIC } from "./addresses.js";
 import { CLIENTS, type Client, GO } from "./clients.js";
 import { perHostBackends, TestNetwork } from "./test-network.js";
 
-const SECRET = `the-value-that-nobody-may-see-${Math.random().toString(36).slice(2)}`;
+const SECRET = `the-value-that-must-not-leak-${Math.random().toString(36).slice(2)}`;
 const ALLOWED = ["api.skerry.test", "pypi.skerry.test", "npm.skerry.test", "git.skerry.test"];
 /** For the hosts' own certificates. A sandbox with secrets has a file of its own. */
 const TRUST = [

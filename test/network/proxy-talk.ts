@@ -45,7 +45,7 @@ for pieces in json.loads(${JSON.stringify(JSON.stringify(sends))}):
             try: s.sendall(client_hello(hello[1]) if hello else piece.encode("latin-1"))
             except OSError: break
             reply = answer(s)
-            # Refused: there is nobody to say more to.
+            # Refused: the connection is over.
             if reply[:2] in (b"\\x05\\x02", b"\\x05\\x07") or reply[9:12] in (b"403", b"400"): break
     print(json.dumps(readable(reply)))
 `;

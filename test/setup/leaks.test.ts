@@ -22,7 +22,7 @@ it("finds nothing when nothing changed", () => {
   expect(findLeaks(state, state, 100)).toEqual([]);
 });
 
-it("finds a process of the run, and one of ours that nobody owns", () => {
+it("finds a process of the run, and an orphaned one of ours", () => {
   const before = { ...nothing, processes: processes([1, 0, "init"], [100, 1, "vitest"]) };
   const after = {
     ...nothing,
@@ -33,7 +33,7 @@ it("finds a process of the run, and one of ours that nobody owns", () => {
       [102, 101, "sleep 1000"],
       [103, 1, "/x/prebuilt/linux-x64/skerry-guest"],
       [104, 1, "bwrap --args 3"],
-      [105, 1, "somebody else's"],
+      [105, 1, "another user's"],
     ),
   };
   expect(findLeaks(before, after, 100)).toEqual([

@@ -138,8 +138,8 @@ export class PoolModel {
       if (kind === "destroy") item.toGoSince ??= Date.now();
       else demand(item.toGoSince === undefined, `no ${kind} of something that is being destroyed`);
       if (kind !== "reset") return;
-      demand(item.holder === undefined, "nothing is reset while somebody has it");
-      demand(!item.isMadeToOrder, "what was made to order fits nobody else");
+      demand(item.holder === undefined, "nothing is reset while it is held");
+      demand(!item.isMadeToOrder, "what was made to order fits no other request");
       demand(item.isReusable, "what must not be used again is not");
       demand(item.uses <= this.setup.maxUses, "nothing is used more often than it may be");
       demand(Date.now() - item.madeAt < this.setup.maxAgeMs, "nothing is used longer than it may be");
@@ -234,7 +234,7 @@ export class PoolModel {
     this.seen.leases += 1;
     if (wish.item === undefined) {
       demand(this.stopped === undefined, "nothing is handed out after stop");
-      demand(item.holder === undefined, "nobody else has it");
+      demand(item.holder === undefined, "it has no other holder");
       demand(!item.isDirty && item.isVouchedFor, "it is clean, and was found healthy just now");
       demand(!this.operations.some((each) => each.item === item), "nothing is being done to it");
       this.#expectFair(wish);
@@ -254,7 +254,7 @@ export class PoolModel {
   #expectFair(wish: Wish): void {
     const earlier = this.wishes.slice(0, this.wishes.indexOf(wish)).filter((each) => this.isWaiting(each));
     const { acquiring, leaving, instances } = this.pool.status();
-    demand(earlier.length <= acquiring + leaving, "nobody is passed by");
+    demand(earlier.length <= acquiring + leaving, "no request is passed by");
     if (wish.isOrder) return;
     const checked = instances.filter(({ id, state }) => state === "acquiring" && id !== undefined).length;
     const alike = earlier.filter(({ isOrder }) => !isOrder).length;

@@ -8,7 +8,7 @@ console.log("opening");
 const store = await openStore({ url });
 const lease = await store.servers.start({ id: name, url: "http://localhost", leaseMs: 60_000 });
 for (let index = 0; Number(wanted) === 0 || index < Number(wanted); index++) {
-  // The same keys as every other writer: whoever comes first makes the session.
+  // The same keys as every other writer: the first makes the session.
   const { session } = await store.sessions.create("acme", {
     name: `${name}-${index}`,
     settings: { index },
