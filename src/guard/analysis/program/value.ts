@@ -36,6 +36,8 @@ export const MARKS = {
   longer: 256,
   /** May be more functions than are followed. */
   lost: 512,
+  /** Numbers of processes that the program did not start: all of /proc, a range, what `pgrep` prints. */
+  others: 1024,
 } as const;
 
 /** The same sign as in the texts that a shell walk is given. */

@@ -99,7 +99,7 @@ export const PATH_RULES: readonly PathRule[] = [
   },
   {
     rule: "persistence",
-    test: /(?:^|\/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|xinitrc|xprofile|xsession|pam_environment|inputrc|config\/fish\/.*)$/,
+    test: /(?:^|\/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|kshrc|xinitrc|xprofile|xsession|pam_environment|inputrc|config\/fish\/.*|vimrc|tmux\.conf|gitconfig|pythonrc(?:\.py)?|ipython\/.*startup\/.*|config\/(?:nvim|git)\/.*|ssh\/(?:rc|environment))$/,
     ...{ read: "low", write: "high", remove: "high" },
     why: "Runs whenever the user opens a shell.",
   },
@@ -111,7 +111,7 @@ export const PATH_RULES: readonly PathRule[] = [
   },
   {
     rule: "persistence",
-    test: /(?:^|\/)(?:sitecustomize|usercustomize)\.py$|\/site-packages\/[^/]*\.pth$/,
+    test: /(?:^|\/)(?:sitecustomize|usercustomize)\.py$|\/(?:site|dist)-packages\/[^/]*\.pth$/,
     ...{ read: "low", write: "high", remove: "medium" },
     why: "Runs with every Python program.",
   },
@@ -126,6 +126,30 @@ export const PATH_RULES: readonly PathRule[] = [
     test: /^~\/(?:Documents|Pictures|Desktop|Downloads|Music|Videos|Library)(?:\/\*?)?$/,
     ...{ read: "low", write: "medium", remove: "high" },
     why: "Everything of one kind that a person has.",
+  },
+  {
+    rule: "repository-hook",
+    test: /(?:^|\/)\.(?:git\/hooks|husky)\/(?:pre|post|commit|prepare|update|push|fsmonitor|apply|sendemail|reference|\*)[\w*-]*$/,
+    ...{ read: "low", write: "high", remove: "medium" },
+    why: "Runs when somebody uses git here.",
+  },
+  {
+    rule: "package-source",
+    test: /(?:^|\/)(?:\.?pip\/pip\.conf|pip\.conf|\.condarc|\.gemrc|\.cargo\/config(?:\.toml)?|\.m2\/settings\.xml|\.yarnrc(?:\.yml)?|sources\.list(?:\.d\/.*)?)$|^(?:~|\/).*\/\.npmrc$/,
+    ...{ read: "low", write: "high", remove: "medium" },
+    why: "Says where all packages come from.",
+  },
+  {
+    rule: "package-code",
+    test: /(?:^|\/)(?:node_modules\/(?:@[^/]+\/)?[^./][^/]*|(?:site|dist)-packages)\/./,
+    ...{ read: "low", write: "high", remove: "low" },
+    why: "Changes code that other programs load.",
+  },
+  {
+    rule: "package-file",
+    test: /(?:^|\/)package\.json$/,
+    ...{ write: "low" },
+    why: "Says what runs when the package is installed.",
   },
   {
     rule: "repository-hook",
@@ -189,9 +213,9 @@ export const PATH_RULES: readonly PathRule[] = [
   },
   {
     rule: "whole-tree",
-    test: /^\.\.(?:\/\.\.)+(?:\/\*)?$/,
+    test: /^\.\.(?:\/\.\.)*(?:\/\*{1,2})*$|^(?:\.\.\/)+\.\.$/,
     ...{ remove: "high" },
-    why: "Everything far above the workspace.",
+    why: "Everything around the workspace.",
   },
   {
     rule: "whole-tree",

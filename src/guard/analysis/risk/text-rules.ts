@@ -10,13 +10,13 @@ export const TEXT_RULES: readonly TextRule[] = [
   {
     rule: "cloud-metadata",
     level: "high",
-    test: /169\.254\.(?:169\.254|170\.2)|metadata\.google\.internal|100\.100\.100\.200|fd00:ec2::254|\b0xa9fea9fe\b|\b2852039166\b|metadata\.azure|::ffff:(?:169\.254\.169\.254|a9fe:a9fe)/i,
+    test: /metadata\.(?:google\.internal|goog|azure|tencentyun\.com|platformequinix\.com|packet\.net)|instance-data\.ec2|rancher-metadata|fd00:ec2::254|::ffff:(?:0:)?(?:a9fe:a9fe|a9fe:aa02|6464:64c8)|169\.254\.(?:169\.254|170\.2)|\/computeMetadata\/v1|\/latest\/(?:meta-data|user-data|api\/token|dynamic\/instance-identity)|\/metadata\/(?:identity\/oauth2|instance\?)|\/opc\/v[12]\/instance/i,
     why: "The cloud's metadata service hands out credentials of the machine.",
   },
   {
     rule: "crypto-miner",
     level: "high",
-    test: /stratum\+(?:tcp|ssl|tls)|\bxmrig\b|\bminexmr\b|\bminerd\b|\bcpuminer\b|cryptonight|randomx|nicehash\.com|supportxmr|nanopool|2miners|\bethminer\b/i,
+    test: /stratum\+(?:tcp|ssl|tls)|\bxmrig\b|\bminexmr\b|\bminerd\b|\bcpuminer\b|cryptonight|randomx|nicehash\.com|supportxmr|nanopool|2miners|\bethminer\b|\bmining\.(?:subscribe|authorize|submit)\b/i,
     why: "Mines a cryptocurrency.",
   },
   {
@@ -44,5 +44,28 @@ const MAX_LOOKED_AT = 16_384;
 /** Every rule that a text matches. */
 export function assessText(text: string): Match[] {
   const start = text.slice(0, MAX_LOOKED_AT);
-  return TEXT_RULES.filter(({ test }) => test.test(start));
+  const found: Match[] = TEXT_RULES.filter(({ test }) => test.test(start));
+  if (!found.includes(METADATA) && addressesIn(start).some((address) => METADATA_ADDRESSES.has(address)))
+    found.push(METADATA);
+  return found;
+}
+
+const METADATA = TEXT_RULES.find(({ rule }) => rule === "cloud-metadata")!;
+/** 169.254.169.254, 169.254.170.2 and .23, 100.100.100.200, 192.0.0.192, 168.63.129.16, 169.254.0.23 */
+const METADATA_ADDRESSES: ReadonlySet<number> = new Set([
+  0xa9fea9fe, 0xa9feaa02, 0xa9feaa17, 0x646464c8, 0xc00000c0, 0xa83f8110, 0xa9fe0017,
+]);
+
+/** The addresses in a text, in any spelling that a C library takes: parts in octal or hex, fewer than four of them. */
+function addressesIn(text: string): number[] {
+  const spelt = text.matchAll(
+    /(?:^|[/@[\s"':=])((?:0x[0-9a-f]{1,8}|\d{1,12})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,12})){0,3})\.?(?![\w.-])/gi,
+  );
+  return [...spelt].map(([, address]) => {
+    const parts = address!
+      .split(".")
+      .map((part) => (/^0\d/.test(part) ? Number.parseInt(part, 8) : Number(part)));
+    const last = parts.pop()!;
+    return parts.reduce((sum, part, index) => sum + part * 256 ** (3 - index), last);
+  });
 }

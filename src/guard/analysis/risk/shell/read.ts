@@ -7,9 +7,11 @@ import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
 import { assessText } from "../text-rules.js";
+import { type Flow, ShellFlow } from "./flow.js";
 import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
 import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";
 
+const MAX_SOURCES = 32;
 const RULES = new Map<string, CommandRule[]>();
 for (const rule of COMMAND_RULES) {
   for (const command of rule.commands) RULES.set(command, [...(RULES.get(command) ?? []), rule]);
@@ -18,8 +20,13 @@ for (const rule of COMMAND_RULES) {
 /** Reports everything that a shell text would run; resolves to whether all of it could be read. */
 export async function readShell(text: string, report: Report, work: WorkBudget): Promise<boolean> {
   const offsetOf = createOffsets(text);
-  const secret = withoutLiterals(text.slice(0, MAX_PATTERN_TEXT)).search(SECRET_BELOW_VARIABLE);
+  const plain = withoutLiterals(text.slice(0, MAX_PATTERN_TEXT));
+  const secret = plain.search(SECRET_BELOW_VARIABLE);
   if (secret !== -1) report.add(SECRET_FILE, secret);
+  const started = plain.search(START_BELOW_VARIABLE);
+  if (started !== -1) report.add(START_FILE, started);
+  const socket = plain.search(SOCKET_BEHIND_VARIABLE);
+  if (socket !== -1) report.add(SHELL_SOCKET, socket);
   work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
   const { commands, problems, bombs } = await findCommandsWithin(work, KNOWN + text);
   await work.pause();
@@ -33,14 +40,15 @@ export async function readShell(text: string, report: Report, work: WorkBudget):
   }
   const downloaded = new Set<string>();
   const lines = text.split("\n");
-  const substituted = substitutedIn(commands);
+  const flow = new ShellFlow(lines, commands);
   let directory = ".";
-  for (const command of commands) {
+  for (const [index, command] of commands.entries()) {
     const offset = offsetOf(command.line, command.column);
     const add = (match: Match) => report.add(match, offset);
     work.spend(workFor(command));
-    readCommand(command, substituted, add);
-    readPaths(command, directory, add);
+    const given = flow.of(command, index);
+    readCommand(command, given, add);
+    readPaths(command, given, directory, add);
     directory = directoryAfter(command, directory);
     readInlineCode(command, offset, report, work);
     readInput(command, lines, offset, report);
@@ -73,6 +81,15 @@ const SECRET_FILE: Match = {
 /** A file of a directory that only the run knows. */
 const SECRET_BELOW_VARIABLE =
   /\$\{?\w{1,40}\}?"?\/(?:\.ssh\/|\.aws\/credentials|\.gnupg\/|\.kube\/config|\.netrc\b|\.git-credentials)/;
+
+const START_BELOW_VARIABLE =
+  /(?:>|\btee\s)[^\n|;&]{0,8}\$[^\n|;&]{0,200}?(?:site[^\n]{0,80}\.pth|(?:site|user)customize\.py|\/\.git\/hooks\/\w|\/authorized_keys|\/\.(?:bashrc|profile|zshrc|bash_profile))\b/;
+const SOCKET_BEHIND_VARIABLE = /[<>]\s?&?\s?"?\/dev\/(?:tcp|udp)\/(?!localhost|127\.)[^\s"]{0,100}\$/;
+const START_FILE: Match = {
+  rule: "persistence",
+  level: "high",
+  why: "Starts a program again later, without being asked.",
+};
 
 /** The text with blanks for comments and for what is in single quotes. */
 function withoutLiterals(text: string): string {
@@ -113,18 +130,29 @@ function createOffsets(text: string): (line: number, column: number) => number {
   return (line, column) => Math.min((starts[line - 2] ?? 0) + column - 1, text.length);
 }
 
-function readCommand(command: ShellCommand, substituted: Substituted, add: (match: Match) => void): void {
+function readCommand(command: ShellCommand, flow: Flow, add: (match: Match) => void): void {
   const { name } = command;
   if (name === undefined) {
     add(UNKNOWN_COMMAND);
+    // `eval "$(curl …)"`: what is run is what the source prints.
+    for (const rule of RULES.get("eval") ?? [])
+      if (rule.after?.some((one) => flow.sources.includes(one))) add(rule);
     return;
   }
   const words = command.args.filter((word) => word !== undefined);
+  const module = /^python[\d.]*$/.test(name) && words[0] === "-m" ? words[1] : undefined;
+  if (module !== undefined && module !== name)
+    readCommand({ ...command, name: module, args: command.args.slice(2) }, flow, add);
   for (const match of [name, ...words].flatMap(assessText)) add(match);
-  for (const { name: variable } of command.assignments) if (LOADER.test(variable)) add(LOADER_VARIABLE);
+  for (const { name: variable, value } of command.assignments) {
+    if (LOADER.test(variable)) add(LOADER_VARIABLE);
+    if (PACKAGE_SOURCE.test(variable) && !OFFICIAL.test(value ?? "")) add(OTHER_SOURCE);
+  }
+  if (name === "kill" && flow.words.some((word) => word.startsWith("/proc"))) add(SIGNALS_ALL);
+  if (name === "yes" && command.redirects.some(({ target }) => target !== "/dev/null")) add(ENDLESS_FILE);
   for (const wrapper of command.via) if (/^(?:sudo|su|doas|pkexec)\b/.test(wrapper)) add(ROOT);
   const rules = RULES.get(name) ?? (name.startsWith("mkfs") ? RULES.get("mkfs") : undefined) ?? [];
-  const matching = rules.filter((rule) => holds(rule, command, words, substituted));
+  const matching = rules.filter((rule) => holds(rule, command, words, flow));
   // Of several rules with one name, the worst says it all.
   for (const rule of matching) {
     if (!matching.some((other) => other.rule === rule.rule && rankOf(other.level) > rankOf(rule.level)))
@@ -142,6 +170,16 @@ const LOADER_VARIABLE: Match = {
   level: "high",
   why: "Makes a program load other code.",
 };
+const PACKAGE_SOURCE =
+  /^(?:GOPROXY|PIP_(?:EXTRA_)?INDEX_URL|UV_(?:EXTRA_)?INDEX_URL|npm_config_registry|NPM_CONFIG_REGISTRY)$/;
+const OFFICIAL = /proxy\.golang\.org|pypi\.org|registry\.npmjs\.org|^(?:direct|off)$/;
+const OTHER_SOURCE: Match = {
+  rule: "package-source",
+  level: "high",
+  why: "Takes packages from an unusual place.",
+};
+const SIGNALS_ALL: Match = { rule: "kill", level: "high", why: "Signals processes that are not its own." };
+const ENDLESS_FILE: Match = { rule: "resources", level: "high", why: "Writes until nothing is left." };
 const ROOT: Match = { rule: "privilege", level: "high", why: "Asks to be root." };
 const HIDDEN_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\/(?:.*\/)?\.[^/]+$/;
 const TEMPORARY_PROGRAM = /^\/(?:tmp|var\/tmp|dev\/shm)\//;
@@ -160,65 +198,29 @@ function holds(
   rule: CommandRule,
   command: ShellCommand,
   words: readonly string[],
-  substituted: Substituted,
+  { sources }: Flow,
 ): boolean {
   if (rule.bare === true && (command.args.length > 0 || command.reads.length > 0)) return false;
   if (rule.word !== undefined && !words.some((word) => rule.word!.test(word))) return false;
   if (rule.and !== undefined && !words.some((word) => rule.and!.test(word))) return false;
   if (rule.not !== undefined && words.some((word) => rule.not!.test(word))) return false;
-  return (
-    rule.after === undefined || sourcesOf(command, substituted).some((name) => rule.after!.includes(name))
-  );
+  return rule.after === undefined || rule.after.some((name) => sources.includes(name));
 }
 
-/** What a command takes its input or its words from. */
-function sourcesOf(command: ShellCommand, substituted: Substituted): string[] {
-  const sources = command.reads.slice(0, MAX_SOURCES).flatMap(decoding);
-  // A word that only the run knows is what a substitution in the same line prints.
-  const { args, redirects } = command;
-  if (args.includes(undefined) || redirects.some(({ target }) => target === undefined)) {
-    for (const one of substituted.get(command.line) ?? []) {
-      if (one !== command && one.via.length > command.via.length) sources.push(...decoding(one));
-    }
-  }
-  return sources;
-}
-
-/** Commands inside of substitutions, by line. */
-type Substituted = ReadonlyMap<number, readonly ShellCommand[]>;
-const MAX_SOURCES = 32;
-
-function substitutedIn(commands: readonly ShellCommand[]): Substituted {
-  const lines = new Map<number, ShellCommand[]>();
-  for (const command of commands) {
-    if (!command.via.some((step) => /^[`$<]/.test(step))) continue;
-    const others = lines.get(command.line) ?? [];
-    if (others.length < MAX_SOURCES) lines.set(command.line, [...others, command]);
-  }
-  return lines;
-}
-
-/** base64 and its like only count when they decode. */
-function decoding({ name, args }: ShellCommand): string[] {
-  if (name === undefined) return [];
-  const decodes = args.some((word) => word !== undefined && /^-[a-zA-Z]*[dDr]|^--dec|^enc$/.test(word));
-  const plain = ["base64", "base32", "xxd", "openssl", "tr", "od", "gpg", "perl", "printf"].includes(name);
-  if (name === "printf")
-    return args.some((word) => word !== undefined && /\\x[0-9a-f]{2}|\\[0-7]{3}/i.test(word)) ? [name] : [];
-  if (name === "tr") return args.length === 2 ? [name] : [];
-  return plain && !decodes && name !== "openssl" ? [] : [name];
-}
-
-function readPaths(command: ShellCommand, directory: string, add: (match: Match) => void): void {
+function readPaths(command: ShellCommand, flow: Flow, directory: string, add: (match: Match) => void): void {
   const { name, args, redirects } = command;
   for (const { operator, target } of redirects) {
-    if (target === undefined) continue;
-    if (/^\/dev\/(?:tcp|udp)\//.test(target)) add(SHELL_SOCKET);
+    if (target === undefined) {
+      if (/^(?:>|>>|>\|)$/.test(operator)) for (const word of flow.words) touch(word, "write", add);
+      continue;
+    }
+    if (/^\/dev\/(?:tcp|udp)\/(?!localhost\/|127\.)/.test(target)) add(SHELL_SOCKET);
     else if (operator.includes(">") && !operator.endsWith("&")) touch(target, "write", add);
     else if (operator.startsWith("<") && !operator.startsWith("<<")) touch(target, "read", add);
   }
   if (name === undefined) return;
-  const operands = [...operandsOf(args), ...handedBy(command)];
+  const operands = operandsOf(args).flatMap((word) => (word === undefined ? [word, ...flow.words] : [word]));
+  if (command.via.some((step) => step.startsWith("xargs"))) operands.push(...handedBy(command));
   for (const words of PATH_WORDS) {
     if (!words.commands.includes(name)) continue;
     if (words.when !== undefined && !args.some((arg) => arg !== undefined && words.when!.test(arg))) continue;
@@ -271,12 +273,13 @@ function operandsOf(args: readonly (string | undefined)[]): (string | undefined)
 }
 
 /** What xargs hands over, where it is constant. */
-function handedBy({ via, reads }: ShellCommand): (string | undefined)[] {
-  if (!via.some((step) => step.startsWith("xargs"))) return [];
-  return reads.slice(0, MAX_SOURCES).flatMap(({ name, args }) => {
+function handedBy({ reads, redirects }: ShellCommand): (string | undefined)[] {
+  const here = redirects.filter(({ operator }) => operator === "<<<").map(({ target }) => target);
+  const given = reads.slice(0, MAX_SOURCES).flatMap(({ name, args }) => {
     if (name === "echo" || name === "printf") return args;
     return name === "find" || name === "ls" ? beforeTests(args) : [];
   });
+  return [...here, ...given];
 }
 
 /** A path as seen from where the script has gone to, when that makes it something else. */
@@ -352,7 +355,9 @@ function readInlineCode(
   const code = at === -1 ? undefined : args[at + 1];
   if (code === undefined) return;
   if (known.language !== undefined) report.nest({ language: known.language, text: code, offset });
-  else if (/\b(?:IO::)?Socket\b|TCPSocket|fsockopen|socket\s*\(|require\s*["']socket/i.test(code)) {
+  else if (/\bfork\b.{0,40}\b(?:while|until)\b|\b(?:while|loop|until|for)\b.{0,40}\bfork\b/.test(code)) {
+    report.add(FORK_BOMB, offset);
+  } else if (/\b(?:IO::)?Socket\b|TCPSocket|fsockopen|socket\s*\(|require\s*["']socket/i.test(code)) {
     report.add(
       { ...SHELL_SOCKET, level: /\bexec|\bsystem|\/bin\/|popen/.test(code) ? "critical" : "medium" },
       offset,

@@ -1,5 +1,6 @@
 import { words } from "../../program/known-functions.js";
 import type { Match } from "../findings.js";
+import { SECRET } from "./flow.js";
 
 /** What a command of a shell says about the text, judged by its words. The conditions that are there must all hold. */
 export interface CommandRule extends Match {
@@ -96,8 +97,8 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   {
     rule: "remote-code",
     level: "high",
-    commands: INTERPRETERS,
-    after: DOWNLOADERS,
+    commands: [...INTERPRETERS, "make", "vim", "awk"],
+    after: [...DOWNLOADERS, "ssh"],
     why: "Runs what comes over the network.",
   },
   {
@@ -174,6 +175,54 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     and: /^(?:install|i|add)$/,
     not: /pypi\.org|registry\.npmjs\.org|download\.pytorch\.org/,
     why: "Takes packages from an unusual place.",
+  },
+  {
+    rule: "install",
+    level: "high",
+    commands: words("pip pip3 pipx uv npm npx pnpm pnpx yarn bun bunx uvx gem cargo go easy_install"),
+    word: /^(?:--package=)?(?:git\+)?(?:https?|git|ftp|ssh):\/\/|^git\+/,
+    not: /pypi\.org|registry\.(?:npmjs|yarnpkg)\.org|download\.pytorch\.org|\/\/(?:\w+@)?(?:github|gitlab|bitbucket)\.(?:com|org)\/|^(?:config|view|search|ping)$/,
+    why: "Installs code from an address of somebody's own.",
+  },
+  {
+    rule: "package-source",
+    level: "high",
+    commands: words("pip pip3 npm yarn pnpm conda gem go"),
+    word: /index-url|registry|^channels$|^--add$|^-w$|trusted-host/,
+    and: /^(?:config|sources|env|set)$/,
+    not: /pypi\.org|registry\.npmjs\.org|^(?:get|list|delete|unset)$/,
+    why: "Takes all later packages from another place.",
+  },
+  {
+    rule: "package-source",
+    level: "high",
+    commands: ["npm"],
+    word: /^scripts\.(?:pre|post)?(?:install|prepare)=/,
+    why: "Runs a command whenever the package is installed.",
+  },
+  {
+    rule: "package-source",
+    level: "high",
+    commands: words("jq sed yq perl awk"),
+    word: /\b(?:pre|post)install\b/,
+    and: /package\.json$/,
+    why: "Runs a command whenever the package is installed.",
+  },
+  {
+    rule: "repository-hook",
+    level: "high",
+    commands: ["git"],
+    word: /^(?:core\.(?:hooksPath|fsmonitor|sshCommand|pager|editor|gitProxy|askPass)|init\.templateDir|credential\..*helper|alias\..+|diff\.external|filter\..+|protocol\.ext\.allow|url\..*insteadOf|include\.path)(?:=|$)/i,
+    not: /^(?:--get|--unset|--list|-l|--get-all|cache|store|osxkeychain|manager|vim|nano|code --wait|less|cat|true|false|[a-z]+(?: [\w.%|-]+)*)$/,
+    why: "Runs a command whenever git is used.",
+  },
+  {
+    rule: "repository-hook",
+    level: "high",
+    commands: ["git"],
+    word: /^(?:core\.hooksPath|init\.templateDir)$/i,
+    and: /^(?:--global|--system|[~/].*)$/,
+    why: "Runs a command whenever git is used.",
   },
   {
     rule: "privilege",
@@ -291,6 +340,13 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     why: "A container with the host's rights.",
   },
   {
+    rule: "container-escape",
+    level: "critical",
+    commands: ["kubectl"],
+    word: /"?(?:privileged|hostPID|hostNetwork|hostPath|hostIPC)"?\s*[:=]|^--privileged/,
+    why: "A container that is the host.",
+  },
+  {
     rule: "container-control",
     level: "medium",
     commands: words("docker podman nerdctl docker-compose buildah kubectl helm"),
@@ -365,6 +421,20 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     and: /^-(?:9|KILL|SIGKILL|s|15|TERM|1)$/,
     why: "Signals processes that are not its own.",
   },
+  {
+    rule: "kill",
+    level: "high",
+    commands: ["kill"],
+    after: words("pgrep pidof ps seq top systemctl"),
+    why: "Signals processes that are not its own.",
+  },
+  {
+    rule: "kill",
+    level: "high",
+    commands: words("killall pkill"),
+    word: /^-(?:u|U|-user|-uid|-euid|v)|audit|syslog|falco|crowdstrike|sensor|monitor|agent|defend|clam|osquery|wazuh|sshd|systemd|dockerd|containerd|watchdog|^\.\*?$|^$/,
+    why: "Signals processes that are not its own.",
+  },
   { rule: "kill", level: "low", commands: ["kill"], why: "Signals a process." },
   {
     rule: "kill",
@@ -417,7 +487,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     rule: "resources",
     level: "high",
     commands: ["fallocate", "truncate", "head"],
-    word: /^(?:-l|-s|-c|--length=|--size=|--bytes=)?\d+(?:T|P|E|TB|PB|[5-9]\dG|\d{3,}G|\d{12,})/,
+    word: /^(?:-l|-s|-c|--length=|--size=|--bytes=)?\+?(?:\d+(?:T|P|E)|[5-9]\dG|\d{3,}G|\d{12,})/,
     why: "Takes more space than a sandbox should have.",
   },
   {
@@ -436,6 +506,13 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     why: "Uses up the machine's resources.",
   },
   {
+    rule: "hidden-command",
+    level: "high",
+    commands: words("vim vi ex ed less man tar zip rsync"),
+    word: /^[:+]?\s*!|checkpoint-action=exec|^--to-command|^-TT|^--unzip-command|^--rsh=sh/,
+    why: "Starts a shell out of a program that is for something else.",
+  },
+  {
     rule: "environment",
     level: "low",
     commands: ["env", "printenv"],
@@ -445,9 +522,20 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   {
     rule: "exfiltration",
     level: "high",
-    commands: DOWNLOADERS,
-    after: words("env printenv set export history last w ps"),
-    why: "Hands the environment or a record to the network.",
+    commands: [
+      ...DOWNLOADERS,
+      ...words("dig nslookup host ping mail sendmail mutt telnet ssh rclone logger curlie xh"),
+    ],
+    after: [SECRET, ...words("env printenv set export history last w")],
+    why: "Hands secrets, the environment or a record to the network.",
+  },
+  {
+    rule: "exfiltration",
+    level: "high",
+    commands: words("rclone rsync scp"),
+    word: /^(?:~|\/|\/home|\/root|\/etc)\/?$/,
+    and: /^[\w.@-]+:/,
+    why: "Copies everything that a user has to another machine.",
   },
   {
     rule: "repository",
