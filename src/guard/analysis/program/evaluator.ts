@@ -1,10 +1,10 @@
 import type { WorkBudget } from "../../../kit/parser/index.js";
 import { isSecretPath } from "../risk/path-rules.js";
-import { variable } from "./environment.js";
+import { marksOfOutput, variable } from "./environment.js";
 import type { KnownFunction } from "./known-functions.js";
 import { argument, type KnownCall } from "./process-start.js";
 import type { Binding, Scopes } from "./scopes.js";
-import { anyOf, concat, MARKS, mark, marksOf, oneOf, UNKNOWN, unmark, type Value } from "./value.js";
+import { anyOf, concat, HOLE, MARKS, mark, marksOf, oneOf, UNKNOWN, unmark, type Value } from "./value.js";
 
 /** Folds expressions to what is known about them, each once, within limits that hostile code cannot exceed. */
 export interface Evaluator {
@@ -194,8 +194,12 @@ export function elementOf(value: Value): Value {
     const one = anyOf(value.items);
     return { ...one, marks: one.marks | (value.marks & ~MARKS.built) };
   }
-  return value.marks === 0 ? UNKNOWN : { ...UNKNOWN, marks: value.marks };
+  const names = value.names.filter((name) => name === PROCESSES).map((name) => `${name}[]`);
+  return value.marks === 0 && names.length === 0 ? UNKNOWN : { ...UNKNOWN, names, marks: value.marks };
 }
+
+/** A list whose items are worth a name. */
+const PROCESSES = "psutil.process_iter()";
 
 /** A member of a value, by a constant name. */
 export function memberOf(value: Value, name: string): Value {
@@ -229,5 +233,16 @@ export function marksOfResult(
   call: Pick<KnownCall, "args" | "keywords" | "receiver">,
 ): number {
   const opened = (known.paths ?? []).flatMap(([ref]) => argument(call, ref).texts);
-  return (known.returns ?? 0) | (opened.some(isSecretPath) ? MARKS.secret : 0);
+  const marks = (known.returns ?? 0) | (opened.some(isSecretPath) ? MARKS.secret : 0);
+  return known.starts === undefined ? marks : marks | marksOfOutput(commandOf(known, call));
+}
+
+/** The constant words of the command that a call starts, as one text. */
+function commandOf(
+  { starts }: KnownFunction,
+  call: Pick<KnownCall, "args" | "keywords" | "receiver">,
+): string {
+  const first = argument(call, starts![1]);
+  const words = first.items ?? [first, ...(call.args[1]?.items ?? [])];
+  return words.map((word) => word.texts[0] ?? HOLE).join(" ");
 }

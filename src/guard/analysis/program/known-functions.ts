@@ -45,6 +45,10 @@ export interface KnownFunction extends Match {
   /** This argument is code. */
   readonly code?: ArgumentRef;
   readonly language?: "python" | "javascript";
+  /** This argument is data that may run code when it is read. */
+  readonly unpacks?: ArgumentRef;
+  /** This argument is the number of the process that it signals. */
+  readonly signals?: ArgumentRef;
   /** Code only when it is text (setTimeout takes functions too), or when an option says so (a worker's `eval`). */
   readonly codeIf?: "text" | "eval";
   readonly paths?: readonly (readonly [ArgumentRef, Access])[];

@@ -111,7 +111,10 @@ function isHarmlessBinding(name: Value | undefined): boolean {
 function certain(value: Value): string | undefined {
   const text = certainText(value);
   return (
-    text ?? (value.texts.length === 0 && value.numbers.length === 1 ? String(value.numbers[0]) : undefined)
+    text ??
+    (value.texts.length === 0 && value.numbers.length === 1 && (value.marks & MARKS.partial) === 0
+      ? String(value.numbers[0])
+      : undefined)
   );
 }
 

@@ -25,6 +25,10 @@ export interface ProgramEvaluator extends Evaluator {
   argumentsOf(call: number): Arguments;
   /** What a call reaches, also through wrappers such as `partial` or `apply`. */
   targetsOf(call: number): readonly CallTarget[];
+  /** What a value reaches when it is called with these arguments. */
+  reached(value: Value, given: Arguments): readonly CallTarget[];
+  /** What a value gives when it is called so, by a decorator or by a function that takes functions. */
+  applied(value: Value, given: Arguments, node: number): Value;
 }
 
 export const HIDING = MARKS.built | MARKS.decoded;
@@ -160,16 +164,16 @@ export abstract class ProgramReader {
   protected handOn(node: number, { args, keywords }: Arguments, receiver: readonly Value[] = []): void {
     const all = [...receiver, ...args, ...keywords.values()].slice(0, MAX_HANDED);
     for (const value of all) {
-      for (const name of value.names) {
-        const known = this.table.find(name);
-        if (known === undefined || (!isStarting(known) && known.paths === undefined)) continue;
-        const others = all
-          .filter((one) => one !== value)
-          .flatMap((one) => [one, ...(one.items?.slice(0, MAX_HANDED) ?? [])]);
-        for (const other of others)
-          this.possibleCalls.push(
-            this.callOf({ ...known, level: "safe" }, name, node, { args: [other], keywords: NO_KEYWORDS }),
-          );
+      if (value.names.length === 0) continue;
+      const others = all
+        .filter((one) => one !== value)
+        .flatMap((one) => [one, ...(one.items?.slice(0, MAX_HANDED) ?? [])]);
+      for (const other of others) {
+        for (const target of this.evaluator.reached(value, { args: [other], keywords: NO_KEYWORDS })) {
+          const known = this.table.find(target.name);
+          if (known === undefined || (!isStarting(known) && known.paths === undefined)) continue;
+          this.possibleCalls.push(this.callOf({ ...known, level: "safe" }, target.name, node, target));
+        }
       }
     }
   }

@@ -174,7 +174,7 @@ export function joined(items: readonly Value[], separator: string, marks = 0): V
   let length = 0;
   const parts: string[] = [];
   for (const item of items) {
-    const part = item.texts[0] ?? HOLE;
+    const part = item.texts[0] ?? item.numbers[0]?.toString() ?? HOLE;
     length += part.length + separator.length;
     if (length > MAX_TEXT) {
       parts.push(HOLE);

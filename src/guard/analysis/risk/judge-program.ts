@@ -12,7 +12,7 @@ import { allTexts, HOLE, MARKS, marksOf, UNKNOWN, unmark, type Value } from "../
 import type { Match, Report } from "./findings.js";
 import { rankOf } from "./levels.js";
 import { type Access, assessPath } from "./path-rules.js";
-import { assessText } from "./text-rules.js";
+import { assessText, isLoaderVariable, LOADER_VARIABLE } from "./text-rules.js";
 
 /** More paths in one list are not looked at. */
 const MAX_PATHS = 16;
@@ -85,13 +85,40 @@ function judgeCall(call: KnownCall, report: Report): void {
   if (known.level !== "safe") report.add(known, offset);
   if (known.endless !== undefined && call.endless) report.add({ ...SPAWNING, level: known.endless }, offset);
   if (known.starts !== undefined) judgeCommand(call, report);
-  if (known.code !== undefined && (known.codeIf === undefined || argument(call, known.code).texts.length > 0))
+  if (
+    known.code !== undefined &&
+    (known.codeIf === undefined || startsOf(call).some(({ kind }) => kind === "code"))
+  )
     judgeSource(argument(call, known.code), "code", offset, report);
   for (const [ref, access] of known.paths ?? []) touchPath(argument(call, ref), access, call, report);
+  if (known.unpacks !== undefined && (argument(call, known.unpacks).marks & MARKS.network) !== 0)
+    report.add(REMOTE_DATA, offset);
+  if (known.signals !== undefined) judgeSignal(call, argument(call, known.signals), report);
+  if (known.starts !== undefined) judgeEnvironment(call, report);
   if (known.sends === true) send(call, report);
   if (known.amount !== undefined) takeAmount(call, known.amount, report);
   if (known.level === "safe" && (known.starts ?? known.code) !== undefined)
     for (const start of startsOf(call)) nestStart(start, known.language ?? "python", report);
+}
+
+const REMOTE_DATA: Match = {
+  rule: "remote-code",
+  level: "high",
+  why: "Reads data that came over the network and can run code.",
+};
+
+/** Signal 0 only asks whether a process is there. */
+function judgeSignal(call: KnownCall, process: Value, report: Report): void {
+  if (call.args[1]?.numbers[0] === 0 && call.args[1].numbers.length === 1) return;
+  const constant = process.numbers.length > 0 && (process.marks & MARKS.partial) === 0;
+  if (constant || (process.marks & MARKS.others) !== 0)
+    report.add({ ...call.known, level: "high", why: "Signals processes that are not its own." }, call.offset);
+}
+
+/** Variables that make a started program load other code. */
+function judgeEnvironment(call: KnownCall, report: Report): void {
+  if (call.keywords.get("env")?.keys?.some((name) => name !== undefined && isLoaderVariable(name)))
+    report.add(LOADER_VARIABLE, call.offset);
 }
 
 const SPAWNING = { rule: "endless-spawning", why: "Starts processes or threads in a loop without an end." };
@@ -205,19 +232,24 @@ function touchPath(path: Value, access: Access, call: KnownCall, report: Report)
 
 function isWriting(call: KnownCall): boolean {
   if (call.known.mode === undefined) return false;
-  return argument(call, call.known.mode).texts.some((mode) => mode.length <= 8 && /[wax+]/.test(mode));
+  const mode = argument(call, call.known.mode);
+  // Flags are numbers; all but one of them write.
+  if (/^(?:os|posix)\.open$/.test(call.name)) return call.args.length > 1 && !mode.texts.includes("r");
+  return mode.texts.some((one) => one.length <= 8 && /[wax+]/.test(one));
 }
 
 /** Marks of what the call hands out, without what goes into headers: that is where credentials belong. */
 function sentMarks(call: KnownCall): number {
   let marks = 0;
   for (const value of call.args) marks |= marksWithoutHeaders(value);
-  for (const [name, value] of call.keywords) if (!isHeader(name)) marks |= marksWithoutHeaders(value);
+  for (const [name, value] of call.keywords)
+    if (!isHeader(name) && !CREDENTIALS.test(name)) marks |= marksWithoutHeaders(value);
   return marks;
 }
 
 function marksWithoutHeaders(value: Value): number {
   const { keys, items } = value;
+  if (keys?.includes("grant_type")) return 0;
   if (keys === undefined || items === undefined || !keys.some(isHeader)) return value.marks;
   return items.reduce((marks, item, index) => (isHeader(keys[index]) ? marks : marks | item.marks), 0);
 }
@@ -226,8 +258,15 @@ function isHeader(name: string | undefined): boolean {
   return name !== undefined && /^(?:headers?|auth|authorization|cookies|cert)$/i.test(name);
 }
 
+/** Options of a client that it logs in with. */
+const CREDENTIALS =
+  /^(?:(?:access_?|auth_?)?token|api_?key|password|(?:client_?|aws_?)?secret\w*|credentials)$/i;
+
+/** A call that logs in is what a credential is for. */
+const LOGIN = /\.(?:login|auth\w*|connect|userauth\w*|set_password)$/;
+
 function send(call: KnownCall, report: Report): void {
-  if ((sentMarks(call) & SECRETS) !== 0) {
+  if ((sentMarks(call) & SECRETS) !== 0 && !LOGIN.test(call.name)) {
     report.add(
       { rule: "exfiltration", level: "high", why: "Hands secrets or the environment to the network." },
       call.offset,

@@ -69,3 +69,16 @@ function addressesIn(text: string): number[] {
     return parts.reduce((sum, part, index) => sum + part * 256 ** (3 - index), last);
   });
 }
+
+/** Variables whose value another program loads or runs. */
+export function isLoaderVariable(name: string): boolean {
+  return /^(?:LD_(?:PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_INSERT_LIBRARIES|BASH_ENV|PROMPT_COMMAND|PYTHONSTARTUP|NODE_OPTIONS|PERL5OPT|GIT_SSH_COMMAND)$/.test(
+    name,
+  );
+}
+
+export const LOADER_VARIABLE: Match = {
+  rule: "loader-variable",
+  level: "high",
+  why: "Makes other programs load code.",
+};

@@ -115,7 +115,8 @@ export function createJavaScriptEvaluator(
 
   /** A name that the program does not give a value to. */
   function free(name: string): Value {
-    if (name === "__dirname" || name === "__filename") return text(".");
+    if (name === "__dirname") return text(".");
+    if (name === "__filename") return text("./program.js");
     return withEnvironment(global(name));
   }
 
@@ -205,6 +206,7 @@ export function createJavaScriptEvaluator(
     const source = tree.source(node);
     if (source.startsWith("!"))
       return value.numbers.length > 0 ? number(value.numbers[0] === 0 ? 1 : 0) : UNKNOWN;
+    if (source.startsWith("+")) return value;
     return source.startsWith("-") && value.numbers.length > 0 ? number(-value.numbers[0]!) : UNKNOWN;
   }
 
@@ -216,6 +218,12 @@ export function createJavaScriptEvaluator(
   function memberNamed(value: Value, name: string): Value {
     if (value.names.includes("process.env")) return variable(name);
     if (name === "length" && value.items !== undefined) return number(value.items.length);
+    // The constructor of a function makes functions, and so does the constructor of a constructor.
+    if (
+      name === "constructor" &&
+      value.names.some((one) => /^<def |(?:^|\.)constructor$|^Function\b/.test(one))
+    )
+      return named("Function");
     const own = value.names.filter((one) => one !== "this" && !one.startsWith("<def "));
     const leads = name === "constructor" || name === "__proto__" ? named(`?.${name}`) : UNKNOWN;
     if (own.length === 0) {
@@ -225,6 +233,22 @@ export function createJavaScriptEvaluator(
     }
     const found = memberOf({ ...value, names: own.flatMap(modulesFor(name)) }, name);
     return withEnvironment({ ...found, names: found.names.map(plainName) });
+  }
+
+  /** What a function that is handed on makes flows into the result. */
+  function callbackMarks(args: readonly Value[]): number {
+    const definitions = args.flatMap(({ names: own }) => own.filter((name) => name.startsWith("<def ")));
+    return definitions.slice(0, MAX_RETURNS).reduce(
+      (marks, name) =>
+        marks |
+        marksOf(
+          names
+            .returnsOf(Number(name.slice(5, -1)))
+            .slice(0, MAX_RETURNS)
+            .map(evaluate),
+        ),
+      0,
+    );
   }
 
   function assignedTo(name: string): Value {
@@ -285,15 +309,23 @@ export function createJavaScriptEvaluator(
           ? mapped(node, self)
           : METHODS.get(method)?.(self, args);
       if (result !== undefined) return mark(result, self.marks & MARKS.environment);
+      if (self.items !== undefined) return mark(UNKNOWN, (self.marks | callbackMarks(args)) & ~MARKS.built);
     }
-    const marks = results.length > 0 ? found.marks : found.marks | marksOf(args);
+    const marks = results.length > 0 ? found.marks : found.marks | marksOf(args) | callbackMarks(args);
     return mark(anyOf(results), marks & ~MARKS.built);
   }
 
   /** f.call(this, a), f.apply(this, [a]) and Reflect.apply(f, this, [a]) are f(a). */
   function targetsOf(node: number): readonly CallTarget[] {
-    const { args, keywords } = argumentsOf(node);
-    return evaluate(calleeOf(node)).names.flatMap((name): CallTarget[] => {
+    return reached(evaluate(calleeOf(node)), argumentsOf(node));
+  }
+
+  function applied(found: Value, given: Arguments): Value {
+    return anyOf(reached(found, given).map(({ name, args }) => resultOf(name, args) ?? UNKNOWN));
+  }
+
+  function reached(found: Value, { args, keywords }: Arguments): readonly CallTarget[] {
+    return found.names.flatMap((name): CallTarget[] => {
       if (name === "Reflect.apply" || name === "Reflect.construct") {
         const handed = withOptions(spread(args[name === "Reflect.apply" ? 2 : 1]));
         return (args[0]?.names ?? []).map((one) => ({ name: one, ...handed }));
@@ -350,7 +382,7 @@ export function createJavaScriptEvaluator(
     );
   }
 
-  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf });
+  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf, reached, applied });
 }
 
 /** The keys of an options object count as keywords. */
@@ -391,5 +423,16 @@ function plainName(name: string): string {
 }
 
 function withEnvironment(value: Value): Value {
-  return value.names.includes("process.env") ? mark(value, MARKS.environment) : value;
+  const [name] = value.names;
+  if (name === "process.execPath" || name === "process.argv0") return text("node", MARKS.partial);
+  const marks = value.names.reduce((all, one) => all | (NAMES.get(one) ?? 0), 0);
+  return marks === 0 ? value : mark(value, marks);
 }
+
+/** Names that say where a value comes from. */
+const NAMES: ReadonlyMap<string, number> = new Map([
+  ["process.env", MARKS.environment],
+  ["process.ppid", MARKS.others],
+  ["document.cookie", MARKS.secret],
+  ["localStorage", MARKS.secret],
+]);

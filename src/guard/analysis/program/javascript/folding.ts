@@ -1,4 +1,5 @@
 import { isWholeTree } from "../../risk/path-rules.js";
+import { directoryOf } from "../python/folding.js";
 import {
   concat,
   HOLE,
@@ -8,6 +9,7 @@ import {
   MARKS,
   mapTexts,
   marksOf,
+  named,
   number,
   text,
   UNKNOWN,
@@ -42,8 +44,23 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["zlib.gunzipSync", opaque],
   ["zlib.brotliDecompressSync", opaque],
   ["Array.from", first],
-  ["Object.values", first],
-  ["Object.entries", first],
+  ["Object.values", content],
+  ["Object.entries", content],
+  ["Object.keys", content],
+  [
+    "Object.getPrototypeOf",
+    ([value]) =>
+      value?.names.some((name) => name.startsWith("<def ")) ? named("Function.prototype") : undefined,
+  ],
+  ["URL", first],
+  ["Blob", ([parts]) => joined(parts?.items ?? [], "", parts?.marks)],
+  [
+    "URL.createObjectURL",
+    ([value]) => mapTexts(value ?? UNKNOWN, (one) => `data:,${encodeURIComponent(one)}`),
+  ],
+  ["encodeURIComponent", first],
+  ["JSON.stringify", ([value]) => ({ ...UNKNOWN, texts: value?.texts ?? [], marks: value?.marks ?? 0 })],
+  ["path.dirname", ([value]) => mapTexts(value ?? UNKNOWN, directoryOf)],
   [
     "Object.assign",
     (args) => ({ ...(args.find(({ items }) => items !== undefined) ?? UNKNOWN), marks: marksOf(args) }),
@@ -99,14 +116,21 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ["repeat", (self, args) => repeated(self, args)],
   ["at", (self, [index]) => self.items?.at(index?.numbers[0] ?? 0)],
   ["flat", (self) => self],
-  ["slice", (self, args) => sliced(self, args, (all, from, to) => all.slice(from, to))],
+  ["filter", (self) => (self.items === undefined ? undefined : self)],
+  ["sort", (self) => (self.items === undefined ? undefined : self)],
 ]);
 
 /** Files by a pattern are named like the pattern; all of a system or a home directory are all of it. */
 function filesOf([where]: readonly Value[]): Value {
   const texts = where?.texts ?? [];
   const marks = texts.some(isWholeTree) ? MARKS.wholeTree : 0;
-  return { ...list(texts.map((one) => text(one))), marks: (where?.marks ?? 0) | marks };
+  const others = texts.some((one) => one.startsWith("/proc")) ? MARKS.others : 0;
+  return { ...list(texts.map((one) => text(one, others))), marks: (where?.marks ?? 0) | marks | others };
+}
+
+/** What an object holds, which is not the object. */
+function content([value]: readonly Value[]): Value | undefined {
+  return value?.names.length ? { ...value, names: [] } : value;
 }
 
 function opaque(args: readonly Value[]): Value {

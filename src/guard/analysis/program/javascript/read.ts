@@ -1,5 +1,6 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { assessPath } from "../../risk/path-rules.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import type { FlatTree } from "../flat-tree.js";
 import { createFunctionTable, type KnownFunction } from "../known-functions.js";
@@ -104,6 +105,9 @@ class JavaScriptReader extends ProgramReader {
     const owner = this.valueOf(tree.child(target, "object"));
     if (owner.names.some((name) => name === "Object.prototype" || name.endsWith(".__proto__")))
       this.sign(PROTOTYPE, node);
+    if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
+    if (owner.names.includes("process.env") && isLoaderVariable(this.memberOf(target) ?? ""))
+      this.sign(LOADER_VARIABLE, node);
   }
 
   protected override readCall(node: number): void {
@@ -167,14 +171,6 @@ class JavaScriptReader extends ProgramReader {
     if (/^child_process\.\w+\(\)\.stdin\.(?:write|end)$/.test(name))
       this.inputs.push({ value: args[0] ?? UNKNOWN, offset: this.tree.start(node) });
     if (name === "Reflect.get") this.readHiddenKey(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN, node);
-    if (name === "process.kill") {
-      const [process] = args;
-      if (
-        process?.numbers.some((pid) => pid <= 1) === true ||
-        process?.names.includes("process.ppid") === true
-      )
-        this.sign({ rule: "kill", level: "high", why: "Signals processes that are not its own." }, node);
-    }
     if (/^fs\.(?:promises\.)?f?l?chmod(?:Sync)?$/.test(name)) {
       const special = (mode: number) => mode <= 0o7777 && (mode & 0o6000) !== 0;
       if (args[1]?.numbers.some(special) || args[1]?.texts.some((mode) => /^0?[2-7]\d{3}$/.test(mode)))
@@ -192,6 +188,7 @@ class JavaScriptReader extends ProgramReader {
 
   private readLoader(key: Value, node: number): void {
     for (const one of key.texts) if (!one.includes(HOLE)) this.importModule(one, node);
+    if ((key.marks & MARKS.network) !== 0) this.sign(REMOTE_MODULE, node);
     const risky = key.texts.some(
       (one) => RISKY_MODULES.has(moduleNameOf(one)) || TABLE.knows(moduleNameOf(one)),
     );
@@ -318,6 +315,16 @@ function isAlone(tree: FlatTree, statement: number): boolean {
   return tree.parent(statement) === 0 && tree.after(statement) === tree.size && tree.first(0) === statement;
 }
 
+const REPLACED_MODULE = {
+  rule: "loader-internals",
+  level: "high",
+  why: "Puts something else in the place of a module.",
+} as const;
+const REMOTE_MODULE = {
+  rule: "remote-code",
+  level: "high",
+  why: "Loads code that came over the network.",
+} as const;
 const WITHOUT_WORDS = {
   rule: "hidden-code",
   level: "high",

@@ -150,7 +150,32 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Starts a thread.",
   },
-  { rule: "kill", level: "medium", names: ["process.kill"], why: "Signals processes." },
+  { rule: "kill", level: "medium", names: ["process.kill"], signals: 0, why: "Signals processes." },
+  {
+    rule: "credential-store",
+    level: "low",
+    names: ["keytar.*", "clipboardy.read", "clipboardy.readSync"],
+    returns: MARKS.secret,
+    called: true,
+    why: "Reads what a person keeps secret.",
+  },
+  {
+    rule: "listener",
+    level: "high",
+    names: ["inspector.open"],
+    called: true,
+    why: "Lets a debugger in from outside.",
+  },
+  {
+    rule: "network",
+    level: "medium",
+    names: words(
+      "express().* express.Router().* fastify().* fastify.fastify().* koa().* hono.Hono().* http.createServer https.createServer",
+    ),
+    returns: MARKS.network,
+    called: true,
+    why: "Answers requests from outside.",
+  },
   {
     rule: "privilege",
     level: "high",
@@ -194,7 +219,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       http.* https.* http2.* axios axios.* node-fetch node-fetch.* got got.* undici.* superagent.*
       superagent request request.* needle.* ws.* ws dns.* dns.promises.* nodemailer.* ssh2.* ftp.*
       puppeteer.* playwright.* socket.io-client.* mongodb.* pg.* mysql.* redis.* express().listen
-      Deno.serve Bun.serve fetch().* inspector.open
+      Deno.serve Bun.serve fetch().*
     `),
     sends: true,
     returns: MARKS.network,

@@ -26,6 +26,7 @@ import {
 } from "../value.js";
 import { canonicalName, identifierOf, type PythonNames, reachedModule } from "./bindings.js";
 import {
+  directoryOf,
   FUNCTIONS,
   HOME_PATH,
   itemsOf,
@@ -39,7 +40,7 @@ import { integerValue, stringValue } from "./literals.js";
 import { BUILTINS, KNOWN_MODULES } from "./rules.js";
 
 /** Attributes that lead to what they belong to. */
-const TRANSPARENT = new Set(["__dict__", "__call__", "__func__", "__wrapped__", "__self__"]);
+const TRANSPARENT = new Set(["__dict__", "__call__", "__func__", "__wrapped__"]);
 /** Attributes of any object that lead out of it. */
 const FRAMES = new Set(["f_globals", "f_builtins", "f_back", "f_locals", "gi_frame", "cr_frame", "tb_frame"]);
 const UNMISTAKABLE = new Set([
@@ -96,7 +97,10 @@ export function createPythonEvaluator(
       case "list_comprehension":
       case "generator_expression":
       case "set_comprehension":
+      case "dictionary_comprehension":
         return comprehension(node);
+      case "pair":
+        return evaluate(tree.child(node, "value"));
       case "binary_operator":
         return binary(node);
       case "unary_operator":
@@ -150,7 +154,7 @@ export function createPythonEvaluator(
     if (own === undefined) return free(name);
     // `exec = exec` and `if 0: exec = print` change nothing: at the top such a name may always be the builtin one.
     const outermost = names.scopes.find(names.scopeOf(node), name)?.scope === 0;
-    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : own;
+    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : constant(own);
   }
 
   /** A name that the program does not give a value to. */
@@ -222,7 +226,9 @@ export function createPythonEvaluator(
     const object = evaluate(tree.child(node, "object"));
     const name = identifierOf(tree.source(tree.child(node, "attribute")));
     if (TRANSPARENT.has(name)) return object;
-    if (object.names.includes("pathlib.Path()") && name === "parent") return { ...object, texts: ["."] };
+    if (object.names.includes("pathlib.Path()") && /^parents?$/.test(name)) return ancestors(object, name);
+    if (name === "__self__")
+      return { ...object, names: object.names.map((one) => one.replace(/^builtins\..*/, "builtins")) };
     if (object.names.length === 0) {
       const assigned = assignedTo(name);
       const leads = name.startsWith("__") || FRAMES.has(name) ? named(`?.${name}`) : UNKNOWN;
@@ -236,7 +242,7 @@ export function createPythonEvaluator(
       { ...object, items: undefined, names: object.names.flatMap(modulesFor(name)) },
       name,
     );
-    return marked({ ...member, names: member.names.map(canonicalName) });
+    return constant(marked({ ...member, names: member.names.map(canonicalName) }));
   }
 
   function assignedTo(name: string): Value {
@@ -350,7 +356,7 @@ export function createPythonEvaluator(
       }
     }
     const returned = anyOf(results);
-    const marks = found.marks | marksOf(args) | marksOf([...keywords.values()]);
+    const marks = callbackMarks(args) | found.marks | marksOf(args) | marksOf([...keywords.values()]);
     return mark(returned, (results.length > 0 ? found.marks : marks) & ~MARKS.built);
   }
 
@@ -358,10 +364,19 @@ export function createPythonEvaluator(
 
   /** partial(f, a)(b) is f(a, b), and methodcaller("m", a)(o) is o.m(a). */
   function targetsOf(node: number): readonly CallTarget[] {
-    return reached(evaluate(calleeOf(node)), argumentsOf(node), 0);
+    return reached(evaluate(calleeOf(node)), argumentsOf(node));
   }
 
-  function reached(found: Value, given: Arguments, depth: number): CallTarget[] {
+  /** What a value gives when it is called, by a decorator or a function that takes functions. */
+  function applied(found: Value, given: Arguments, node: number): Value {
+    return anyOf(
+      reached(found, given).map(
+        ({ name, args, keywords }) => resultOf(name, node, args, keywords) ?? UNKNOWN,
+      ),
+    );
+  }
+
+  function reached(found: Value, given: Arguments, depth = 0): CallTarget[] {
     const [first = UNKNOWN, ...bound] = found.items ?? [];
     return found.names.flatMap((name): CallTarget[] => {
       if (name === PARTIAL && depth < MAX_PARTIAL)
@@ -424,6 +439,15 @@ export function createPythonEvaluator(
         );
         return anyOf(paths.length === 0 ? [unknownMember(owner)] : paths);
       }
+      case "functools.reduce":
+        // reduce(getattr, ["a", "b"], x) is x.a.b
+        if (
+          args[0]?.names.includes("builtins.getattr") &&
+          args[1]?.items !== undefined &&
+          args[2] !== undefined
+        )
+          return args[1].items.slice(0, MAX_RETURNS).reduce(memberBy, args[2]);
+        break;
       case "builtins.__import__":
       case "importlib.import_module":
       case "importlib.__import__":
@@ -465,12 +489,49 @@ export function createPythonEvaluator(
     return mark(result, marks & ~MARKS.built);
   }
 
+  /** What a function that is handed on makes flows into the result. */
+  function callbackMarks(args: readonly Value[]): number {
+    const definitions = args.flatMap(({ names: own }) => own.filter((name) => name.startsWith("<def ")));
+    return definitions.slice(0, MAX_RETURNS).reduce(
+      (marks, name) =>
+        marks |
+        marksOf(
+          names
+            .returnsOf(Number(name.slice(5, -1)))
+            .slice(0, MAX_RETURNS)
+            .map(evaluate),
+        ),
+      0,
+    );
+  }
+
   function returned(definition: number, args: readonly Value[]): Value {
     const results = names.returnsOf(definition).slice(0, MAX_RETURNS);
     return evaluator.evaluateCall(names.parametersOf(definition), args, () => oneOf(results.map(evaluate)));
   }
 
-  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf });
+  return Object.assign(evaluator, { argumentsOf, calleeOf, targetsOf, reached, applied });
+}
+
+/** Names of other modules that stand for one value. */
+const CONSTANTS: ReadonlyMap<string, Value> = new Map([
+  ["sys.executable", text("python3", MARKS.partial)],
+  ["stat.S_ISUID", number(0o4000)],
+  ["stat.S_ISGID", number(0o2000)],
+  ["os.O_RDONLY", text("r")],
+  ["site.USER_SITE", text("/usr/lib/python3/site-packages")],
+  ["site.PREFIXES", text("/usr")],
+]);
+
+function constant(value: Value): Value {
+  return (value.names.length === 1 && CONSTANTS.get(value.names[0]!)) || value;
+}
+
+/** The directories above a path, or the nearest of them. */
+function ancestors(path: Value, name: string): Value {
+  const above: Value[] = [];
+  for (let one = path; above.length < 4; above.push(one)) one = { ...one, texts: one.texts.map(directoryOf) };
+  return name === "parent" ? above[0]! : list(above);
 }
 
 const LISTINGS = /^(?:os\.(?:walk|listdir|scandir)|glob\.i?glob|pathlib\.Path\(\)\.(?:r?glob|iterdir|walk))$/;

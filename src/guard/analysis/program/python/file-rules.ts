@@ -6,11 +6,31 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     rule: "file",
     level: "low",
     names: words(`
-      tarfile.TarInfo tarfile.open().extractall tarfile.TarFile.open().extractall zipfile.ZipFile().extractall
+      tarfile.TarInfo zipfile.ZipInfo tarfile.open().extractall tarfile.TarFile.open().extractall zipfile.ZipFile().extractall
     `),
     paths: [[[0, "path"], "write"]],
     called: true,
     why: "Unpacks files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: words("tarfile.open().add zipfile.ZipFile().write"),
+    paths: [
+      [0, "read"],
+      [[1, "arcname"], "write"],
+    ],
+    called: true,
+    why: "Packs files.",
+  },
+  {
+    rule: "file",
+    level: "low",
+    names: words("urllib.request.urlretrieve wget.download"),
+    paths: [[[1, "filename"], "write"]],
+    sends: true,
+    called: true,
+    why: "Writes a file that comes over the network.",
   },
   {
     rule: "file",

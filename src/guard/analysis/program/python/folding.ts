@@ -33,8 +33,17 @@ const first: Fold = ([value]) => value;
 const path: Fold = (args) => joinedPath(args);
 const filesOf: Fold = ([where]) => {
   const texts = where?.texts ?? [];
-  return { ...list(texts.map((one) => text(one))), marks: where?.marks ?? 0 };
+  const others = texts.some((one) => one.startsWith("/proc")) ? MARKS.others : 0;
+  return list(
+    texts.map((one) => text(one, others)),
+    (where?.marks ?? 0) | others,
+  );
 };
+const others: Fold = () => ({ ...UNKNOWN, marks: MARKS.others });
+/** Where packages are installed; which directory exactly does not matter. */
+const PACKAGES = "/usr/lib/python3/site-packages";
+/** A path without its last part; from the working directory it leads up. */
+const parentOf: Fold = ([value]) => mapTexts(value ?? UNKNOWN, directoryOf);
 
 const environment: Fold = () => ({ ...UNKNOWN, marks: MARKS.environment });
 
@@ -81,6 +90,19 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["gzip.decompress", opaque],
   ["marshal.loads", opaque],
   ["os.path.join", path],
+  ["os.path.dirname", parentOf],
+  ["os.getppid", others],
+  ["os.getpgid", ([id]) => id],
+  ["os.pidfd_open", ([id]) => id],
+  ["psutil.pids", others],
+  ["builtins.range", () => ({ ...named("builtins.range()"), marks: MARKS.others })],
+  ["ipaddress.ip_address", ([value]) => (value?.numbers.length ? text(String(value.numbers[0])) : value)],
+  ["ipaddress.IPv4Address", ([value]) => (value?.numbers.length ? text(String(value.numbers[0])) : value)],
+  ["site.getsitepackages", () => list([text(PACKAGES)])],
+  ["site.getusersitepackages", () => text(PACKAGES)],
+  ["sysconfig.get_path", () => text(PACKAGES)],
+  ["sysconfig.get_paths", () => ({ ...text(PACKAGES), names: ["sysconfig.get_paths()"] })],
+  ["distutils.sysconfig.get_python_lib", () => text(PACKAGES)],
   ["os.path.expanduser", first],
   ["os.path.expandvars", first],
   ["os.path.abspath", first],
@@ -150,9 +172,10 @@ function numbersOf(letter: Value | undefined): Value {
 
 function parsed(value: Value | undefined, base: Value | undefined): Value | undefined {
   const digits = value?.texts[0];
-  if (digits === undefined) return value?.numbers.length ? value : UNKNOWN;
+  if (digits === undefined) return value?.numbers.length ? value : mark(UNKNOWN, value?.marks ?? 0);
   const radix = base?.numbers[0] ?? 10;
-  return radix >= 2 && radix <= 36 ? number(Number.parseInt(digits, radix)) : UNKNOWN;
+  const result = radix >= 2 && radix <= 36 ? number(Number.parseInt(digits, radix)) : UNKNOWN;
+  return mark(result, (value?.marks ?? 0) & MARKS.others);
 }
 
 function bytes(value: Value | undefined): Value | undefined {
@@ -254,6 +277,12 @@ function rot13(source: string): string {
   });
 }
 
+export function directoryOf(path: string): string {
+  if (/^\.{1,2}$|\/\.\.$/.test(path)) return path === "." ? ".." : `${path}/..`;
+  const cut = path.replace(/\/+$/, "").lastIndexOf("/");
+  return cut === -1 ? "." : cut === 0 ? "/" : path.slice(0, cut);
+}
+
 /** The path that a class of pathlib makes of its arguments. */
 export function pathObject(args: readonly Value[]): Value {
   return { ...(args.length === 0 ? text(".") : joinedPath(args)), names: ["pathlib.Path()"] };
@@ -288,6 +317,9 @@ export function operated(operator: string, left: Value, right: Value): Value {
       break;
   }
   const marks = left.marks | right.marks;
+  // What is added to a mode is in it, whatever else is.
+  if (operator === "|")
+    return { ...UNKNOWN, numbers: [...left.numbers, ...right.numbers], marks: marks | MARKS.partial };
   return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
 }
 

@@ -1,8 +1,9 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { rankOf } from "../../risk/levels.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
-import { createFunctionTable } from "../known-functions.js";
+import { createFunctionTable, isStarting } from "../known-functions.js";
 import { createLoops } from "../loops.js";
 import { type Arguments, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
@@ -60,6 +61,9 @@ class PythonReader extends ProgramReader {
         this.readCall(node);
         this.readValue(node, kind);
         break;
+      case "decorated_definition":
+        this.readDecorators(node);
+        break;
       case "exec_statement":
         // Python 2; what it runs is an expression like any other.
         this.apply(TABLE.find("builtins.exec")!, "exec", node, {
@@ -85,6 +89,26 @@ class PythonReader extends ProgramReader {
       case "for_statement":
         this.readLoop(node);
         break;
+    }
+  }
+
+  /** Each decorator is called with what stands below it. */
+  private readDecorators(node: number): void {
+    const { tree } = this;
+    const [definition, ...decorators] = namedChildren(tree, node).reverse();
+    let value: Value =
+      tree.kind(definition!) === "function_definition"
+        ? { ...UNKNOWN, names: [`<def ${definition}>`] }
+        : UNKNOWN;
+    for (const decorator of decorators.slice(0, 8)) {
+      const expression = namedChildren(tree, decorator)[0] ?? -1;
+      const found = this.valueOf(expression);
+      const given = { args: [value], keywords: NONE };
+      for (const target of this.evaluator.reached(found, given)) {
+        const known = TABLE.find(target.name);
+        if (known !== undefined && isStarting(known)) this.apply(known, target.name, decorator, target);
+      }
+      value = this.evaluator.applied(found, given, expression);
     }
   }
 
@@ -138,11 +162,6 @@ class PythonReader extends ProgramReader {
       case "importlib.import_module":
         for (const module of args[0]?.texts ?? []) this.imports.push({ module, offset: tree.start(node) });
         this.readHiddenName([""], args[0] ?? UNKNOWN, node);
-        break;
-      case "os.kill":
-      case "os.killpg":
-        if (args[0]?.numbers.some((pid) => pid >= -1 && pid <= 1) || args[0]?.names.includes("os.getppid()"))
-          this.sign({ rule: "kill", level: "high", why: "Signals processes that are not its own." }, node);
         break;
       case "os.chmod":
       case "os.fchmod":
@@ -296,8 +315,8 @@ class PythonReader extends ProgramReader {
       } else this.readHiddenName(owners, key, node);
     }
     this.readChains(this.valueOf(node), node);
-    if (object.names.includes("os.environ") && key.texts.some((name) => LOADER.test(name)))
-      this.sign({ rule: "loader-variable", level: "high", why: "Makes other programs load code." }, node);
+    if (object.names.includes("os.environ") && key.texts.some(isLoaderVariable))
+      this.sign(LOADER_VARIABLE, node);
   }
 
   /** Multiplied texts and lists, and towers of powers. */
@@ -321,8 +340,6 @@ class PythonReader extends ProgramReader {
 }
 
 const CALLING_DATA = /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/;
-const LOADER =
-  /^(?:LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|PYTHONSTARTUP|BASH_ENV|PROMPT_COMMAND|NODE_OPTIONS|GIT_SSH_COMMAND)$/;
 const DISGUISED = {
   rule: "disguised-name",
   level: "high",

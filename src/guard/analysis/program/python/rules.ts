@@ -1,4 +1,4 @@
-import { type ChainRule, type KnownFunction, words } from "../known-functions.js";
+import { type ChainRule, type KnownFunction, SELF, words } from "../known-functions.js";
 import { MARKS } from "../value.js";
 import { PYTHON_FILE_RULES } from "./file-rules.js";
 
@@ -223,10 +223,26 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
   {
     rule: "kill",
     level: "medium",
-    names: words(`
-      os.kill os.killpg signal.pthread_kill psutil.Process().kill psutil.Process().terminate
-    `),
+    names: words("os.kill os.killpg signal.pthread_kill signal.pidfd_send_signal"),
+    signals: 0,
     why: "Signals processes.",
+  },
+  {
+    rule: "kill",
+    level: "medium",
+    names: words(
+      "psutil.Process().kill psutil.Process().terminate psutil.Process().suspend psutil.Process().send_signal",
+    ),
+    signals: SELF,
+    why: "Signals processes.",
+  },
+  {
+    rule: "kill",
+    level: "high",
+    names: words(
+      "psutil.process_iter()[].kill psutil.process_iter()[].terminate psutil.process_iter()[].suspend psutil.process_iter()[].send_signal",
+    ),
+    why: "Signals processes that are not its own.",
   },
   {
     rule: "privilege",
@@ -330,6 +346,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       dill.loads cloudpickle.load cloudpickle.loads jsonpickle.decode yaml.load yaml.unsafe_load
       yaml.full_load yaml.load_all pandas.read_pickle shelve.Shelf
     `),
+    unpacks: 0,
     why: "Data in this format can run code when it is read.",
   },
   {
@@ -369,6 +386,16 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       os.environ.copy os.path os.PathLike os.devnull os.get_terminal_size
     `),
     why: "Asks the system.",
+  },
+  {
+    rule: "credential-store",
+    level: "low",
+    names: words(
+      "keyring.get_password keyring.get_credential pyperclip.paste secretstorage.* browser_cookie3.*",
+    ),
+    returns: MARKS.secret,
+    called: true,
+    why: "Reads what a person keeps secret.",
   },
   {
     rule: "accounts",

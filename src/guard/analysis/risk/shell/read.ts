@@ -6,7 +6,7 @@ import type { ShellCommand } from "../../shell/shell-program.js";
 import type { Match, Report } from "../findings.js";
 import { rankOf } from "../levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
-import { assessText } from "../text-rules.js";
+import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../text-rules.js";
 import { type Flow, ShellFlow } from "./flow.js";
 import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
 import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";
@@ -145,7 +145,7 @@ function readCommand(command: ShellCommand, flow: Flow, add: (match: Match) => v
     readCommand({ ...command, name: module, args: command.args.slice(2) }, flow, add);
   for (const match of [name, ...words].flatMap(assessText)) add(match);
   for (const { name: variable, value } of command.assignments) {
-    if (LOADER.test(variable)) add(LOADER_VARIABLE);
+    if (isLoaderVariable(variable)) add(LOADER_VARIABLE);
     if (PACKAGE_SOURCE.test(variable) && !OFFICIAL.test(value ?? "")) add(OTHER_SOURCE);
   }
   if (name === "kill" && flow.words.some((word) => word.startsWith("/proc"))) add(SIGNALS_ALL);
@@ -163,13 +163,6 @@ function readCommand(command: ShellCommand, flow: Flow, add: (match: Match) => v
   if (matching.length === 0 && !HARMLESS_COMMANDS.has(name)) add(OTHER_PROGRAM);
 }
 
-const LOADER =
-  /^(?:LD_(?:PRELOAD|AUDIT|LIBRARY_PATH)|BASH_ENV|PROMPT_COMMAND|PYTHONSTARTUP|GIT_SSH_COMMAND)$/;
-const LOADER_VARIABLE: Match = {
-  rule: "loader-variable",
-  level: "high",
-  why: "Makes a program load other code.",
-};
 const PACKAGE_SOURCE =
   /^(?:GOPROXY|PIP_(?:EXTRA_)?INDEX_URL|UV_(?:EXTRA_)?INDEX_URL|npm_config_registry|NPM_CONFIG_REGISTRY)$/;
 const OFFICIAL = /proxy\.golang\.org|pypi\.org|registry\.npmjs\.org|^(?:direct|off)$/;
