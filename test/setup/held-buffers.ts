@@ -1,25 +1,30 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** How often the collector runs: it stops the process for some milliseconds. */
-const SAMPLE_MS = 100;
-
 /** Watches how many bytes of buffers this process holds beyond those of now. What could be collected does not count. */
 export function watchHeldBuffers(): { /** Ends the watch. */ peak(): number } {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  const held = () => {
+  let [most, tookMs] = [0, 0];
+  const measure = () => {
+    const start = performance.now();
     collect();
+    tookMs = performance.now() - start;
     return process.memoryUsage().arrayBuffers;
   };
-  const before = held();
-  let most = 0;
-  const timer = setInterval(() => {
-    most = Math.max(most, held());
-  }, SAMPLE_MS);
+  const before = measure();
+  let timer: NodeJS.Timeout;
+  // The collector stops the process, and must leave it time to work.
+  const watchOn = () => {
+    timer = setTimeout(() => {
+      most = Math.max(most, measure());
+      watchOn();
+    }, 10 * tookMs);
+  };
+  watchOn();
   return {
     peak: () => {
-      clearInterval(timer);
+      clearTimeout(timer);
       return most - before;
     },
   };
