@@ -21,7 +21,7 @@ const COMMON = {
   hookTimeout: 180_000,
   expect: { poll: { timeout: 60_000 } },
   runner: "./test/setup/retry.ts",
-  setupFiles: ["test/setup/property-seed.ts"],
+  setupFiles: ["test/setup/property-seed.ts", "test/setup/clean-up-files.ts"],
 } satisfies TestProjectInlineConfiguration["test"];
 
 const isolatedTestFiles = [...findIsolatedTestFiles("src"), ...findIsolatedTestFiles("packages")];

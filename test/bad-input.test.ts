@@ -1,37 +1,25 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { registerBackend } from "../src/backend.js";
 import { loadConfig, parseConfig, SandboxManager, type SandboxManagerOptions } from "../src/index.js";
 import { greetGuest } from "../src/runtime/backends/start-guest.js";
 import { createSubprocessBackend } from "../src/runtime/backends/subprocess/backend.js";
+import { temporaryDirectory } from "./setup/clean-up.js";
+import { openManager } from "./setup/open-manager.js";
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("skipped: a full disk and missing user namespaces: they take root to arrange");
 
 let directory: string;
-const managers: SandboxManager[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-bad-"));
-  chmodSync(directory, 0o711);
-});
-
-afterEach(async () => {
-  await Promise.all(managers.splice(0).map((manager) => manager.close()));
-  rmSync(directory, { recursive: true, force: true });
+  directory = temporaryDirectory();
 });
 
 function createManager(options: SandboxManagerOptions = {}): SandboxManager {
-  const manager = new SandboxManager({
-    stateDir: join(directory, "state"),
-    handleSignals: false,
-    ...options,
-  });
-  managers.push(manager);
-  return manager;
+  return openManager({ stateDir: join(directory, "state"), ...options });
 }
 
 /** Everything a session or a sandbox would leave in the state directory. */
@@ -144,9 +132,9 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
     mkdirSync(state);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k,mode=0711", "tmpfs", state]);
     try {
-      await expect(createManager().startSandbox("s")).rejects.toEqual(error("DISK_FULL"));
+      await using manager = createManager();
+      await expect(manager.startSandbox("s")).rejects.toEqual(error("DISK_FULL"));
       expect(residue()).toEqual([]);
-      await Promise.all(managers.splice(0).map((manager) => manager.close()));
     } finally {
       execFileSync("umount", [state]);
     }

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createMetrics } from "../src/core/metrics/index.js";
 import { createServerMetrics } from "../src/server/status/server-metrics.js";
+import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -35,8 +35,7 @@ describe("the unit for systemd", () => {
         ["yes"],
         ["yes"],
       ]);
-      const directory = mkdtempSync(join(tmpdir(), "skerry-unit-"));
-      chmodSync(directory, 0o711);
+      const directory = temporaryDirectory();
       // What systemd does before it starts the server, in this order.
       const script = `
         set -e
@@ -70,7 +69,6 @@ describe("the unit for systemd", () => {
           env: { PATH: process.env.PATH ?? "/usr/bin:/bin", SKERRY_STATE_DIR: "/srv" },
         },
       );
-      rmSync(directory, { recursive: true, force: true });
       expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "1000\nkept\n", stderr: "" });
     },
   );

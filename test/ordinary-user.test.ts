@@ -1,9 +1,9 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chownSync, cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "./setup/clean-up.js";
 
 const ROOT = join(import.meta.dirname, "..");
 const USER = "65534";
@@ -16,8 +16,7 @@ interface Outcome {
 }
 
 /** The built package where another user can read it: a clone may be in a home directory. */
-const copy = mkdtempSync(join(tmpdir(), "skerry-ordinary-"));
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
+const copy = temporaryDirectory();
 
 function copyPackage(): void {
   const names = [

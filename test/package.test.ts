@@ -1,25 +1,22 @@
 import { execFile, spawnSync } from "node:child_process";
 import {
   accessSync,
-  chmodSync,
   constants,
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
+import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 import { TestServer } from "./setup/test-server.js";
 
@@ -68,9 +65,8 @@ let clientProject: string;
 let environment: Record<string, string>;
 
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-package-"));
+  directory = temporaryDirectory();
   // The sandboxes' own users must be able to pass through.
-  chmodSync(directory, 0o711);
   copy = join(directory, "copy");
   tarballs = pack();
   unpacked = join(directory, "unpacked", "package");
@@ -87,8 +83,6 @@ beforeAll(() => {
   project = install("project", ...tarballs);
   clientProject = install("client-project", tarballs[1]);
 }, 600_000);
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Packs both packages of a copy: the clone itself may be in use. Resolves to the product and the client. */
 function pack(): [product: string, client: string] {

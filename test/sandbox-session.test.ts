@@ -1,9 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type SandboxSession, type SessionEvent, SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect } from "vitest";
 import { parseConfig, Sandbox } from "../src/index.js";
+import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 import { TestServer } from "./setup/test-server.js";
 
@@ -20,9 +18,8 @@ let server: TestServer;
 let openers: Record<"library" | "client", SessionOpener>;
 let stateDir: string;
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-session-"));
+  stateDir = temporaryDirectory();
   // The sandboxes' own users must be able to pass through.
-  chmodSync(stateDir, 0o711);
   const options = { stateDir, config: await parseConfig({ sandbox: PORTS }) };
   server = await TestServer.open({ sandbox: PORTS });
   const client = new SkerryClient({ url: server.url, apiKey: server.admin });
@@ -37,10 +34,7 @@ beforeAll(async () => {
     },
   };
 });
-afterAll(async () => {
-  await server?.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => server?.close());
 
 describe.each(["library", "client"] as const)("a session of the %s", (name) => {
   const inSession = async (use: (session: SandboxSession) => Promise<void>) => {

@@ -1,16 +1,14 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../test/setup/clean-up.js";
 import { writeFileAtomic, writeNewFile } from "./atomic-write.js";
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-atomic-"));
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 it("replaces a file, with the mode it was given, and leaves nothing else", () => {
   const path = join(directory, "file");

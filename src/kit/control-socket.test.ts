@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../test/setup/clean-up.js";
+import { openManager } from "../../test/setup/open-manager.js";
 import { requires } from "../../test/setup/requires.js";
-import { SandboxManager } from "../core/manager/index.js";
 import { openPoolSocket, poolFolder } from "../runtime/pool/pool-socket.js";
 import { openControlSocket } from "../runtime/sandbox/network/session-control.js";
 import { type ControlSocket, listLiveSockets } from "./control-socket.js";
@@ -27,17 +27,13 @@ let stateDir: string;
 let sockets: ControlSocket[];
 
 beforeEach(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
   // As ours is: everybody may pass through. What is to be shown is that the folder inside keeps them out.
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   sockets = [];
   for (const open of Object.values(KINDS)) sockets.push((await open(stateDir))!);
 });
 
-afterEach(async () => {
-  await Promise.all(sockets.map((socket) => socket.close()));
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(sockets.map((socket) => socket.close())));
 
 const pathOf = (kind: string) => listLiveSockets({ stateDir, name: kind })[0]!;
 
@@ -70,7 +66,7 @@ requires("root").describe.each(Object.keys(KINDS))("a socket in %s", (kind) => {
 
 requires("bubblewrap").describe.each(Object.keys(KINDS))("a socket in %s", (kind) => {
   it("is not there for programs in a sandbox", async () => {
-    await using manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
+    await using manager = openManager({ backend: "bubblewrap", stateDir });
     const path = pathOf(kind);
     const look = `for each in "$@"; do test -e "$each" && echo "$each is there"; done; echo looked`;
     const argv = ["sh", "-c", look, "sh", path, dirname(path)];

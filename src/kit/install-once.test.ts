@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../test/setup/clean-up.js";
 import { requires } from "../../test/setup/requires.js";
 import { installGuestRuntime } from "../runtime/backends/guest-runtime.js";
 import { findSrtPackage, installSrtRuntime } from "../runtime/backends/srt/srt-package.js";
@@ -14,10 +14,9 @@ const srt = requires("linux", "sandbox-runtime");
 let stateDir: string;
 let parent: string;
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-install-"));
+  stateDir = temporaryDirectory();
   parent = join(stateDir, "runtime");
 });
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 /** Of a process that is gone, of one that lives, old without a label, new without a label. */
 function leaveUnfinished(): void {

@@ -1,30 +1,21 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { afterAll, beforeAll, expect } from "vitest";
-import { SandboxManager } from "../../src/index.js";
+import { beforeAll, expect } from "vitest";
+import type { SandboxManager } from "../../src/index.js";
 import type { RunningSandbox } from "../../src/manager.js";
+import { openManager } from "../setup/open-manager.js";
 import { requires } from "../setup/requires.js";
 import { goOn } from "./background.js";
 import { uniqueSleep } from "./host.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3");
 
-let stateDir: string;
 let manager: SandboxManager;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-cells-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false });
+  manager = openManager({ backend: "bubblewrap" });
   sandbox = await manager.startSandbox("cells", { cells: { workers: 2 } });
   await sandbox.prewarmCells();
-});
-afterAll(async () => {
-  await manager?.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 const KEY = 0x5ce20000 + Math.floor(Math.random() * 0xffff);

@@ -1,20 +1,11 @@
 import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig, SandboxManager } from "../../src/index.js";
 import type { RunningSandbox } from "../../src/manager.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
+import { openManager } from "../setup/open-manager.js";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 const SIBLINGS = [".stdin", ".args", ".env", ".stdio", ".stdout"];
@@ -60,9 +51,8 @@ let staging: string;
 let manager: SandboxManager;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-corpus-"));
-  chmodSync(stateDir, 0o711);
-  staging = mkdtempSync(join(tmpdir(), "skerry-corpus-staging-"));
+  stateDir = temporaryDirectory();
+  staging = temporaryDirectory();
   const preload = [
     "json",
     "random",
@@ -75,18 +65,12 @@ beforeAll(async () => {
     "tempfile",
     "decimal",
   ];
-  manager = new SandboxManager({
+  manager = openManager({
     stateDir,
-    handleSignals: false,
     config: await parseConfig({
       sandbox: { languages: { python: { preload } }, limits: { memory: "1gb", pids: 256 } },
     }),
   });
-});
-
-afterAll(async () => {
-  await manager.close();
-  for (const path of [stateDir, staging]) rmSync(path, { recursive: true, force: true });
 });
 
 /** Puts the program's files into an empty workspace; resolves to its main file's name and code. */

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect } from "vitest";
+import { beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { requires } from "../setup/requires.js";
 
 const SKERRY = fileURLToPath(new URL("../../dist/bin/skerry.cjs", import.meta.url));
@@ -30,9 +30,8 @@ const { it } = requires("linux", "root", "docker", "gvisor");
 
 let place: string;
 beforeEach(() => {
-  place = mkdtempSync(join(tmpdir(), "skerry-doctor-fix-"));
+  place = temporaryDirectory();
 });
-afterEach(() => rmSync(place, { recursive: true, force: true }));
 
 it("doctor --fix has the system's daemon know gVisor, without a restart", { timeout: 180_000 }, () => {
   const script = join(place, "script");

@@ -1,22 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
-import { SandboxManager } from "../../src/core/manager/index.js";
+import type { SandboxManager } from "../../src/core/manager/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { RunningSandbox } from "../../src/runtime/sandbox/index.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
+import { openManager } from "../setup/open-manager.js";
 import { requires } from "../setup/requires.js";
 import { OwnDaemon } from "./own-daemon.js";
 
@@ -25,7 +17,6 @@ const { describe, it } = requires("docker", "linux");
 describe("what can go wrong with Docker", () => {
   let daemon: OwnDaemon;
   let stateDir: string;
-  const managers: SandboxManager[] = [];
 
   beforeAll(async () => {
     daemon = new OwnDaemon();
@@ -35,25 +26,13 @@ describe("what can go wrong with Docker", () => {
   afterAll(() => daemon.remove(), 60_000);
 
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-failures-"));
-    chmodSync(stateDir, 0o711);
-  });
-  afterEach(async () => {
-    for (const manager of managers.splice(0)) await manager.close();
-    rmSync(stateDir, { recursive: true, force: true });
+    stateDir = temporaryDirectory();
   });
 
   async function open(docker: object = {}, directory = stateDir): Promise<SandboxManager> {
     const settings = { host: daemon.host, image: daemon.image, ...docker };
     const config = await parseConfig({ sandbox: { backends: { docker: settings } } });
-    const manager = new SandboxManager({
-      config,
-      backend: "docker",
-      stateDir: directory,
-      handleSignals: false,
-    });
-    managers.push(manager);
-    return manager;
+    return openManager({ config, backend: "docker", stateDir: directory });
   }
 
   /** Resolves when the program runs; `lost` when it is lost with its sandbox. */

@@ -1,34 +1,26 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect } from "vitest";
+import { beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
-import { SandboxManager } from "../../src/core/manager/index.js";
+import type { SandboxManager } from "../../src/core/manager/index.js";
 import { stateLabels } from "../../src/runtime/backends/docker/reap/labels.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { startDocker } from "../setup/docker.js";
+import { openManager } from "../setup/open-manager.js";
 import { requires } from "../setup/requires.js";
 
 const { describe, it } = requires("docker", "gvisor", "linux", "debootstrap");
 
 describe.each(["always", "never"] as const)("gVisor, with shareFiles %s", (shareFiles) => {
   let stateDir: string;
-  const managers: SandboxManager[] = [];
 
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-gvisor-"));
-    chmodSync(stateDir, 0o711);
-  });
-  afterEach(async () => {
-    for (const manager of managers.splice(0)) await manager.close();
-    rmSync(stateDir, { recursive: true, force: true });
+    stateDir = temporaryDirectory();
   });
 
   async function open(gvisor: object = {}): Promise<{ manager: SandboxManager; host: string }> {
     const { host } = await startDocker();
     const config = await parseConfig({ sandbox: { backends: { docker: { host, shareFiles }, gvisor } } });
-    const manager = new SandboxManager({ config, backend: "gvisor", stateDir, handleSignals: false });
-    managers.push(manager);
+    const manager = openManager({ config, backend: "gvisor", stateDir });
     return { manager, host };
   }
 

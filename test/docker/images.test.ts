@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, expect, vi } from "vitest";
@@ -13,6 +12,7 @@ import {
   IMAGE_LABEL,
   listImages,
 } from "../../src/runtime/backends/docker/images/images.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 
@@ -61,7 +61,7 @@ describe("image build", { timeout: BUILD_MS }, () => {
   beforeAll(async () => {
     daemon = await startDocker();
     docker = await connectDocker({ host: daemon.host });
-    temporary = mkdtempSync(join(tmpdir(), "skerry-images-"));
+    temporary = temporaryDirectory();
     vi.stubEnv("TMPDIR", temporary);
   }, DOCKER_START_MS);
 

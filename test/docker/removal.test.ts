@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
@@ -11,6 +10,7 @@ import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
 import { stateLabels } from "../../src/runtime/backends/docker/reap/labels.js";
 import { PoolManager } from "../../src/runtime/pool/index.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { DockerProxy } from "../setup/docker-proxy.js";
 import { requires } from "../setup/requires.js";
@@ -29,8 +29,7 @@ describe("what a container leaves when it cannot be removed", () => {
     client = await connectDocker({ host: docker.host });
   }, DOCKER_START_MS);
   beforeEach(async () => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-removal-"));
-    chmodSync(stateDir, 0o711);
+    stateDir = temporaryDirectory();
     proxy = await DockerProxy.open(docker.host);
   });
   afterEach(async () => {
@@ -41,7 +40,6 @@ describe("what a container leaves when it cannot be removed", () => {
     }
     expect([await containers(), mounts()]).toEqual([[], []]);
     proxy.close();
-    rmSync(stateDir, { recursive: true, force: true });
   }, 180_000);
 
   async function open(options: Partial<SandboxManagerOptions> = {}, settings: object = {}) {

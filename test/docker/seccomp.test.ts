@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type Docker from "dockerode";
@@ -8,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
 import { PROFILE } from "../../src/runtime/backends/linux/seccomp/profile.js";
 import type { SeccompArch } from "../../src/runtime/backends/linux/seccomp/syscall-numbers.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import {
@@ -50,7 +50,7 @@ containers.describe("the profile in a container", { timeout: 180_000 }, () => {
     const started = await startDocker();
     docker = await connectDocker({ host: started.host });
     image = started.image;
-    directory = mkdtempSync(join(tmpdir(), "skerry-probe-"));
+    directory = temporaryDirectory();
     chmodSync(directory, 0o755);
     const source = join(ROOT, "src/runtime/backends/linux/seccomp/probe.c");
     execFileSync("gcc", ["-O1", "-static", "-o", join(directory, "probe"), source]);

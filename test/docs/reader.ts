@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll } from "vitest";
+import { beforeAll } from "vitest";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
 import { ROOT } from "./documents.js";
 
@@ -12,9 +12,8 @@ export let environment: Record<string, string>;
 /** The examples of the file are run in one place, which is gone at its end. */
 export function useReader(): void {
   beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), "skerry-readme-"));
+    directory = temporaryDirectory();
     // The sandboxes' own users must be able to pass through.
-    chmodSync(directory, 0o711);
     environment = {
       PATH: process.env.PATH ?? "/usr/bin:/bin",
       HOME: directory,
@@ -39,7 +38,6 @@ export function useReader(): void {
     const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "dist/bin/skerry.cjs")}" "$@"\n`;
     writeFileSync(join(directory, "skerry"), script, { mode: 0o755 });
   });
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 }
 
 /** What examples need, and those in containers. */

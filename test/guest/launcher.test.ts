@@ -1,8 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
@@ -15,6 +14,7 @@ import {
   type Field,
   u32,
 } from "../../src/runtime/wire/index.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 /** What the sanitizers exit with when they find something; the launcher itself never does. */
@@ -36,8 +36,7 @@ beforeAll(() => {
 
 beforeEach(() => {
   launchers = [];
-  directory = mkdtempSync(join(tmpdir(), "skerry-launcher-"));
-  chmodSync(directory, 0o711);
+  directory = temporaryDirectory();
   // In bubblewrap's place: it takes the same arguments, and what would run inside is a shell's text.
   writeFileSync(join(directory, "program"), '#!/bin/sh\nexec /bin/sh -c "$4"\n', { mode: 0o755 });
 });
@@ -45,7 +44,6 @@ beforeEach(() => {
 /** Every test ends with the host letting go, and with a launcher in good health. */
 afterEach(async () => {
   for (const launcher of launchers) expect(await launcher.letGo()).toEqual([0, ""]);
-  rmSync(directory, { recursive: true, force: true });
 });
 
 interface Launcher {

@@ -1,11 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { beforeAll, beforeEach, expect } from "vitest";
 import { GuestConnection } from "../../src/runtime/wire/index.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 
 export const ROOT = join(import.meta.dirname, "../..");
 export const SANITIZED = join(ROOT, "build/skerry-guest-sanitized");
@@ -28,11 +27,7 @@ export function useSanitizedGuest(): void {
   }, 180_000);
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), "skerry-guest-"));
-  });
-
-  afterEach(() => {
-    rmSync(directory, { recursive: true, force: true });
+    directory = temporaryDirectory();
   });
 }
 

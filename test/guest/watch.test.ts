@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -9,6 +9,7 @@ import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { findPrebuilt } from "../../src/runtime/backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "../../src/runtime/workspace/access-watcher.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { requires } from "../setup/requires.js";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -54,14 +55,13 @@ beforeAll(() => {
 }, 180_000);
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-watch-"));
+  base = temporaryDirectory();
   root = join(base, "root");
   mkdirSync(root);
 });
 
 afterEach(() => {
   for (const watcher of watchers.splice(0)) watcher.close();
-  rmSync(base, { recursive: true, force: true });
 });
 
 function createWatcher(program: string): AccessWatcher {

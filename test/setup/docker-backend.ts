@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { CreateSpec, Instance, SandboxBackend } from "../../src/runtime/backends/backend.js";
 import { createDockerBackend } from "../../src/runtime/backends/docker/backend.js";
 import type { DockerInstance } from "../../src/runtime/backends/docker/instance.js";
+import { temporaryDirectory } from "./clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 
 export interface DockerBackendFixture {
@@ -35,12 +35,11 @@ export function useDockerBackend(name: string, uid: number): DockerBackendFixtur
     docker = await startDocker();
   }, DOCKER_START_MS);
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-docker-"));
+    stateDir = temporaryDirectory();
   });
   afterEach(async () => {
     for (const instance of instances.splice(0)) await instance.destroy();
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(stateDir);
-    rmSync(stateDir, { recursive: true, force: true });
   });
 
   async function keep(creating: Promise<Instance>): Promise<Instance> {

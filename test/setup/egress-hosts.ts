@@ -1,15 +1,15 @@
 import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttp, type RequestListener } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { EgressEvent } from "../../src/runtime/egress/events.js";
 import { Egress, type EgressOptions } from "../../src/runtime/egress/proxy/egress.js";
 import type { EgressRules } from "../../src/runtime/egress/rules/rules.js";
+import { temporaryDirectory } from "./clean-up.js";
 
 /** Rules that allow the loopback addresses that hosts of a test have, and these names. */
 export function allowing(names: readonly string[], more: Partial<EgressRules> = {}): EgressRules {
@@ -97,7 +97,7 @@ export class EgressHosts {
 
   get directory(): string {
     if (this.#directory !== undefined) return this.#directory;
-    this.#directory = mkdtempSync(join(tmpdir(), "skerry-egress-"));
+    this.#directory = temporaryDirectory();
     this.#openssl(
       ..."req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=test".split(
         " ",

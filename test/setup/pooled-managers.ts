@@ -1,13 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { BackendFactory, CreateSpec, Instance } from "../../src/runtime/backends/backend.js";
 import { createBubblewrapBackend } from "../../src/runtime/backends/bubblewrap/backend.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";
 import { PoolManager, type PoolOptions } from "../../src/runtime/pool/index.js";
+import { cleanUp, temporaryDirectory } from "./clean-up.js";
 
 /** Real bubblewrap; what it started can be seen, and a start can be made to fail. */
 export const seen = { instances: [] as Instance[], specs: [] as CreateSpec[], faults: 0 };
@@ -40,19 +40,12 @@ registerBackend("recycling", createWatched("recycling", true));
 
 export const PRINT = { language: "python", code: "print(1)" };
 export let stateDir: string;
-const managers: SandboxManager[] = [];
 
-/** Every test of the file has a state directory of its own; its managers are closed at its end. */
+/** Every test of the file has a state directory of its own. */
 export function usePools(): void {
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-pool-"));
-    chmodSync(stateDir, 0o711);
+    stateDir = temporaryDirectory();
     Object.assign(seen, { instances: [], specs: [], faults: 0 });
-  });
-
-  afterEach(async () => {
-    await Promise.allSettled(managers.splice(0).map((manager) => manager.close()));
-    rmSync(stateDir, { recursive: true, force: true });
   });
 }
 
@@ -63,7 +56,7 @@ export function open(options: PoolOptions = {}, more: SandboxManagerOptions = {}
 
 export function openManager(options: SandboxManagerOptions): SandboxManager {
   const manager = new SandboxManager({ stateDir, handleSignals: false, ...options });
-  managers.push(manager);
+  cleanUp(() => manager.close().catch(() => undefined));
   return manager;
 }
 

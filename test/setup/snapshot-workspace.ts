@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { SNAPSHOT_PROCESSES } from "../../src/core/manager/sessions/session-snapshots.js";
@@ -9,13 +8,14 @@ import { keepTree } from "../../src/runtime/workspace/snapshots/keep-tree.js";
 import { type RestoreReport, restoreTree } from "../../src/runtime/workspace/snapshots/restore-tree.js";
 import type { SnapshotInfo, SnapshotLimits } from "../../src/runtime/workspace/snapshots/snapshot.js";
 import { type AddOptions, SnapshotStore } from "../../src/runtime/workspace/snapshots/snapshot-store.js";
+import { temporaryDirectory } from "./clean-up.js";
 import { type StartedGuest, startGuest } from "./start-guest.js";
 
 export const LIMITS: SnapshotLimits = { maxBytes: 64 * 2 ** 20, maxFiles: 10_000, maxStoredBytes: 2 ** 30 };
 
 /** A workspace, and beside it the store of its snapshots. */
 export class SnapshotWorkspace {
-  readonly base = mkdtempSync(join(tmpdir(), "skerry-kept-"));
+  readonly base = temporaryDirectory();
   readonly root = join(this.base, "workspace");
   readonly directory = join(this.base, "snapshots");
   #guest: StartedGuest | undefined;
@@ -42,7 +42,6 @@ export class SnapshotWorkspace {
   async stop(): Promise<void> {
     await this.#guest?.stop();
     this.#guest = undefined;
-    rmSync(this.base, { recursive: true, force: true });
   }
 
   /** Contents on disk, and whatever is neither a snapshot nor the lock. */

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
+import { temporaryDirectory } from "./clean-up.js";
 
 const SWAPPER = `
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ const swappers: ChildProcess[] = [];
 /** The races of the file have a place of their own, which is gone at its end. */
 export function useRaces(): void {
   beforeAll(() => {
-    base = mkdtempSync(join(tmpdir(), "skerry-race-"));
+    base = temporaryDirectory();
     try {
       writeFileSync(join(base, "swap.c"), SWAPPER);
       execFileSync("gcc", ["-O2", "-o", join(base, "swap"), join(base, "swap.c")], { stdio: "pipe" });
@@ -39,7 +39,6 @@ export function useRaces(): void {
 
   afterAll(() => {
     for (const swapper of swappers) swapper.kill("SIGKILL");
-    rmSync(base, { recursive: true, force: true });
   });
 }
 

@@ -1,10 +1,10 @@
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { RunnerWorkspace } from "../../src/runtime/sandbox/guest-files/runner-workspace.js";
 import { type SyncOptions, WorkspaceSync } from "../../src/runtime/sandbox/sync/sync-workspace.js";
 import { AgentWorkspace } from "../../src/runtime/workspace/index.js";
+import { temporaryDirectory } from "./clean-up.js";
 import { type StartedGuest, startGuest } from "./start-guest.js";
 
 const LIMITS = { maxBytes: 64 * 1024 * 1024, maxEntries: 10_000 };
@@ -19,7 +19,7 @@ let workspace: AgentWorkspace;
 /** Every test of the file has a sandbox's files and a host's, which are gone at its end. */
 export function useSyncedFiles(): void {
   beforeEach(async () => {
-    base = mkdtempSync(join(tmpdir(), "skerry-sync-"));
+    base = temporaryDirectory();
     inside = join(base, "workspace");
     host = join(base, "host");
     mkdirSync(inside);
@@ -30,7 +30,6 @@ export function useSyncedFiles(): void {
   afterEach(async () => {
     workspace.close();
     await guest?.stop();
-    rmSync(base, { recursive: true, force: true });
   });
 }
 

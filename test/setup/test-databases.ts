@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe } from "vitest";
 import { openStore, type Store } from "../../src/server/store/index.js";
+import { temporaryDirectory } from "./clean-up.js";
 import { requestDaemon } from "./request-daemon.js";
 import { requires } from "./requires.js";
 
@@ -49,7 +49,7 @@ function createWorld(create: () => Promise<TestDatabaseLocation>): TestDatabase 
 }
 
 async function createFile(): Promise<TestDatabaseLocation> {
-  const directory = mkdtempSync(join(tmpdir(), "skerry-store-"));
+  const directory = temporaryDirectory();
   return {
     url: join(directory, "store.db"),
     remove: async () => rmSync(directory, { recursive: true }),

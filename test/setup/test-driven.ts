@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
@@ -9,6 +8,7 @@ import {
   type TestOptions,
   type TestReport,
 } from "../../src/core/tools/test-driven/index.js";
+import { temporaryDirectory } from "./clean-up.js";
 
 /** What a test mostly wants to know of a report. */
 export interface ReportSummary {
@@ -37,15 +37,13 @@ export function useTestDriven(options: () => SandboxManagerOptions = () => ({ ba
   let stateDir: string;
   let manager: SandboxManager;
   beforeAll(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-test-driven-"));
-    chmodSync(stateDir, 0o711);
+    stateDir = temporaryDirectory();
     manager = new SandboxManager({ stateDir, handleSignals: false, ...options() });
   });
   afterAll(async () => {
     await manager.close();
     const ephemeral = join(stateDir, "ephemeral");
     expect(readdirSync(ephemeral)).toEqual([]);
-    rmSync(stateDir, { recursive: true, force: true });
   });
   return {
     get manager() {

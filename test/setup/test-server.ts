@@ -1,11 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig } from "../../src/core/config/index.js";
 import { AuditLogger } from "../../src/guard/audit/index.js";
 import { type RunningServer, type ServeOptions, serve } from "../../src/server/index.js";
 import { type KeyScopes, openStore, type Store } from "../../src/server/store/index.js";
+import { cleanUp, temporaryDirectory } from "./clean-up.js";
 
 const SCOPES: KeyScopes = { roles: "all", readOnly: false, approve: false, admin: false };
 
@@ -30,26 +30,18 @@ export interface Answer<Body = Record<string, unknown>> {
 
 /** A server that really listens, with a state directory, a log and keys of its own. */
 export class TestServer {
-  readonly stateDir = mkdtempSync(join(tmpdir(), "skerry-server-"));
+  readonly stateDir = temporaryDirectory();
   #running: { readonly server: RunningServer; readonly audit: AuditLogger } | undefined;
   #store: Store | undefined;
   #options: TestServerOptions = {};
   /** The first key of all. */
   admin = "";
 
-  private constructor() {
-    chmodSync(this.stateDir, 0o711);
-  }
-
   static async open(options: TestServerOptions = {}): Promise<TestServer> {
     const testServer = new TestServer();
-    try {
-      await testServer.start(options);
-      return testServer;
-    } catch (error) {
-      await testServer.close();
-      throw error;
-    }
+    cleanUp(() => testServer.close());
+    await testServer.start(options);
+    return testServer;
   }
 
   get auditDirectory(): string {
@@ -101,7 +93,6 @@ export class TestServer {
   async close(): Promise<void> {
     await this.stop();
     await this.#store?.close();
-    rmSync(this.stateDir, { recursive: true, force: true });
   }
 
   /** The server's own database, as a second process would open it. */

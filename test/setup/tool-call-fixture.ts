@@ -1,5 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
@@ -17,6 +16,7 @@ import type { BackendFactory } from "../../src/runtime/backends/backend.js";
 import { findCgroupBase } from "../../src/runtime/backends/linux/cgroup/cgroup-base.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";
 import { createSubprocessBackend } from "../../src/runtime/backends/subprocess/backend.js";
+import { cleanUp, temporaryDirectory } from "./clean-up.js";
 
 /** What the backend named "faulty" does wrong. It is the real subprocess one, and says that it isolates. */
 export const faults = { create: false, destroy: false };
@@ -61,15 +61,16 @@ export class ToolCallFixture {
   readonly #managers: SandboxManager[] = [];
 
   private constructor(metrics: Metrics, audit: Partial<AuditLoggerOptions>) {
-    this.stateDir = mkdtempSync(join(tmpdir(), "skerry-tool-call-"));
-    chmodSync(this.stateDir, 0o711);
+    this.stateDir = temporaryDirectory();
     this.metrics = metrics;
     this.audit = new AuditLogger({ directory: this.auditDir, ...audit });
     Object.assign(faults, { create: false, destroy: false });
   }
 
   static async open(audit: Partial<AuditLoggerOptions> = {}): Promise<ToolCallFixture> {
-    return new ToolCallFixture(await createMetrics(), audit);
+    const fixture = new ToolCallFixture(await createMetrics(), audit);
+    cleanUp(() => fixture.close());
+    return fixture;
   }
 
   get auditDir(): string {
@@ -143,7 +144,6 @@ export class ToolCallFixture {
     Object.assign(faults, { create: false, destroy: false });
     await Promise.allSettled(this.#managers.map((manager) => manager.close()));
     await this.audit.close().catch(() => undefined);
-    rmSync(this.stateDir, { recursive: true, force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { waitUntil } from "../../../src/core/testing/wait-until.js";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
@@ -12,7 +12,6 @@ beforeAll(async () => {
   testServer = await TestServer.open({ sandbox: { network: { allowLocalBinding: true } } });
   client = new SkerryClient({ url: testServer.url, apiKey: testServer.admin });
 });
-afterAll(() => testServer?.close());
 
 describe("a client", () => {
   it("makes a session once, runs in it, keeps it past its scope, and ends it", async () => {

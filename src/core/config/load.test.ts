@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { expandHome } from "../../kit/expand-home.js";
 import { DEFAULT_CONFIG } from "./defaults.js";
 import { loadConfig } from "./load.js";
 
 let home: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "skerry-config-"));
+  home = temporaryDirectory();
   mkdirSync(join(home, ".skerry"));
 });
-afterEach(() => rmSync(home, { recursive: true }));
 
 const load = (path?: string, env: Record<string, string> = {}) =>
   loadConfig({ env, home, ...(path !== undefined && { path }) });

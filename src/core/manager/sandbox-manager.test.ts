@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import type { BackendFactory } from "../../runtime/backends/backend.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
 import { createSubprocessBackend } from "../../runtime/backends/subprocess/backend.js";
@@ -49,15 +49,11 @@ let stateDir: string;
 const managers: SandboxManager[] = [];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-manager-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   Object.assign(faults, { create: 0, destroy: 0, created: 0, reaped: 0 });
 });
 
-afterEach(async () => {
-  await Promise.allSettled(managers.splice(0).map((manager) => manager.close()));
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => Promise.allSettled(managers.splice(0).map((manager) => manager.close())));
 
 function createManager(options: SandboxManagerOptions = {}): SandboxManager {
   const manager = new SandboxManager({ backend: "faulty", stateDir, handleSignals: false, ...options });

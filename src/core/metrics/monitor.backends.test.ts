@@ -1,14 +1,12 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect } from "vitest";
+import { beforeEach, describe, expect } from "vitest";
 import { startDocker } from "../../../test/setup/docker.js";
+import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
 import type { Limits } from "../../runtime/backends/backend.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { parseConfig } from "../config/index.js";
-import { SandboxManager } from "../manager/index.js";
+import type { SandboxManager } from "../manager/index.js";
 import { waitUntil } from "../testing/wait-until.js";
 import { createMetrics, type ResourceAlert, SandboxMonitor } from "./index.js";
 
@@ -33,7 +31,6 @@ const BACKENDS: readonly Target[] = [
   { title: "gvisor", backend: "gvisor", nearlyAllMb: 216, ...requires("docker", "gvisor") },
 ];
 
-let stateDir: string;
 let manager: SandboxManager;
 
 /** Starts a program that prints when it has got to where it wants to be, and then stays until the sandbox stops. */
@@ -69,14 +66,7 @@ for (const { title, backend, nearlyAllMb, elsewhere = false, it, missing } of BA
 
   describe(title, { timeout: 180_000 }, () => {
     beforeEach(() => {
-      stateDir = mkdtempSync(join(tmpdir(), "skerry-monitor-"));
-      chmodSync(stateDir, 0o711);
-      manager = new SandboxManager({ config, backend, stateDir, handleSignals: false, warm: false });
-    });
-
-    afterEach(async () => {
-      await manager.close();
-      rmSync(stateDir, { recursive: true, force: true });
+      manager = openManager({ config, backend, warm: false });
     });
 
     it("alerts for a program that uses all the CPU it may", async () => {

@@ -1,10 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
+import { cleanUp, temporaryDirectory } from "../../../test/setup/clean-up.js";
+import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger, queryAudit } from "../../guard/audit/index.js";
-import { SandboxManager } from "../manager/index.js";
+import type { SandboxManager } from "../manager/index.js";
 import { createTools } from "./create-tools.js";
 
 const { describe, it } = requires("linux", "bubblewrap");
@@ -14,15 +14,10 @@ let audit: AuditLogger;
 let manager: SandboxManager;
 
 beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-tools-audit-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   audit = new AuditLogger({ directory: join(stateDir, "audit") });
-  manager = new SandboxManager({ stateDir, audit, backend: "bubblewrap", handleSignals: false });
-});
-afterAll(async () => {
-  await manager?.close();
-  await audit?.close();
-  rmSync(stateDir, { recursive: true, force: true });
+  cleanUp(() => audit.close());
+  manager = openManager({ stateDir, audit, backend: "bubblewrap" });
 });
 
 async function recordsOf(session: string, ...calls: [string, object][]) {

@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { z } from "zod";
+import { cleanUp, temporaryDirectory } from "../../../test/setup/clean-up.js";
+import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger, queryAudit } from "../../guard/audit/index.js";
 import { AutoRejectConfirmationService } from "../../guard/confirmation/index.js";
@@ -21,16 +21,11 @@ let manager: SandboxManager;
 let tools: ToolSet;
 
 beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-tools-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   audit = new AuditLogger({ directory: join(stateDir, "audit") });
-  manager = new SandboxManager({ stateDir, audit, backend: "bubblewrap", handleSignals: false });
+  cleanUp(() => audit.close());
+  manager = openManager({ stateDir, audit, backend: "bubblewrap" });
   tools = createTools(manager, { sessionId: "agent", agentId: "a1", orgId: "o1" });
-});
-afterAll(async () => {
-  await manager?.close();
-  await audit?.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 /** The text of a reply without the numbers that mark data. */

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { findCommands } from "./find-commands.js";
 
 /** Programs that only note that they ran. */
@@ -17,7 +17,7 @@ const SEED = 20_240_607;
 let directory = "";
 
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-oracle-"));
+  directory = temporaryDirectory();
   mkdirSync(join(directory, "bin"));
   for (const name of NAMES) {
     const path = join(directory, "bin", name);
@@ -25,8 +25,6 @@ beforeAll(() => {
     chmodSync(path, 0o755);
   }
 });
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** What bash really runs of a text. */
 function runForReal(text: string): Set<string> {

@@ -1,7 +1,6 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,7 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { sharedProcessLabel } from "../../kit/process-label.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
@@ -25,11 +25,9 @@ let base: string;
 let directory: string;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  base = temporaryDirectory();
   directory = join(base, "deep", "log");
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 async function read(): Promise<AuditRecord[]> {
   const records: AuditRecord[] = [];

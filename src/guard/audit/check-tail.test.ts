@@ -1,17 +1,15 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AuditLogger } from "./audit-logger.js";
 import { checkAuditTail } from "./check-tail.js";
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 async function write(count: number): Promise<AuditLogger> {
   const logger = new AuditLogger({ directory, maxFileBytes: 8000 });

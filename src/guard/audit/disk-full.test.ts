@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
@@ -22,7 +22,7 @@ requires("root").describe("a disk of its own", () => {
   let directory: string;
 
   beforeEach(() => {
-    disk = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+    disk = temporaryDirectory();
     mount("mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "tmpfs", disk);
     directory = join(disk, "log");
   });
@@ -30,7 +30,6 @@ requires("root").describe("a disk of its own", () => {
   afterEach(() => {
     // A test that failed may have left files open.
     mount("umount", "--lazy", disk);
-    rmSync(disk, { recursive: true });
   });
 
   async function read(): Promise<AuditRecord[]> {

@@ -1,17 +1,15 @@
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AuditLogger } from "./audit-logger.js";
 import { LogReader } from "./log-reader.js";
 
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rmSync(directory, { recursive: true }));
 
 async function write(...names: string[]): Promise<void> {
   // Small files, so that there are several.

@@ -1,16 +1,8 @@
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AuditLogger } from "./audit-logger.js";
 import { type AuditQuery, queryAudit } from "./query.js";
 import { AUDIT_RESULTS, type AuditRecord } from "./record.js";
@@ -25,7 +17,7 @@ let all: AuditRecord[];
 
 /** A log of several files, with sessions, tools and results that recur. */
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  directory = temporaryDirectory();
   let index = 0;
   await using logger = new AuditLogger({ directory, maxFileBytes: 60_000, now: () => at(index) });
   all = [];
@@ -40,8 +32,6 @@ beforeAll(async () => {
   }
   all.push(await logger.log({ eventType: "resource_alert", sessionId: "s1" }));
 });
-
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 async function find(query: AuditQuery): Promise<number[]> {
   const seqs: number[] = [];
@@ -165,19 +155,15 @@ describe("the index", () => {
   });
 
   it("follows a log that grows", async () => {
-    const growing = mkdtempSync(join(tmpdir(), "skerry-audit-"));
-    try {
-      await using logger = new AuditLogger({ directory: growing, includeCode: true });
-      const code = "x".repeat(200_000);
-      // Each record a fifth of what is read without an index: it is extended on the way.
-      for (let count = 1; count <= 12; count++) {
-        await logger.begin({ sessionId: count % 2 === 0 ? "even" : "odd", code }).end({ result: "success" });
-        const seqs: number[] = [];
-        for await (const { seq } of queryAudit(growing, { session: "even" })) seqs.push(seq);
-        expect(seqs).toEqual([2, 4, 6, 8, 10, 12].filter((seq) => seq <= count));
-      }
-    } finally {
-      rmSync(growing, { recursive: true });
+    const growing = temporaryDirectory();
+    await using logger = new AuditLogger({ directory: growing, includeCode: true });
+    const code = "x".repeat(200_000);
+    // Each record a fifth of what is read without an index: it is extended on the way.
+    for (let count = 1; count <= 12; count++) {
+      await logger.begin({ sessionId: count % 2 === 0 ? "even" : "odd", code }).end({ result: "success" });
+      const seqs: number[] = [];
+      for await (const { seq } of queryAudit(growing, { session: "even" })) seqs.push(seq);
+      expect(seqs).toEqual([2, 4, 6, 8, 10, 12].filter((seq) => seq <= count));
     }
   });
 });
@@ -203,23 +189,19 @@ describe("the tail of the log", () => {
   });
 
   it("goes on with what is written, over files, until it is stopped", async () => {
-    const growing = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+    const growing = temporaryDirectory();
     const controller = new AbortController();
-    try {
-      await using logger = new AuditLogger({ directory: growing, maxFileBytes: 3000 });
-      const once = () => logger.begin({}).end({ result: "success" });
-      await once();
-      await once();
-      const seen: number[] = [];
-      for await (const { seq } of tailAudit(growing, { lines: 1, follow: true, signal: controller.signal })) {
-        seen.push(seq);
-        // Each is written after the one before was seen: none can come by another way.
-        if (seq < 9) await once();
-        else controller.abort();
-      }
-      expect(seen).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
-    } finally {
-      rmSync(growing, { recursive: true });
+    await using logger = new AuditLogger({ directory: growing, maxFileBytes: 3000 });
+    const once = () => logger.begin({}).end({ result: "success" });
+    await once();
+    await once();
+    const seen: number[] = [];
+    for await (const { seq } of tailAudit(growing, { lines: 1, follow: true, signal: controller.signal })) {
+      seen.push(seq);
+      // Each is written after the one before was seen: none can come by another way.
+      if (seq < 9) await once();
+      else controller.abort();
     }
+    expect(seen).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
   });
 });

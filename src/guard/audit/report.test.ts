@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AuditLogger } from "./audit-logger.js";
 import { Durations } from "./durations.js";
 import type { AuditEvent, AuditOutcome } from "./record.js";
@@ -13,15 +12,12 @@ let now: Date;
 let audit: AuditLogger;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  directory = temporaryDirectory();
   now = new Date("2026-02-01T00:00:00Z");
   audit = new AuditLogger({ directory, now: () => now });
 });
 
-afterEach(async () => {
-  await audit.close();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterEach(() => audit.close());
 
 const attempt = (outcome: AuditOutcome) => audit.begin({}).end(outcome);
 const network = (host: string, more: Partial<AuditEvent>) =>

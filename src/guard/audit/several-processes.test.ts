@@ -1,21 +1,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { FileLock } from "../../kit/file-lock.js";
@@ -144,7 +135,7 @@ let directory: string;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  programs = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  programs = temporaryDirectory();
   chmodSync(programs, 0o755);
   await build({
     entryPoints: Object.fromEntries(
@@ -164,10 +155,8 @@ beforeAll(async () => {
   for (const [name, source] of Object.entries(sources)) writeFileSync(join(programs, `${name}.mjs`), source);
 });
 
-afterAll(() => rmSync(programs, { recursive: true, force: true }));
-
 beforeEach(() => {
-  directory = join(mkdtempSync(join(tmpdir(), "skerry-audit-")), "log");
+  directory = join(temporaryDirectory(), "log");
 });
 
 afterEach(() => {

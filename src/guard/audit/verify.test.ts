@@ -1,17 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  appendFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { AuditLogger, type AuditLoggerOptions } from "./audit-logger.js";
 import type { AuditRecord } from "./record.js";
@@ -20,10 +12,8 @@ import { verifyAudit } from "./verify.js";
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-audit-"));
+  directory = temporaryDirectory();
 });
-
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 async function write(count: number, options: Partial<AuditLoggerOptions> = {}): Promise<AuditRecord[]> {
   await using logger = new AuditLogger({ directory, ...options });

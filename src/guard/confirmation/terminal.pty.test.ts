@@ -1,19 +1,11 @@
 import { execFile, spawn } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 
 const run = promisify(execFile);
@@ -103,7 +95,7 @@ const REQUEST = {
 let directory: string;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-pty-"));
+  directory = temporaryDirectory();
   await build({
     stdin: { contents: PROGRAM, resolveDir: fileURLToPath(new URL(".", import.meta.url)), loader: "ts" },
     bundle: true,
@@ -112,10 +104,6 @@ beforeAll(async () => {
     outfile: join(directory, "program.mjs"),
     logLevel: "silent",
   });
-});
-
-afterAll(() => {
-  rmSync(directory, { recursive: true, force: true });
 });
 
 async function converse(

@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { type ControlSocket, listenOnControlSocket } from "../../kit/control-socket.js";
 import { listPools } from "./list-pools.js";
 import { PoolManager } from "./pool-manager.js";
@@ -13,14 +13,10 @@ let stateDir: string;
 const sockets: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-pools-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
 });
 
-afterEach(async () => {
-  await Promise.all(sockets.splice(0).map((socket) => socket?.close()));
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(sockets.splice(0).map((socket) => socket?.close())));
 
 const item = (id: string) => ({
   id,

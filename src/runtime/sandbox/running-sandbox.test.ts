@@ -1,9 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SandboxManager } from "../../core/manager/index.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { openManager } from "../../../test/setup/open-manager.js";
+import type { SandboxManager } from "../../core/manager/index.js";
 import { withoutSharedWorkspace } from "../../core/testing/without-shared-workspace.js";
 import { registerBackend } from "../backends/registry.js";
 import type { RunningSandbox } from "./index.js";
@@ -12,20 +10,12 @@ registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap"));
 
 /** Both ways to the files: a directory that is shared, and the guest. */
 describe.each(["bubblewrap", "bubblewrap-over-wire"])("a sandbox of %s", (backend) => {
-  let stateDir: string;
   let manager: SandboxManager;
   let sandbox: RunningSandbox;
 
   beforeAll(async () => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-sandbox-"));
-    chmodSync(stateDir, 0o711);
-    manager = new SandboxManager({ backend, stateDir, handleSignals: false });
+    manager = openManager({ backend });
     sandbox = await manager.startSandbox("s", { ephemeral: true });
-  });
-
-  afterAll(async () => {
-    await manager.close();
-    rmSync(stateDir, { recursive: true, force: true });
   });
 
   describe("Execution", () => {

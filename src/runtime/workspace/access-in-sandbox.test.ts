@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
+import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
-import { SandboxManager } from "../../core/manager/index.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import type { BackendFactory, Instance } from "../backends/backend.js";
 import { createBubblewrapBackend } from "../backends/bubblewrap/backend.js";
@@ -31,28 +31,19 @@ registerBackend("watched", createWatched);
 
 let directory: string;
 let watcher: AccessWatcher;
-const managers: SandboxManager[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-access-"));
-  chmodSync(directory, 0o711);
+  directory = temporaryDirectory();
   watcher = new AccessWatcher(findPrebuilt().guest, { timeoutMs: 20_000 });
 });
 
 afterEach(async () => {
   watcher.close();
   instances.clear();
-  await Promise.all(managers.splice(0).map((manager) => manager.close()));
-  rmSync(directory, { recursive: true, force: true });
 });
 
 async function startSandbox(ephemeral: boolean): Promise<RunningSandbox> {
-  const manager = new SandboxManager({
-    backend: "watched",
-    stateDir: join(directory, "state"),
-    handleSignals: false,
-  });
-  managers.push(manager);
+  const manager = openManager({ backend: "watched", stateDir: join(directory, "state") });
   return manager.startSandbox("watched", { ephemeral });
 }
 

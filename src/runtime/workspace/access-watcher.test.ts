@@ -8,7 +8,6 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -19,11 +18,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildSync } from "esbuild";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
@@ -40,7 +39,7 @@ let root: string;
 let watcher: AccessWatcher;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-watch-"));
+  base = temporaryDirectory();
   root = join(base, "root");
   mkdirSync(root);
   watcher = new AccessWatcher(PROGRAM, PATIENT);
@@ -48,7 +47,6 @@ beforeEach(() => {
 
 afterEach(() => {
   watcher.close();
-  rmSync(base, { recursive: true, force: true });
 });
 
 function put(path: string, content = "content"): void {
@@ -438,7 +436,6 @@ open("f", "w").close(); open("f").close()`;
 requires("root").describe("for an ordinary user", () => {
   it("says that it cannot see into a directory that is closed to it", async () => {
     const program = join(base, "ordinary");
-    chmodSync(base, 0o711);
     copyFileSync(PROGRAM, join(base, "guest"));
     const become = "setpriv --reuid 65534 --regid 65534 --clear-groups";
     writeFileSync(program, `#!/bin/sh\nexec ${become} ${base}/guest "$@"\n`, { mode: 0o755 });

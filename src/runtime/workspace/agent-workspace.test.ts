@@ -3,21 +3,19 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { failsWith } from "../../../test/setup/fails-with.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { PathTraversalError } from "./path-traversal-error.js";
@@ -33,7 +31,7 @@ let workspace: AgentWorkspace;
 let descriptors: number;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-workspace-"));
+  base = temporaryDirectory();
   root = join(base, "root");
   outside = join(base, "outside");
   mkdirSync(root);
@@ -45,14 +43,10 @@ beforeEach(() => {
 
 afterEach(async () => {
   workspace.close();
-  try {
-    // A stream closes its descriptor a moment after its end.
-    await expect.poll(openDescriptors, { interval: 5 }).toBe(descriptors);
-    expect(readdirSync(outside)).toEqual(["secret.txt"]);
-    expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe(SECRET);
-  } finally {
-    rmSync(base, { recursive: true, force: true });
-  }
+  // A stream closes its descriptor a moment after its end.
+  await expect.poll(openDescriptors, { interval: 5 }).toBe(descriptors);
+  expect(readdirSync(outside)).toEqual(["secret.txt"]);
+  expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe(SECRET);
 });
 
 describe("AgentWorkspace", () => {

@@ -1,19 +1,17 @@
 import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { bootstrapWorkspace } from "./bootstrap.js";
 import { staysInside } from "./copy-entry.js";
@@ -26,7 +24,7 @@ let workspace: AgentWorkspace;
 let descriptors: number;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-bootstrap-"));
+  base = temporaryDirectory();
   sourceRoot = join(base, "source");
   root = join(base, "workspace");
   mkdirSync(sourceRoot);
@@ -38,7 +36,6 @@ beforeEach(() => {
 afterEach(() => {
   workspace.close();
   const left = readdirSync("/proc/self/fd").length;
-  rmSync(base, { recursive: true, force: true });
   expect(left).toBe(descriptors);
 });
 

@@ -1,7 +1,6 @@
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -10,9 +9,9 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { diffSnapshots, takeSnapshot } from "./change-tracker.js";
 
@@ -21,13 +20,12 @@ let workspace: AgentWorkspace;
 const at = (path: string) => join(root, path);
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "skerry-changes-"));
+  root = temporaryDirectory();
   workspace = AgentWorkspace.open(root);
 });
 
 afterEach(() => {
   workspace.close();
-  rmSync(root, { recursive: true, force: true });
 });
 
 describe("change tracking", () => {

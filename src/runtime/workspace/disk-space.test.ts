@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { diskSpace, isDiskLow } from "./disk-space.js";
 
 const GIB = 1024 ** 3;
@@ -13,11 +12,10 @@ const space = (freeGib: number, totalGib: number, inodes?: [number, number]) => 
 });
 
 it("is that of the file system, also of what is not there yet", async () => {
-  const directory = mkdtempSync(join(tmpdir(), "skerry-space-"));
+  const directory = temporaryDirectory();
   const { freeBytes, totalBytes } = await diskSpace(directory);
   expect([freeBytes > 0, freeBytes <= totalBytes]).toEqual([true, true]);
   expect((await diskSpace(join(directory, "a/b/c"))).totalBytes).toBe(totalBytes);
-  rmSync(directory, { recursive: true });
 });
 
 it.each([

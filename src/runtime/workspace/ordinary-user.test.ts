@@ -3,14 +3,13 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { takeSnapshot } from "./change-tracker.js";
 import { removeTree } from "./remove-tree.js";
@@ -26,7 +25,7 @@ beforeAll(() => {
     process.setegid?.(NOBODY);
     process.seteuid?.(NOBODY);
   }
-  base = mkdtempSync(join(tmpdir(), "skerry-ordinary-"));
+  base = temporaryDirectory();
 });
 
 afterAll(async () => {

@@ -1,17 +1,8 @@
 import { execFileSync } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { takeSnapshot } from "./change-tracker.js";
 import { removeTree } from "./remove-tree.js";
@@ -21,13 +12,12 @@ let descriptors: number;
 const openDescriptors = () => readdirSync("/proc/self/fd").length;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-remove-"));
+  base = temporaryDirectory();
   descriptors = openDescriptors();
 });
 
 afterEach(() => {
   expect(openDescriptors()).toBe(descriptors);
-  rmSync(base, { recursive: true, force: true });
 });
 
 describe("removeTree", () => {

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { PathTraversalError } from "./path-traversal-error.js";
 import { collectOutputFiles, putInputFiles } from "./transfer.js";
@@ -11,13 +11,12 @@ let root: string;
 let workspace: AgentWorkspace;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "skerry-transfer-"));
+  root = temporaryDirectory();
   workspace = AgentWorkspace.open(root);
 });
 
 afterEach(() => {
   workspace.close();
-  rmSync(root, { recursive: true, force: true });
 });
 
 const shown = ({ files, skipped, truncated }: Awaited<ReturnType<typeof collectOutputFiles>>) => ({

@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { watchHeldBuffers } from "../../../test/setup/held-buffers.js";
 import { connectMcp } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
@@ -246,7 +246,7 @@ requires("bubblewrap", "postgresql").describe(
 );
 
 requires("openssl", "postgresql").describe("servers with certificates", { timeout: 60_000 }, () => {
-  const directory = mkdtempSync(join(tmpdir(), "skerry-peers-"));
+  const directory = temporaryDirectory();
   const [cert, tlsKey] = [join(directory, "cert.pem"), join(directory, "key.pem")];
 
   beforeAll(async () => {
@@ -262,7 +262,6 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
   afterAll(async () => {
     await owner?.close();
     await database?.remove();
-    rmSync(directory, { recursive: true });
   });
 
   const securely = (method: string, path: string, body?: string) =>

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
@@ -22,8 +22,6 @@ registerBackend("stubborn", (context) => {
 });
 
 let testServer: TestServer;
-
-afterEach(() => testServer.close());
 
 async function open(options: TestServerOptions = {}): Promise<string> {
   testServer = await TestServer.open({ server: { lease: "5s" }, ...options });

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { type Access, ROUTES } from "./access.js";
@@ -35,8 +35,6 @@ beforeAll(async () => {
   ).body;
   await server.call(keys.full, "GET", `/v1/sessions/mine/processes/${id}/logs?waitMs=30000`);
 });
-
-afterAll(() => server.close());
 
 interface Row {
   readonly route: string;

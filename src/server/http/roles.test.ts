@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 
@@ -25,8 +25,6 @@ beforeAll(async () => {
   for (const name of ["s", "free"])
     await server.call(all, "POST", "/v1/sessions", { name, ...(name === "s" && { role: "worker" }) });
 });
-
-afterAll(() => server.close());
 
 const execute = (key: string, session: string, body: object) =>
   server.call(key, "POST", `/v1/sessions/${session}/execute`, body);

@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
@@ -22,8 +22,6 @@ beforeAll(async () => {
   });
   key = (await server.key()).secret;
 });
-
-afterAll(() => server.close());
 
 const call: TestServer["call"] = (...given) => server.call(...given);
 const execute = (session: string, body: object, headers?: Record<string, string>) =>

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
 import { parseConfig } from "../../core/config/index.js";
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe("a server does not start", () => {
-  const directory = mkdtempSync(join(tmpdir(), "skerry-tls-"));
+  const directory = temporaryDirectory();
   writeFileSync(join(directory, "no.pem"), "no certificate");
   const no = join(directory, "no.pem");
 
@@ -60,13 +60,12 @@ describe("a server does not start", () => {
     await testServer.stop();
     await testServer.start();
     expect((await testServer.call(testServer.admin, "GET", "/v1/sessions")).status).toBe(200);
-    rmSync(directory, { recursive: true, force: true });
   });
 });
 
 requires("openssl").describe("a server with a certificate", () => {
   it("is reached over TLS only, also on every address", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "skerry-tls-"));
+    const directory = temporaryDirectory();
     const [cert, key] = [join(directory, "cert.pem"), join(directory, "key.pem")];
     const subject = ["-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", cert];
     execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], {
@@ -82,13 +81,11 @@ requires("openssl").describe("a server with a certificate", () => {
     });
     expect(answer).toBe('{"status":"ok"}');
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
-    rmSync(directory, { recursive: true, force: true });
   });
 });
 
 it("a server's first key is made when it listens: one that could not start has shown no key", async () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "skerry-first-key-"));
-  chmodSync(stateDir, 0o711);
+  const stateDir = temporaryDirectory();
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const configOf = (port: number) => parseConfig({ sandbox: { stateDir }, server: { port } });
@@ -100,7 +97,6 @@ it("a server's first key is made when it listens: one that could not start has s
     expect(server.firstKey).toBeDefined();
   } finally {
     taken.close();
-    rmSync(stateDir, { recursive: true, force: true });
   }
 });
 

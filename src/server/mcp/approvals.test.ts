@@ -1,5 +1,5 @@
 import type { ElicitResult } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeAll, beforeEach, expect, it } from "vitest";
 import { type Person, printedIn, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
@@ -27,7 +27,6 @@ beforeAll(async () => {
   decider = await server.key("default", { approve: true });
   approver = await server.key("default", { readOnly: true, approve: true });
 });
-afterAll(() => server.close());
 
 let asked: string[];
 let takenBack: number;

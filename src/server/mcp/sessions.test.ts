@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeAll, expect, it } from "vitest";
 import { printedIn, processesWith, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
@@ -16,7 +16,6 @@ beforeAll(async () => {
   server = await TestServer.open({ server: { origins: [ORIGIN], limits: { body: "64kb" } } });
   key = (await server.key()).secret;
 });
-afterAll(() => server.close());
 
 const connect = (options?: McpConnectOptions, secret = key) => connectMcp(server.url, secret, options);
 const INITIALIZE = {

@@ -3,7 +3,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { printedIn, processesWith, textOf } from "../../../test/e2e/mcp-client.js";
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
@@ -22,7 +22,6 @@ beforeAll(async () => {
   server = await TestServer.open();
   ({ id: keyId, secret: key } = await server.key());
 });
-afterAll(() => server.close());
 
 const connect = (options?: McpConnectOptions) => connectMcp(server.url, key, options);
 const idOf = async (session: string) => (await server.call(key, "GET", `/v1/sessions/${session}`)).body.id;

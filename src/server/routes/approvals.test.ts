@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
@@ -22,8 +22,6 @@ beforeEach(async () => {
   one = (await server.key("default", { readOnly: true, approve: true })).secret;
   two = (await server.key("default", { readOnly: true, approve: true })).secret;
 });
-
-afterEach(() => server.close());
 
 const ask = (command = "echo ran") => server.call(agent, "POST", "/v1/sessions/s/execute", { command });
 

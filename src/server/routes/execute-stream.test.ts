@@ -1,5 +1,5 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
@@ -9,8 +9,6 @@ let server: TestServer;
 beforeAll(async () => {
   server = await TestServer.open();
 });
-
-afterAll(() => server.close());
 
 /** Asks for events, and hands the response over unread. */
 function events(session: string, body: object): Promise<IncomingMessage> {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { connect as connectSocket } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
 import { TestServer } from "../../../test/setup/test-server.js";
@@ -35,8 +35,6 @@ beforeAll(async () => {
   const at = `/v1/sessions/s/processes/${started.body.id}/logs?waitMs=30000`;
   expect((await server.call(key, "GET", at)).body.items[0].text).toBe("listening\n");
 }, 60_000);
-
-afterAll(() => server.close());
 
 const at = (path: string, port = 8000) => `/v1/sessions/s/ports/${port}${path}`;
 const host = () => new URL(server.url).host;

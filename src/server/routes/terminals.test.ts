@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Writable } from "node:stream";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
 import { TestServer } from "../../../test/setup/test-server.js";
@@ -44,8 +44,6 @@ beforeAll(async () => {
   key = (await server.key()).secret;
   await server.call(key, "POST", "/v1/sessions", { name: "s", role: "worker" });
 });
-
-afterAll(() => server.close());
 
 const at = (session: string, rest = "") => `/v1/sessions/${session}/terminals${rest}`;
 const open = async (body: object = {}, session = "s") => {

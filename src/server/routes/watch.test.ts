@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
@@ -13,7 +13,6 @@ beforeAll(async () => {
   server = await TestServer.open();
   key = (await server.key()).secret;
 });
-afterAll(() => server.close());
 
 const execute = (session: string, command: string) =>
   server.call(key, "POST", `/v1/sessions/${session}/execute`, { command });

@@ -3,16 +3,15 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openStore } from "./index.js";
 import { openDatabase } from "./open-store.js";
@@ -21,12 +20,8 @@ let directory: string;
 let path: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-store-"));
+  directory = temporaryDirectory();
   path = join(directory, "state", "store.db");
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true });
 });
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);

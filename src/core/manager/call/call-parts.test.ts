@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import type { ToolCall } from "./tool-call.js";
@@ -20,8 +20,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 const DENIED: readonly (readonly [string, ToolCall])[] = [
   ["the directory it starts in", { command: "cat passwd", cwd: "/etc" }],

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import {
   AutoApproveConfirmationService,
@@ -31,8 +31,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 type Options = Omit<SandboxManagerOptions, "policy"> & { readonly policy?: string };
 type Row = readonly [string, ToolCall, PolicyVerdict, Options];

@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { faults, killFromHost, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { AuditRecord } from "../../../guard/audit/index.js";
@@ -39,8 +39,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 interface FailurePath {
   readonly what: string;

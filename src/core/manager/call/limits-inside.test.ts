@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { readGroupFile, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { SandboxManager } from "../index.js";
@@ -29,8 +29,6 @@ real.describe("the limits of a policy reach the sandbox", () => {
     fixture = await ToolCallFixture.open();
     manager = fixture.manager({ policy: POLICY });
   });
-
-  afterAll(() => fixture.close());
 
   const python = (code: string) => manager.execute({ sessionId: "s", language: "python", code });
 

@@ -1,22 +1,18 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
 import { parseConfig } from "../../config/index.js";
 import { createMetrics } from "../../metrics/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
-import { SandboxManager, type SandboxManagerOptions } from "../index.js";
+import type { SandboxManager, SandboxManagerOptions } from "../index.js";
 
 /** Not 127.0.0.1, which programs reach without a proxy. */
 const HOST = "127.0.0.9";
 let origin: Server;
 let port: number;
-let stateDir: string;
-const managers: SandboxManager[] = [];
 
 beforeAll(async () => {
   origin = createServer((request, response) => {
@@ -25,18 +21,11 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => origin.listen(0, HOST, resolve));
   port = (origin.address() as AddressInfo).port;
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-network-"));
-  chmodSync(stateDir, 0o711);
-});
-
-afterEach(async () => {
-  for (const manager of managers.splice(0)) await manager.close();
 });
 
 afterAll(() => {
   origin.closeAllConnections();
   origin.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 async function open(
@@ -44,9 +33,7 @@ async function open(
   options: SandboxManagerOptions = {},
 ): Promise<SandboxManager> {
   const config = await parseConfig({ sandbox: { network } });
-  const manager = new SandboxManager({ config, stateDir, handleSignals: false, ...options });
-  managers.push(manager);
-  return manager;
+  return openManager({ config, ...options });
 }
 
 const allowed = () => ({ allowedIps: [`${HOST}/32`], allowedPorts: [port] });

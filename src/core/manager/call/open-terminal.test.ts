@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { faults, killFromHost, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { AuditRecord } from "../../../guard/audit/index.js";
@@ -24,8 +24,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 /** A terminal on which something stays until it is ended. */
 async function openBusy(manager: SandboxManager, call: Partial<TerminalCall> = {}): Promise<GuardedTerminal> {

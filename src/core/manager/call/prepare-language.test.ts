@@ -1,7 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../../runtime/backends/backend.js";
 import { getBackend, registerBackend } from "../../../runtime/backends/registry.js";
@@ -57,15 +55,11 @@ function prepares(instance: Instance): Instance {
 beforeEach(() => {
   seen = [];
   fails = false;
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-languages-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   manager = new SandboxManager({ stateDir, backend: "subprocess-by-language", warm: false });
 });
 
-afterEach(async () => {
-  await manager.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => manager.close());
 
 it("prepares a language before its first program, once, also for programs at the same time", async () => {
   const sandbox = await manager.startSandbox("s");

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import {
@@ -19,8 +19,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 describe("a call's record", () => {
   it("names the session that the caller named, also where all share one sandbox", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService, type ConfirmationRequest } from "../../../guard/confirmation/index.js";
 import type { SandboxManager, SandboxManagerOptions } from "../index.js";
@@ -34,8 +34,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 function guarded(options: Omit<SandboxManagerOptions, "policy"> = {}): SandboxManager {
   return fixture.manager({ policy: POLICY, ...options });

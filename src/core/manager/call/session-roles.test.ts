@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import type { SandboxError } from "../../../kit/errors.js";
@@ -24,8 +24,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 real.describe("two roles in one session", () => {
   it("each have their own limits, or are told that the sandbox is busy", async () => {

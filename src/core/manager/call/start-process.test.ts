@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
@@ -13,8 +13,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 /** Everything that it prints until its end, or until a text comes on standard output. */
 async function printed(

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 
@@ -10,8 +10,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 real.describe("a call that names its backend", () => {
   it.each([

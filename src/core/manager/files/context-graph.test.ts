@@ -1,8 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import type { FileChange } from "../../../runtime/sandbox/files/change-log.js";
 import { SandboxManager } from "../sandbox-manager.js";
 import { ChangeRecorder, type ContextGraph } from "./context-graph.js";
@@ -12,15 +10,11 @@ let manager: SandboxManager;
 let told: [string, string, string][];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-graph-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   told = [];
 });
 
-afterEach(async () => {
-  await manager?.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => manager?.close());
 
 const graph: ContextGraph = {
   async recordFileChange(session, path, change) {

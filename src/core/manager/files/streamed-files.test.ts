@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 import { CallbackConfirmationService } from "../../../guard/confirmation/index.js";
 import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
@@ -25,8 +25,6 @@ beforeEach(async () => {
   directory = join(fixture.stateDir, "host");
   mkdirSync(directory);
 });
-
-afterEach(() => fixture.close());
 
 function hostFile(name: string, content: string): HostFile {
   writeFileSync(join(directory, name), content);

@@ -1,7 +1,7 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
@@ -20,8 +20,7 @@ let warnings: string[];
 const hear = ({ message }: Error) => void warnings.push(message);
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-unsaved-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   warnings = [];
   process.on("warning", hear);
 });
@@ -29,7 +28,6 @@ beforeEach(() => {
 afterEach(async () => {
   await manager?.close().catch(() => undefined);
   process.off("warning", hear);
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 async function start(

@@ -1,12 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
-import { SandboxManager } from "../index.js";
+import type { SandboxManager } from "../index.js";
 import type { SandboxManagerOptions } from "../manager-options.js";
 import { type EntriesByPath, entryChanges } from "./entry-changes.js";
 import type { FileWatch, WatchEvent } from "./file-watch.js";
@@ -16,17 +15,12 @@ let directory: string;
 let manager: SandboxManager;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-watch-"));
-  chmodSync(directory, 0o711);
-});
-afterEach(async () => {
-  await manager.close();
-  rmSync(directory, { recursive: true, force: true });
+  directory = temporaryDirectory();
 });
 
 async function open(options: Partial<SandboxManagerOptions> = {}, sandbox: object = {}): Promise<void> {
   const config = await parseConfig({ sandbox: { stateDir: directory, ...sandbox } });
-  manager = new SandboxManager({ config, handleSignals: false, ...options });
+  manager = openManager({ config, stateDir: directory, ...options });
 }
 
 /** What comes, as it comes, until it ends or fails. */

@@ -1,12 +1,12 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect } from "vitest";
+import { beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker } from "../../../../test/setup/docker.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import { parseConfig } from "../../config/index.js";
-import { SandboxManager } from "../index.js";
 
 const MARK = "left-by-another-session";
 const PORT = 18_234;
@@ -102,16 +102,9 @@ const TARGETS = [
 ] as const;
 
 let stateDir: string;
-const managers: SandboxManager[] = [];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-pool-"));
-  chmodSync(stateDir, 0o711);
-});
-
-afterEach(async () => {
-  await Promise.all(managers.splice(0).map((manager) => manager.close()));
-  rmSync(stateDir, { recursive: true, force: true });
+  stateDir = temporaryDirectory();
 });
 
 for (const { title, backend, docker, describe, it } of TARGETS) {
@@ -121,8 +114,7 @@ for (const { title, backend, docker, describe, it } of TARGETS) {
         docker === undefined ? {} : { docker: { host: (await startDocker()).host, ...docker } };
       const config = await parseConfig({ sandbox: { backends } });
       const pool = new PoolManager({ backend, minInstances: 1, maxInstances, preload: ["python"] });
-      const manager = new SandboxManager({ stateDir, config, pool, handleSignals: false });
-      managers.push(manager);
+      const manager = openManager({ stateDir, config, pool });
       return { manager, pool };
     };
 

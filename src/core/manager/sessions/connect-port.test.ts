@@ -1,8 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
@@ -20,15 +19,9 @@ let stateDir: string;
 let manager: SandboxManager;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-connect-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   const config = await parseConfig({ sandbox: { network: { allowLocalBinding: true } } });
-  manager = new SandboxManager({ config, stateDir, handleSignals: false });
-});
-
-afterAll(async () => {
-  await manager.close();
-  rmSync(stateDir, { recursive: true, force: true });
+  manager = openManager({ config, stateDir });
 });
 
 requires("bubblewrap", "python3").describe("a connection to a port inside", () => {

@@ -1,17 +1,7 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { SessionStore } from "./session-store.js";
 
@@ -22,12 +12,9 @@ let root: string;
 let store: SessionStore;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "skerry-store-"));
-  chmodSync(root, 0o711);
+  root = temporaryDirectory();
   store = new SessionStore(root, UIDS);
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const holderOf = (uid: number | undefined) => readlinkSync(join(root, "owners", String(uid))).split("\n")[1];
 

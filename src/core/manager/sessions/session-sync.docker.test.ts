@@ -1,12 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { beforeAll, beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker } from "../../../../test/setup/docker.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { type Config, parseConfig } from "../../config/index.js";
-import { SandboxManager } from "../sandbox-manager.js";
+import type { SandboxManager } from "../sandbox-manager.js";
 
 const { describe, it, missing } = requires("docker");
 
@@ -21,14 +22,8 @@ beforeAll(async () => {
 }, DOCKER_START_MS);
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-remote-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ config, stateDir, backend: "docker", handleSignals: false });
-});
-
-afterEach(async () => {
-  await manager.close().catch(() => undefined);
-  rmSync(stateDir, { recursive: true, force: true });
+  stateDir = temporaryDirectory();
+  manager = openManager({ config, stateDir, backend: "docker" });
 });
 
 const onHost = (session: string, path = "") =>

@@ -1,18 +1,9 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
@@ -27,17 +18,11 @@ let stateDir: string;
 let manager: SandboxManager;
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-away-"));
-  chmodSync(stateDir, 0o711);
-});
-
-afterEach(async () => {
-  await manager?.close().catch(() => undefined);
-  rmSync(stateDir, { recursive: true, force: true });
+  stateDir = temporaryDirectory();
 });
 
 const start = (options: SandboxManagerOptions = {}) => {
-  manager = new SandboxManager({ stateDir, backend: "subprocess-away", handleSignals: false, ...options });
+  manager = openManager({ stateDir, backend: "subprocess-away", ...options });
   return manager;
 };
 const onHost = (session: string, path = "") =>

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
 
 const POLICY = `
@@ -17,8 +17,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-
-afterEach(() => fixture.close());
 
 describe("work with a session's sandbox", () => {
   it("has one record, which says who asked for what in which request", async () => {

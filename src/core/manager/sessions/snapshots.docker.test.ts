@@ -1,12 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { beforeAll, beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker } from "../../../../test/setup/docker.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { type Config, parseConfig } from "../../config/index.js";
-import { SandboxManager } from "../sandbox-manager.js";
+import type { SandboxManager } from "../sandbox-manager.js";
 
 const { describe, it, missing } = requires("docker");
 
@@ -19,13 +20,7 @@ beforeAll(async () => {
 }, DOCKER_START_MS);
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-snapshots-"));
-  chmodSync(stateDir, 0o711);
-});
-
-afterEach(async () => {
-  await manager.close().catch(() => undefined);
-  rmSync(stateDir, { recursive: true, force: true });
+  stateDir = temporaryDirectory();
 });
 
 describe.each(["always", "never"] as const)(
@@ -37,7 +32,7 @@ describe.each(["always", "never"] as const)(
       const config: Config = await parseConfig({
         sandbox: { backends: { docker: { ...daemon, shareFiles } } },
       });
-      manager = new SandboxManager({ config, stateDir, backend: "docker", handleSignals: false });
+      manager = openManager({ config, stateDir, backend: "docker" });
       const sandbox = await manager.startSandbox("work");
       const look = "find . -mindepth 1 -printf '%p %y %m %l\\n' | sort; cat f d/g";
       await sandbox.exec("mkdir -p d && echo 1 > f && echo 2 > d/g && chmod 750 d/g && ln -s d/g link");

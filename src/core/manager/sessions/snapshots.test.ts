@@ -1,12 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { failsWith } from "../../../../test/setup/fails-with.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
@@ -14,7 +15,7 @@ import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../../testing/without-shared-workspace.js";
-import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
+import type { SandboxManager, SandboxManagerOptions } from "../sandbox-manager.js";
 
 registerBackend("bubblewrap-kept-away", withoutSharedWorkspace("bubblewrap"));
 registerBackend("subprocess-kept-away", withoutSharedWorkspace("subprocess"));
@@ -23,17 +24,11 @@ let stateDir: string;
 let manager: SandboxManager;
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-snapshots-"));
-  chmodSync(stateDir, 0o711);
-});
-
-afterEach(async () => {
-  await manager?.close().catch(() => undefined);
-  rmSync(stateDir, { recursive: true, force: true });
+  stateDir = temporaryDirectory();
 });
 
 const start = (options: SandboxManagerOptions = {}) => {
-  manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false, ...options });
+  manager = openManager({ stateDir, backend: "bubblewrap", ...options });
   return manager;
 };
 const directoryOf = (session: string) => join(stateDir, "sessions", sessionDirectoryName(session));

@@ -1,33 +1,24 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import { beforeAll, beforeEach, expect } from "vitest";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
-import { SandboxManager } from "../../manager/index.js";
+import type { SandboxManager } from "../../manager/index.js";
 import { createTools, type ToolSet } from "../create-tools.js";
 import { describeMisses, findAll } from "../files/find-text.js";
 
 const { describe, it } = requires("linux", "bubblewrap");
 
-let stateDir: string;
 let manager: SandboxManager;
 let tools: ToolSet;
 let sandbox: RunningSandbox;
 
 beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-edit-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false });
+  manager = openManager({ backend: "bubblewrap" });
 });
 beforeEach(async () => {
   await manager.deleteSession("agent");
   tools = createTools(manager, { sessionId: "agent" });
   sandbox = await manager.startSandbox("agent");
-});
-afterAll(async () => {
-  await manager?.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 const edit = (path: string, oldText: string, newText: string, more = {}) =>

@@ -1,7 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
+import { cleanUp, temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { AuditLogger, queryAudit } from "../../../guard/audit/index.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
@@ -23,21 +23,10 @@ let manager: SandboxManager;
 let audit: AuditLogger;
 
 beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-eval-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   audit = new AuditLogger({ directory: join(stateDir, "audit") });
-  manager = new SandboxManager({
-    stateDir,
-    audit,
-    backend: "bubblewrap",
-    handleSignals: false,
-    limits: { memoryMb: 400 },
-  });
-});
-afterAll(async () => {
-  await manager?.close();
-  await audit?.close();
-  rmSync(stateDir, { recursive: true, force: true });
+  cleanUp(() => audit.close());
+  manager = openManager({ stateDir, audit, backend: "bubblewrap", limits: { memoryMb: 400 } });
 });
 
 function samplesOf(...completions: string[]): Sample[] {

@@ -1,17 +1,16 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import type { SampleResult } from "./evaluate.js";
 import { canonicalSamples, loadProblems, loadSamples, type Sample } from "./problems.js";
 import { ResultsFile } from "./results-file.js";
 
 let here: string;
 beforeEach(() => {
-  here = mkdtempSync(join(tmpdir(), "skerry-eval-files-"));
+  here = temporaryDirectory();
 });
-afterEach(() => rmSync(here, { recursive: true, force: true }));
 
 const PROBLEM = { task_id: "T/0", prompt: "p", test: "t", entry_point: "f", canonical_solution: "c" };
 

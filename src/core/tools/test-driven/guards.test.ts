@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { summaryOf } from "../../../../test/setup/test-driven.js";
 import { ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
@@ -21,7 +21,6 @@ let fixture: ToolCallFixture;
 beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
-afterEach(() => fixture.close());
 
 real.describe("a solution and its tests", { timeout: 180_000 }, () => {
   it("are two tool calls, with a record each of their own text and of nothing else", async () => {

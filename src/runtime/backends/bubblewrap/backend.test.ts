@@ -1,38 +1,25 @@
 import { execFile } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { parseConfig } from "../../../core/config/index.js";
-import { SandboxManager, type SandboxManagerOptions } from "../../../core/manager/index.js";
+import type { SandboxManager, SandboxManagerOptions } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 let directory: string;
-const managers: SandboxManager[] = [];
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-bubblewrap-"));
-  chmodSync(directory, 0o711);
-});
-
-afterEach(async () => {
-  await Promise.all(managers.splice(0).map((manager) => manager.close()));
-  rmSync(directory, { recursive: true, force: true });
+  directory = temporaryDirectory();
 });
 
 function createManager(options: SandboxManagerOptions = {}): SandboxManager {
-  const manager = new SandboxManager({
-    backend: "bubblewrap",
-    stateDir: join(directory, "state"),
-    handleSignals: false,
-    ...options,
-  });
-  managers.push(manager);
-  return manager;
+  return openManager({ backend: "bubblewrap", stateDir: join(directory, "state"), ...options });
 }
 
 /** Opens a session in a process of its own and runs a shell command in it. */

@@ -1,19 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
@@ -29,22 +20,12 @@ const TIMEOUT = { timeout: 180_000 };
 let directory: string;
 let manager: SandboxManager;
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-srt-"));
-  chmodSync(directory, 0o711);
+  directory = temporaryDirectory();
   const settingsPath = join(directory, "home", "settings.json");
   mkdirSync(join(directory, "home"));
   writeFileSync(settingsPath, "{}");
   const config = await parseConfig({ sandbox: { backends: { srt: { settingsPath } } } }, "test");
-  manager = new SandboxManager({
-    config,
-    backend: "srt",
-    stateDir: join(directory, "state"),
-    handleSignals: false,
-  });
-});
-afterEach(async () => {
-  await manager.close();
-  rmSync(directory, { recursive: true, force: true });
+  manager = openManager({ config, backend: "srt", stateDir: join(directory, "state") });
 });
 
 describe("without its package", () => {

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxRuntimeConfigSchema } from "@anthropic-ai/sandbox-runtime";
 import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { DEFAULT_CONFIG } from "../../../core/config/index.js";
 import type { CreateSpec } from "../backend.js";
 import { createSettings, type SettingsInput } from "./library-settings.js";
@@ -110,17 +110,13 @@ describe("a user's own settings", () => {
   });
 
   it("need not be there, unless they are named", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "skerry-srt-settings-"));
-    try {
-      const path = join(directory, "settings.json");
-      await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
-      writeFileSync(path, "{");
-      await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
-      writeFileSync(path, "{}");
-      expect(await loadUserSettings(path)).toEqual(NOTHING);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
+    const directory = temporaryDirectory();
+    const path = join(directory, "settings.json");
+    await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    writeFileSync(path, "{");
+    await expect(loadUserSettings(path)).rejects.toMatchObject({ code: "CONFIG_INVALID" });
+    writeFileSync(path, "{}");
+    expect(await loadUserSettings(path)).toEqual(NOTHING);
   });
 
   it("are looked for in the user's own directory", () => {

@@ -1,11 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { beforeEach, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parseConfig } from "../../../core/config/index.js";
-import { SandboxManager } from "../../../core/manager/index.js";
 import { AuditLogger, queryAudit } from "../../../guard/audit/index.js";
 import { parseViolation, ViolationLog } from "./violations.js";
 
@@ -13,10 +13,8 @@ const real = requires("linux", "bubblewrap", "sandbox-runtime", "python3");
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-srt-test-"));
-  chmodSync(directory, 0o711);
+  directory = temporaryDirectory();
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 it.each([
   ["not JSON", "deny"],
@@ -87,13 +85,7 @@ real.it(
     );
     const config = await parseConfig({ sandbox: { backends: { srt: { settingsPath } } } }, "test");
     const audit = new AuditLogger({ directory: join(directory, "audit") });
-    const manager = new SandboxManager({
-      config,
-      audit,
-      backend: "srt",
-      stateDir: join(directory, "state"),
-      handleSignals: false,
-    });
+    const manager = openManager({ config, audit, backend: "srt", stateDir: join(directory, "state") });
     try {
       const code = [
         "import socket",

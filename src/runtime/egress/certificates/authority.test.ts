@@ -4,7 +4,6 @@ import { once } from "node:events";
 import {
   chmodSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,23 +13,21 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as streamText } from "node:stream/consumers";
 import { connect, TLSSocket } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { CertificateAuthority, openAuthority } from "./authority.js";
 import { createCaBundle } from "./ca-bundle.js";
 import { createRootCertificate } from "./certificate.js";
 
 let stateDir: string;
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-authority-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
 });
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 const inEgress = (name: string) => join(stateDir, "egress", name);
 

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import type { EgressRules } from "../rules/rules.js";
 import { checkSecretHosts, loadSecrets, parseSecretOption } from "./load-secrets.js";
 import { Secret } from "./secret.js";
@@ -13,12 +13,11 @@ const HEADER = ["header"] as const;
 
 let directory: string;
 beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-secrets-"));
+  directory = temporaryDirectory();
   writeFileSync(join(directory, "token@home"), `${VALUE}\n`);
   writeFileSync(join(directory, "lines"), `${VALUE}\n\n`);
   writeFileSync(join(directory, "large"), "x".repeat(100_000));
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 function thrown(action: () => unknown): unknown {
   try {

@@ -1,12 +1,10 @@
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { connect, type TLSSocket } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { allowing, EgressHosts, onPorts, readAll, until } from "../../../../test/setup/egress-hosts.js";
 import { type CertificateAuthority, openAuthority } from "../certificates/authority.js";
 import { Secret } from "./secret.js";
@@ -49,8 +47,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
 }
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-answers-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   authority = await openAuthority(stateDir);
   const listener = (request: IncomingMessage, response: ServerResponse) => void serve(request, response);
   api = await hosts.https(listener, "api.example");
@@ -58,10 +55,7 @@ beforeAll(async () => {
   plain = await hosts.http(listener);
 });
 
-afterAll(async () => {
-  await hosts.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => hosts.close());
 
 beforeEach(async () => {
   heard.length = 0;

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { allowing, EgressHosts, onPorts, until } from "../../../../test/setup/egress-hosts.js";
 import { openAuthority } from "../certificates/authority.js";
 import { createCaBundle } from "../certificates/ca-bundle.js";
@@ -47,8 +47,7 @@ async function repeat(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-secrets-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   const authority = await openAuthority(stateDir);
   bundle = join(stateDir, "bundle.pem");
   writeFileSync(bundle, createCaBundle(`${authority.certificate}${hosts.ca}`));
@@ -67,10 +66,7 @@ beforeAll(async () => {
   plain = await hosts.http((request, response) => void repeat(request, response));
 });
 
-afterAll(async () => {
-  await hosts.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => hosts.close());
 
 beforeEach(async () => {
   arrived = "";

@@ -1,31 +1,20 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterEach, beforeAll, expect } from "vitest";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
-import { SandboxManager } from "../../../core/manager/index.js";
+import type { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 import type { Checkpoint, CodeContext, ContextResult, RunningSandbox } from "../index.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3", "root");
 
-let stateDir: string;
 let manager: SandboxManager;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-checkpoints-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
+  manager = openManager({ backend: "bubblewrap" });
   sandbox = await manager.startSandbox("checkpoints");
 });
-afterEach(async () => {
-  await Promise.all(sandbox.listContexts().map((context) => context.close()));
-});
-afterAll(async () => {
-  await manager?.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(sandbox.listContexts().map((context) => context.close())));
 
 function value({ results, exception }: ContextResult): unknown {
   return exception?.traceback ?? results.at(-1)?.data["text/plain"];

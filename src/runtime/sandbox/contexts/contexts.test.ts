@@ -1,33 +1,21 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
-import { SandboxManager } from "../../../core/manager/index.js";
+import type { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
 import type { SandboxError } from "../../../kit/errors.js";
 import type { CodeContext, ContextEvent, ContextResult, RunningSandbox } from "../index.js";
 
-let stateDir: string;
 let manager: SandboxManager;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-contexts-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ backend: "bubblewrap", stateDir, handleSignals: false });
+  manager = openManager({ backend: "bubblewrap" });
   sandbox = await manager.startSandbox("contexts");
 });
 
-afterEach(async () => {
-  await Promise.all(sandbox.listContexts().map((context) => context.close()));
-});
-
-afterAll(async () => {
-  await manager.close();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(sandbox.listContexts().map((context) => context.close())));
 
 /** The plain forms of what was shown. */
 function shown({ results }: ContextResult): unknown[] {

@@ -4,7 +4,6 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -15,11 +14,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { failsWith } from "../../../../test/setup/fails-with.js";
 import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { byteNameOf } from "../../workspace/byte-name.js";
@@ -43,7 +42,7 @@ let outside: string;
 let guest: StartedGuest | undefined;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-both-"));
+  base = temporaryDirectory();
   root = join(base, "workspace");
   outside = join(base, "outside");
   mkdirSync(root);
@@ -54,12 +53,8 @@ beforeEach(() => {
 afterEach(async () => {
   await guest?.stop();
   guest = undefined;
-  try {
-    expect(readdirSync(outside)).toEqual(["secret.txt"]);
-    expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe(SECRET);
-  } finally {
-    rmSync(base, { recursive: true, force: true });
-  }
+  expect(readdirSync(outside)).toEqual(["secret.txt"]);
+  expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe(SECRET);
 });
 
 /** Find as other systems have it: no -printf. */

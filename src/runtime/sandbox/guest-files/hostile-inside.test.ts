@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { failsWith } from "../../../../test/setup/fails-with.js";
 import { type StartedGuest, startGuest } from "../../../../test/setup/start-guest.js";
 import { encodeFrame, FromGuest, u32 } from "../../wire/frames.js";
@@ -17,14 +17,13 @@ let base: string;
 let guest: StartedGuest | undefined;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "skerry-hostile-"));
+  base = temporaryDirectory();
   mkdirSync(join(base, "workspace"));
 });
 
 afterEach(async () => {
   await guest?.stop();
   guest = undefined;
-  rmSync(base, { recursive: true, force: true });
 });
 
 /** A workspace whose programs inside are hostile. */

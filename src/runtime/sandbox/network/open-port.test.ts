@@ -1,9 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
 import { waitUntil } from "../../../core/testing/wait-until.js";
@@ -32,10 +31,9 @@ let sandbox: RunningSandbox;
 const stop = new AbortController();
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-port-"));
-  chmodSync(stateDir, 0o711);
+  stateDir = temporaryDirectory();
   const config = await parseConfig({ sandbox: { network: { allowLocalBinding: true } } });
-  manager = new SandboxManager({ config, stateDir, handleSignals: false });
+  manager = openManager({ config, stateDir });
   sandbox = await manager.startSandbox("server");
   void sandbox.runCode(SERVER, { language: "python", signal: stop.signal }).catch(() => undefined);
   await waitUntil(async () => {
@@ -50,8 +48,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   stop.abort();
-  await manager.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 async function say(port: number, words: string | Buffer): Promise<Buffer> {

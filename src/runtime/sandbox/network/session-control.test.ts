@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { SandboxError } from "../../../kit/errors.js";
 import {
   broadcastToSession,
@@ -19,12 +19,11 @@ let stateDir: string;
 const sockets: (ControlSocket | undefined)[] = [];
 
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-socket-"));
+  stateDir = temporaryDirectory();
 });
 
 afterEach(async () => {
   for (const socket of sockets.splice(0)) await socket?.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 /** Says its name and then everything it is told. */

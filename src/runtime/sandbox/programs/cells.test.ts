@@ -1,7 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
+import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
@@ -15,15 +14,10 @@ let manager: SandboxManager;
 let sandbox: RunningSandbox;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-cells-"));
-  chmodSync(stateDir, 0o711);
-  manager = new SandboxManager({ stateDir, backend: "bubblewrap", handleSignals: false });
+  stateDir = temporaryDirectory();
+  manager = openManager({ stateDir, backend: "bubblewrap" });
   sandbox = await manager.startSandbox("cells", { cells: CELLS });
   await sandbox.prewarmCells();
-});
-afterAll(async () => {
-  await manager?.close();
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 /** As long as is needed for the program to be started the plain way. */

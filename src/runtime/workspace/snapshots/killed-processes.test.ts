@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import {
   assertSound,
   bringBack,
@@ -81,7 +81,7 @@ const children: ChildProcess[] = [];
 useSnapshotWorkspace();
 
 beforeAll(async () => {
-  programs = mkdtempSync(join(tmpdir(), "skerry-killed-"));
+  programs = temporaryDirectory();
   const source = fileURLToPath(new URL("../../..", import.meta.url));
   writeFileSync(join(programs, "library.ts"), LIBRARY.replaceAll("SOURCE/", source));
   await build({
@@ -95,7 +95,6 @@ beforeAll(async () => {
   writeFileSync(join(programs, "busy.mjs"), BUSY);
 });
 
-afterAll(() => rmSync(programs, { recursive: true, force: true }));
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
 });

@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { SandboxError } from "../../../../kit/errors.js";
 import type { Runner } from "../../../wire/index.js";
 import { checkShare } from "./check-share.js";
@@ -19,14 +19,10 @@ function containerSeeing(directory: string): Runner {
 }
 
 it("accepts a container that sees the directory, and refuses one that sees another", async () => {
-  const [ours, other] = [1, 2].map(() => mkdtempSync(join(tmpdir(), "skerry-share-"))) as [string, string];
-  try {
-    expect(await checkShare(containerSeeing(ours), ours)).toBe(true);
-    await expect(checkShare(containerSeeing(other), ours)).rejects.toMatchObject({
-      code: "BACKEND_UNAVAILABLE",
-    });
-    expect(readdirSync(ours)).toEqual([]);
-  } finally {
-    for (const path of [ours, other]) rmSync(path, { recursive: true });
-  }
+  const [ours, other] = [temporaryDirectory(), temporaryDirectory()];
+  expect(await checkShare(containerSeeing(ours), ours)).toBe(true);
+  await expect(checkShare(containerSeeing(other), ours)).rejects.toMatchObject({
+    code: "BACKEND_UNAVAILABLE",
+  });
+  expect(readdirSync(ours)).toEqual([]);
 });

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterEach, beforeAll, expect } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../test/setup/docker.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { findPrebuilt } from "../../guest-runtime.js";
@@ -81,25 +79,21 @@ describe("volumes with the guest", () => {
   }, 180_000);
 
   it("go at once when no guest starts from one whose maker is gone, and never while it lives", async () => {
-    const stateDir = mkdtempSync(join(tmpdir(), "skerry-volumes-"));
-    try {
-      const labels = { ...makerLabels(stateDir, "x"), [LABEL.guest]: build };
-      const gone = await make({ ...labels, [LABEL.maker]: "999999999-1-x" });
-      const living = await make(labels);
-      // As the daemon makes it where a container wants one that is not there.
-      const unlabelled = await make({});
-      const foreign = await make({ ...labels, [LABEL.maker]: "999999999-1-x", [LABEL.host]: "another" });
-      const volumes = new GuestVolumes(client, stateDir);
-      for (const name of [gone, living, unlabelled, foreign])
-        await volumes.forget({ kind: "volume", name, program: "ready" }, "x64");
-      expect(await Promise.all([gone, living, unlabelled, foreign].map(isThere))).toEqual([
-        false,
-        true,
-        false,
-        true,
-      ]);
-    } finally {
-      rmSync(stateDir, { recursive: true });
-    }
+    const stateDir = temporaryDirectory();
+    const labels = { ...makerLabels(stateDir, "x"), [LABEL.guest]: build };
+    const gone = await make({ ...labels, [LABEL.maker]: "999999999-1-x" });
+    const living = await make(labels);
+    // As the daemon makes it where a container wants one that is not there.
+    const unlabelled = await make({});
+    const foreign = await make({ ...labels, [LABEL.maker]: "999999999-1-x", [LABEL.host]: "another" });
+    const volumes = new GuestVolumes(client, stateDir);
+    for (const name of [gone, living, unlabelled, foreign])
+      await volumes.forget({ kind: "volume", name, program: "ready" }, "x64");
+    expect(await Promise.all([gone, living, unlabelled, foreign].map(isThere))).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
   }, 180_000);
 });

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../test/setup/docker.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { openTcpForwarder, type TcpForwarder } from "../../../../../test/setup/tcp-forwarder.js";
@@ -22,7 +20,7 @@ describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
     docker = await startDocker();
   }, DOCKER_START_MS);
   beforeEach(async () => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-events-"));
+    stateDir = temporaryDirectory();
     gate = await openTcpForwarder(docker.host);
     const options = { host: gate.host, image: docker.image };
     backend = createDockerBackend({ stateDir, options });
@@ -30,7 +28,6 @@ describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
   afterEach(async () => {
     for (const instance of instances.splice(0)) await instance.destroy();
     gate.close();
-    rmSync(stateDir, { recursive: true, force: true });
   });
 
   async function create(): Promise<Instance> {

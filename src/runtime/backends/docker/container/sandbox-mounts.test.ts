@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect } from "vitest";
+import { beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { processLabel } from "../../../../kit/process-label.js";
 import { findPrebuilt } from "../../guest-runtime.js";
@@ -14,9 +14,8 @@ describe("mounts that killed processes left", () => {
   const guest = () => findPrebuilt().guest;
 
   beforeEach(() => {
-    stateDir = mkdtempSync(join(tmpdir(), "skerry-mounts-"));
+    stateDir = temporaryDirectory();
   });
-  afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
   function leave(name: string): string {
     const directory = join(stateDir, "mounts", name);
@@ -38,12 +37,8 @@ describe("mounts that killed processes left", () => {
   it("are never looked for in what another user has put there", () => {
     leave("999999999-1-a");
     expect(orphanedMounts(stateDir).length).toBe(1);
-    const link = mkdtempSync(join(tmpdir(), "skerry-mounts-"));
+    const link = temporaryDirectory();
     symlinkSync(join(stateDir, "mounts"), join(link, "mounts"));
-    try {
-      expect(() => orphanedMounts(link)).toThrow(/only this user can change/);
-    } finally {
-      rmSync(link, { recursive: true });
-    }
+    expect(() => orphanedMounts(link)).toThrow(/only this user can change/);
   });
 });

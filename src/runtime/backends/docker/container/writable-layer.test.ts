@@ -1,18 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
-import { afterEach, beforeEach, expect } from "vitest";
+import { beforeEach, expect } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { findUnexpectedChange, readWritableLayer } from "./writable-layer.js";
 
 const { it } = requires("linux", "root");
 let upper: string;
 beforeEach(() => {
-  upper = mkdtempSync(join(tmpdir(), "skerry-layer-"));
+  upper = temporaryDirectory();
 });
-afterEach(() => rmSync(upper, { recursive: true }));
 
 /** A daemon that is never asked: the layer is here. */
 function look() {

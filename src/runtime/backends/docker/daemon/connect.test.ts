@@ -1,22 +1,21 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createSocketServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { chooseSocket, connectDocker, explainDockerFailure, findDocker, usualSockets } from "./connect.js";
 
-const directory = mkdtempSync(join(tmpdir(), "skerry-connect-"));
+const directory = temporaryDirectory();
 const servers: { close(): unknown }[] = [];
 afterEach(() => {
   vi.unstubAllEnvs();
   for (const server of servers.splice(0)) server.close();
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** What a daemon answers to a ping, and to nothing else. */
 const pong: RequestListener = (request, response) => {

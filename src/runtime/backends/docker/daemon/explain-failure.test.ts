@@ -1,9 +1,8 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import { describeAddress } from "./address.js";
@@ -11,8 +10,7 @@ import { connectDocker, findDocker } from "./connect.js";
 import { readDaemonFacts } from "./daemon-facts.js";
 import { daemonUnreachableHint, explainDockerFailure } from "./explain-failure.js";
 
-const directory = mkdtempSync(join(tmpdir(), "skerry-failure-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = temporaryDirectory();
 
 /** What becomes of a request for a container to a daemon that answers like this, or to none. */
 async function failureAt(path: string, answer?: RequestListener): Promise<SandboxError> {

@@ -3,7 +3,6 @@ import {
   chownSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -11,19 +10,18 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { offerRunsc, registerRunsc } from "./register-runsc.js";
 
 let directory: string;
 let file: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-register-"));
+  directory = temporaryDirectory();
   file = join(directory, "docker", "daemon.json");
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const register = () => registerRunsc("/usr/bin/runsc", { file, pidFile: join(directory, "none") });
 const read = () => JSON.parse(readFileSync(file, "utf8"));

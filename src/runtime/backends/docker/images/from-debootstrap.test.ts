@@ -1,18 +1,17 @@
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, expect, vi } from "vitest";
+import { afterEach, expect, vi } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { waitUntil } from "../../../../core/testing/wait-until.js";
 import { connectDocker } from "../daemon/connect.js";
 import { buildImage } from "./images.js";
 
 const { it } = requires("root");
-const directory = mkdtempSync(join(tmpdir(), "skerry-debootstrap-"));
+const directory = temporaryDirectory();
 afterEach(() => void vi.unstubAllEnvs());
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Resolves when a process writes no more: then every buffer on the way is full. */
 async function untilStill(pid: string): Promise<void> {

@@ -2,7 +2,6 @@ import {
   chmodSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,17 +9,16 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { seccompProfile } from "../container/seccomp-option.js";
 import { installPodmanFiles } from "./podman-files.js";
 
 let stateDir: string;
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "skerry-podman-files-"));
+  stateDir = temporaryDirectory();
 });
-afterEach(() => rmSync(stateDir, { recursive: true }));
 
 it("writes the profile once, readable for all and changed only by its owner", () => {
   const { profile, etc } = installPodmanFiles(stateDir);

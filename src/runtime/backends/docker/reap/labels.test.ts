@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { isOrphan, LABEL, makerLabels, stateLabels } from "./labels.js";
 
 const own = makerLabels("/state", "sbx-1");
@@ -43,16 +43,12 @@ it("keeps state directories apart", () => {
 });
 
 it("keeps apart two machines that are copies of each other, by what each has in its state directory", () => {
-  const directory = mkdtempSync(join(tmpdir(), "skerry-labels-"));
-  try {
-    const label = () => stateLabels(directory)[LABEL.state];
-    const first = label();
-    expect(label()).toBe(first);
-    expect(statSync(join(directory, "state-id")).mode & 0o777).toBe(0o600);
-    expect(readdirSync(directory)).toEqual(["state-id"]);
-    rmSync(join(directory, "state-id"));
-    expect(label()).not.toBe(first);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  const directory = temporaryDirectory();
+  const label = () => stateLabels(directory)[LABEL.state];
+  const first = label();
+  expect(label()).toBe(first);
+  expect(statSync(join(directory, "state-id")).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory)).toEqual(["state-id"]);
+  rmSync(join(directory, "state-id"));
+  expect(label()).not.toBe(first);
 });

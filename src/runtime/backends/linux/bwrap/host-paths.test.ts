@@ -1,21 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { filesystemArguments } from "./host-paths.js";
 
 const NONE = { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] };
 let shared: string;
 
 beforeEach(() => {
-  shared = mkdtempSync(join(tmpdir(), "skerry-paths-"));
+  shared = temporaryDirectory();
   mkdirSync(join(shared, "deep/secrets"), { recursive: true });
   for (const name of [".env", "a.pem", "deep/b.pem", "deep/secrets/key", "plain.txt"])
     writeFileSync(join(shared, name), "x");
-});
-
-afterEach(() => {
-  rmSync(shared, { recursive: true, force: true });
 });
 
 describe("filesystemArguments", () => {

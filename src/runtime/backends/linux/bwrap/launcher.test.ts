@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { findPrebuilt } from "../../guest-runtime.js";
 import type { LaunchRequest } from "./launch-request.js";
 import { type Launched, Launchers } from "./launcher.js";
@@ -14,8 +14,7 @@ let launched: Launched[];
 
 beforeEach(() => {
   launched = [];
-  directory = mkdtempSync(join(tmpdir(), "skerry-launchers-"));
-  chmodSync(directory, 0o711);
+  directory = temporaryDirectory();
   // In bubblewrap's place: it takes the same arguments, and what would run inside is a shell's text.
   writeFileSync(join(directory, "program"), '#!/bin/sh\nexec /bin/sh -c "$4"\n', { mode: 0o755 });
 });
@@ -26,7 +25,6 @@ afterEach(async () => {
     each.toGuest.destroy();
   }
   await Promise.all(launched.map(({ ended }) => ended));
-  rmSync(directory, { recursive: true, force: true });
 });
 
 function orders(command: string): LaunchRequest {

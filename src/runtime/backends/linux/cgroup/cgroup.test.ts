@@ -9,9 +9,9 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
@@ -19,11 +19,7 @@ import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
 let directory: string;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "skerry-cgroup-"));
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
+  directory = temporaryDirectory();
 });
 
 /** A /proc of a host whose cgroups are ordinary directories of ours. */

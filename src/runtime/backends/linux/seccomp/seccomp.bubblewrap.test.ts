@@ -5,15 +5,14 @@ import {
   closeSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { PARALLEL_NODE, PARALLEL_NODE_OUTPUT } from "../../../../../test/setup/parallel-node.js";
 import { PARALLEL_FUNCTIONS } from "../../../../../test/setup/parallel-python.js";
 import {
@@ -37,7 +36,7 @@ import type { SeccompArch } from "./syscall-numbers.js";
 
 const NOBODY = 65534;
 const arch = process.arch as SeccompArch;
-const root = mkdtempSync(join(tmpdir(), "skerry-seccomp-"));
+const root = temporaryDirectory();
 const workspace = join(root, "workspace");
 
 interface Run {
@@ -95,8 +94,6 @@ function prepare(): string | undefined {
 }
 
 const unavailable = prepare();
-
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** Makes the calls and says what became of each: "ok", "errno 1", "signal 31". */
 function probe(attempts: readonly Attempt[], profile: SeccompProfile | undefined): Record<string, string> {

@@ -1,0 +1,4 @@
+import { afterAll } from "vitest";
+import { cleanUpAfterFile } from "./clean-up.js";
+
+afterAll(cleanUpAfterFile);

@@ -1,0 +1,27 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished, TestRunner } from "vitest";
+
+type CleanUp = () => unknown;
+
+const afterFile: CleanUp[] = [];
+
+/** Has something done after the test that runs or, outside of a test, after the file: the last first, after the file's own hooks. */
+export function cleanUp(task: CleanUp): void {
+  if (TestRunner.getCurrentTest() === undefined) afterFile.push(task);
+  else onTestFinished(async () => void (await task()));
+}
+
+/** What `clean-up-files.ts` does after every test file. */
+export async function cleanUpAfterFile(): Promise<void> {
+  for (let task = afterFile.pop(); task !== undefined; task = afterFile.pop()) await task();
+}
+
+/** A new directory that the users of sandboxes may pass through; it is removed after the test or the file. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), "skerry-test-"));
+  chmodSync(path, 0o711);
+  cleanUp(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
