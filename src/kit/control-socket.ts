@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { join } from "node:path";
 import { ERROR_CODES, type ErrorCode, SandboxError, systemCode, toSandboxError } from "./errors.js";
+import { unlessMissing } from "./if-missing.js";
 import { isOrphaned, processLabel } from "./process-label.js";
 
 /** The kernel allows no longer path for a socket. */
@@ -162,12 +163,7 @@ function refusal({ code, message, hint }: Readonly<Record<string, unknown>>): Sa
 }
 
 function namesIn(folder: ControlSocketFolder): string[] {
-  try {
-    return readdirSync(pathOf(folder));
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  return unlessMissing([], () => readdirSync(pathOf(folder)));
 }
 
 function pathOf({ stateDir, name }: ControlSocketFolder): string {

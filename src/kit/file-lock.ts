@@ -1,6 +1,7 @@
 import { lstatSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemCode } from "./errors.js";
+import { unlessMissing } from "./if-missing.js";
 import { isSharedOrphan } from "./process-label.js";
 
 const FREE = "free";
@@ -44,13 +45,10 @@ export class FileLock {
 
   /** False when there is no such name (any more). */
   #rename(from: string, to: string): boolean {
-    try {
+    return unlessMissing(false, () => {
       renameSync(join(this.#folder, from), join(this.#folder, to));
       return true;
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return false;
-      throw error;
-    }
+    });
   }
 
   /** Puts the folder in place with the file in it. A folder that has one is never replaced, so there is only one. */
@@ -92,10 +90,5 @@ export class FileLock {
 }
 
 function namesIn(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  return unlessMissing([], () => readdirSync(path));
 }

@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
-import { SNAPSHOT_PROCESSES } from "../../src/core/manager/sessions/session-snapshots.js";
 import { RunnerWorkspace } from "../../src/runtime/sandbox/guest-files/runner-workspace.js";
 import { AgentWorkspace, type FileRules, type WorkspaceFiles } from "../../src/runtime/workspace/index.js";
 import { keepTree } from "../../src/runtime/workspace/snapshots/keep-tree.js";
@@ -36,7 +35,7 @@ export class SnapshotWorkspace {
 
   /** Another one is as good as another process's. */
   store(limits: Partial<SnapshotLimits> = {}): SnapshotStore {
-    return new SnapshotStore(() => this.directory, SNAPSHOT_PROCESSES, { ...LIMITS, ...limits });
+    return new SnapshotStore(() => this.directory, { ...LIMITS, ...limits });
   }
 
   async stop(): Promise<void> {

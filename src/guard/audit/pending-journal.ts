@@ -17,6 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { canonicalJson, type Json } from "../../kit/canonical-json.js";
 import { systemCode } from "../../kit/errors.js";
+import { unlessMissing } from "../../kit/if-missing.js";
 import { HEARTBEAT_MS, isSharedOrphan } from "../../kit/process-label.js";
 import { syncFile } from "../../kit/sync-file.js";
 import { writeAll } from "../../kit/write-all.js";
@@ -164,7 +165,7 @@ export function findOrphans(directory: string): { orphans: Orphan[]; undecided: 
   const folder = join(directory, FOLDER);
   const orphans: Orphan[] = [];
   let undecided = false;
-  for (const name of readNames(folder)) {
+  for (const name of unlessMissing([], () => readdirSync(folder).sort())) {
     const path = join(folder, name);
     const sign = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
     if (sign === undefined) continue;
@@ -172,15 +173,6 @@ export function findOrphans(directory: string): { orphans: Orphan[]; undecided: 
     else if (isSharedOrphan(name, 0)) undecided = true;
   }
   return { orphans, undecided };
-}
-
-function readNames(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
 }
 
 function readOpen(path: string): Begun[] {

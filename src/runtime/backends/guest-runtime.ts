@@ -77,9 +77,10 @@ export function listRunners(directory: string): { readonly name: string; readonl
 
 /**
  * Copies the guest to where every sandbox's user can read it and no path gives the caller away. One copy per
- * version; several processes may do this at once.
+ * version; several processes may do this at once. A copy that is `known` is taken as it is while it is there.
  */
-export function installGuestRuntime(stateDir: string): GuestRuntime {
+export function installGuestRuntime(stateDir: string, known?: GuestRuntime): GuestRuntime {
+  if (known !== undefined && existsSync(known.guest)) return known;
   const prebuilt = findPrebuilt();
   const parent = join(stateDir, "runtime");
   const name = `${prebuilt.version}-${hostVersion()}`;

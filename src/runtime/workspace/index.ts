@@ -35,7 +35,6 @@ export { keepTree, type SnapshotProgress } from "./snapshots/keep-tree.js";
 export { type RestoreReport, restoreTree } from "./snapshots/restore-tree.js";
 export { type SnapshotInfo, snapshotIdOf } from "./snapshots/snapshot.js";
 export { SnapshotStore } from "./snapshots/snapshot-store.js";
-export type { ProcessCoordination } from "./snapshots/store-lock.js";
 export { TimeSlice } from "./time-slice.js";
 export {
   type Collected,

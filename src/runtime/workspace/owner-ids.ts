@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError, systemCode } from "../../kit/errors.js";
+import { unlessMissing } from "../../kit/if-missing.js";
 import type { Owner } from "./descriptor-walk.js";
 
 /**
@@ -50,32 +51,19 @@ export function releaseUnheld(
   isHeld: (maker: string, holder: string, uid: number) => boolean,
 ): void {
   const directory = join(stateDir, "owners");
-  for (const name of readdirIfThere(directory)) {
-    const [maker = "", holder = ""] = readIfThere(join(directory, name)).split("\n");
+  for (const name of namesIn(directory)) {
+    // Empty: another process has given it back meanwhile.
+    const link = unlessMissing("", () => readlinkSync(join(directory, name)));
+    const [maker = "", holder = ""] = link.split("\n");
     if (holder !== "" && !isHeld(maker, holder, Number(name))) rmSync(join(directory, name), { force: true });
   }
 }
 
 /** How many ids are taken. */
 export function countOwners(stateDir: string): number {
-  return readdirIfThere(join(stateDir, "owners")).length;
+  return namesIn(join(stateDir, "owners")).length;
 }
 
-/** Empty: another process has given it back meanwhile. */
-function readIfThere(link: string): string {
-  try {
-    return readlinkSync(link);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return "";
-    throw error;
-  }
-}
-
-function readdirIfThere(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+function namesIn(directory: string): string[] {
+  return unlessMissing([], () => readdirSync(directory));
 }

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../kit/atomic-write.js";
-import { SandboxError, systemCode } from "../../kit/errors.js";
+import { SandboxError } from "../../kit/errors.js";
 import { FileLock } from "../../kit/file-lock.js";
+import { unlessMissing } from "../../kit/if-missing.js";
 import { sharedProcessLabel } from "../../kit/process-label.js";
 import { serverDirectory } from "./configured-store.js";
 
@@ -46,10 +47,5 @@ function readId(directory: string): string {
 }
 
 function readText(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8").trim();
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  return unlessMissing(undefined, () => readFileSync(path, "utf8").trim());
 }

@@ -1,23 +1,12 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { FileLock } from "../../../kit/file-lock.js";
-import { isOrphaned, processLabel, sharedProcessLabel } from "../../../kit/process-label.js";
 import { exportFrom, importInto, type SnapshotOptions } from "../../../runtime/sandbox/index.js";
-import type { ProcessCoordination } from "../../../runtime/workspace/index.js";
 import { type SnapshotInfo, SnapshotStore, snapshotIdOf } from "../../../runtime/workspace/index.js";
 import type { SnapshotsConfig } from "../../config/index.js";
 
-/** How processes that use one session's snapshots know of each other: as they do for sessions and for the audit log. */
-export const SNAPSHOT_PROCESSES: ProcessCoordination = {
-  label: processLabel,
-  isGone: isOrphaned,
-  createLock: (directory) => new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex"))),
-};
-
 /** The snapshots in a session's directory, beside the workspace: no backend shows it to programs. */
 export function openSnapshotStore(sessionPath: () => string, limits: SnapshotsConfig): SnapshotStore {
-  return new SnapshotStore(() => join(sessionPath(), "snapshots"), SNAPSHOT_PROCESSES, limits);
+  return new SnapshotStore(() => join(sessionPath(), "snapshots"), limits);
 }
 
 /** Removes what killed processes left of snapshots in these sessions; resolves to how many things. */

@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { unlessMissing } from "../../../kit/if-missing.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { checkStateDirectory, ensureStateDirectory } from "../../../kit/state-directory.js";
 import {
@@ -430,10 +431,5 @@ function isTaken(error: unknown): boolean {
 }
 
 function readDirectory(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  return unlessMissing([], () => readdirSync(path));
 }

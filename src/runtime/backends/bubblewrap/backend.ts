@@ -1,36 +1,30 @@
-import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { SandboxError } from "../../../kit/errors.js";
-import type { GuestConnection } from "../../wire/index.js";
 import type {
   BackendContext,
   CreateSpec,
   Instance,
   Probe,
   ProbeOptions,
-  ResourceUsage,
   SandboxBackend,
 } from "../backend.js";
+import { createGuestInstance } from "../guest-instance.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { CELL_FILTER, commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
-import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
+import { endLaunched, type Launched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
-import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
+import { GUEST_LAYOUT, GUEST_RUNTIME } from "../linux/guest-layout.js";
 import {
   findHostFacts,
-  findMke2fs,
   type HostFacts,
   namespaceProblem,
   OLDEST_VERSION,
   probeHost,
 } from "../linux/host-facts.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
-import type { ImageTools } from "../linux/workspace/workspace-image.js";
-import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
+import { findImageTools } from "../linux/workspace/workspace-image.js";
+import { hostWorkspaceOf, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
-
-const START_TIMEOUT_MS = 20_000;
 
 /** Namespaces, seccomp, cgroups and a user of its own around every sandbox; no daemon. */
 export function createBubblewrapBackend(context: BackendContext): SandboxBackend {
@@ -62,11 +56,20 @@ class BubblewrapBackend implements SandboxBackend {
     }
     const cells = spec.cells === true;
     if (cells) assertCellsPossible(spec);
-    const runtime = this.#guestRuntime();
-    const mount = await prepareWorkspace(spec, this.#imageTools(facts, runtime));
+    const { stateDir } = this.#context;
+    const runtime = installGuestRuntime(stateDir, this.#runtime);
+    this.#runtime = runtime;
+    const mount = await prepareWorkspace(
+      spec,
+      findImageTools(facts, stateDir, () => runtime.guest),
+    );
     const cgroup =
       facts.cgroups === undefined ? undefined : SandboxCgroup.create(facts.cgroups, spec.id, spec.limits);
     let launched: Launched | undefined;
+    const destroy = async () => {
+      if (launched !== undefined) await endLaunched(launched);
+      await cgroup?.remove();
+    };
     let isStarting = true;
     try {
       launched = await this.#launchers.launch(runtime.guest, {
@@ -81,23 +84,21 @@ class BubblewrapBackend implements SandboxBackend {
         mountPoint: workspacePath(spec),
         ...(mount !== undefined && { mount }),
       });
-      const runner = await greetGuest(launched, {
-        timeoutMs: START_TIMEOUT_MS,
-        signal: spec.signal,
-        failed: startFailure(launched, () => isStarting),
-      });
+      const failed = startFailure(launched, () => isStarting, explainFailure);
+      const runner = await greetGuest(launched, { signal: spec.signal, failed });
       isStarting = false;
-      const pid = await launched.pid;
-      if (pid === undefined)
-        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
-      // The mount keeps the image; under no name, it cannot be left behind.
-      if (mount?.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
-      // A mount is in the sandbox's own view only; its outermost process is our way in.
-      const hostWorkspace = `${mount === undefined ? "" : `/proc/${pid}/root`}${workspacePath(spec)}`;
-      return new BubblewrapInstance(spec.id, launched, runner, cgroup, hostWorkspace, mount !== undefined);
+      const hostWorkspace = hostWorkspaceOf(spec, mount, await launched.pid);
+      return createGuestInstance({
+        id: spec.id,
+        runner,
+        ...GUEST_LAYOUT,
+        hostWorkspace,
+        directoryUntouched: mount !== undefined,
+        cgroup,
+        destroy,
+      });
     } catch (error) {
-      if (launched !== undefined) await kill(launched);
-      await cgroup?.remove();
+      await destroy();
       throw error;
     }
   }
@@ -111,19 +112,6 @@ class BubblewrapBackend implements SandboxBackend {
     const options = this.#context.options as { path?: string } | undefined;
     this.#facts ??= findHostFacts(options?.path);
     return this.#facts;
-  }
-
-  #imageTools(facts: HostFacts, runtime: GuestRuntime): ImageTools | undefined {
-    const mke2fs = facts.canMountImages ? findMke2fs() : undefined;
-    if (mke2fs === undefined) return undefined;
-    return { mke2fs, guest: runtime.guest, cacheDir: join(this.#context.stateDir, "templates") };
-  }
-
-  #guestRuntime(): GuestRuntime {
-    if (this.#runtime === undefined || !existsSync(this.#runtime.guest)) {
-      this.#runtime = installGuestRuntime(this.#context.stateDir);
-    }
-    return this.#runtime;
   }
 
   #seccompFilter(cells: boolean): Promise<Buffer> {
@@ -155,75 +143,13 @@ function assertCellsPossible({ filesystem }: CreateSpec): void {
   );
 }
 
-class BubblewrapInstance implements Instance {
-  readonly id: string;
-  readonly runner: GuestConnection;
-  readonly guestWorkspace = GUEST_WORKSPACE;
-  readonly guestRuntime = GUEST_RUNTIME;
-  readonly hostWorkspace: string;
-  readonly directoryUntouched: boolean;
-  readonly baseEnv = BASE_ENV;
-  readonly #launched: Launched;
-  readonly #cgroup: SandboxCgroup | undefined;
-  #destroying: Promise<void> | undefined;
-
-  constructor(
-    id: string,
-    launched: Launched,
-    runner: GuestConnection,
-    cgroup: SandboxCgroup | undefined,
-    hostWorkspace: string,
-    isMounted: boolean,
-  ) {
-    this.id = id;
-    this.runner = runner;
-    this.#launched = launched;
-    this.#cgroup = cgroup;
-    this.hostWorkspace = hostWorkspace;
-    this.directoryUntouched = isMounted;
-  }
-
-  async memoryKills(): Promise<number | undefined> {
-    return this.#cgroup?.memoryKills();
-  }
-
-  async usage(): Promise<ResourceUsage | undefined> {
-    return this.#cgroup?.usage();
-  }
-
-  destroy(): Promise<void> {
-    this.#destroying ??= this.#destroy();
-    return this.#destroying;
-  }
-
-  async #destroy(): Promise<void> {
-    this.runner.close();
-    await kill(this.#launched);
-    await this.#cgroup?.remove();
-  }
-}
-
-/** Killing the outermost process kills the sandbox's first process, and with it the whole namespace. */
-async function kill(launched: Launched): Promise<void> {
-  launched.kill();
-  await launched.ended;
-}
-
-/** Why the sandbox did not start. Later on an end is one like any other, and needs no explanation. */
-function startFailure({ ended }: Launched, isStarting: () => boolean): Promise<SandboxError> {
-  return new Promise((resolve) => {
-    ended.then((ending) => {
-      if (isStarting()) resolve(explainFailure(ending.complaints || describe(ending)));
-    });
-  });
-}
-
 function describe({ status }: Ending): string {
   if (status === undefined) return "the launcher ended";
   return status < 0 ? `signal ${-status}` : `status ${status}`;
 }
 
-function explainFailure(said: string): SandboxError {
+function explainFailure(ending: Ending): SandboxError {
+  const said = ending.complaints || describe(ending);
   const namespaces = namespaceProblem();
   if (namespaces !== undefined) {
     return new SandboxError("BACKEND_UNAVAILABLE", `bubblewrap cannot start: ${namespaces.what}`, {

@@ -1,5 +1,3 @@
-import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import type Docker from "dockerode";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type {
@@ -11,10 +9,10 @@ import type {
   SandboxBackend,
 } from "../backend.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import { findHostFacts, findMke2fs, type HostFacts } from "../linux/host-facts.js";
+import { findHostFacts, type HostFacts } from "../linux/host-facts.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
-import type { ImageTools } from "../linux/workspace/workspace-image.js";
-import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
+import { findImageTools } from "../linux/workspace/workspace-image.js";
+import { dropImageName, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { checkShare } from "./container/check-share.js";
 import { Container } from "./container/container.js";
 import type { ContainerPlan, GuestMount } from "./container/container-plan.js";
@@ -242,11 +240,11 @@ class DockerBackend implements SandboxBackend {
 
   /** False: the directory as it is. */
   async #mountWorkspace(mounts: SandboxMounts, spec: CreateSpec): Promise<boolean> {
-    const mount = await prepareWorkspace(spec, this.#imageTools());
+    const tools = findImageTools(this.#hostFacts(), this.#stateDir, () => this.#guestRuntime().guest);
+    const mount = await prepareWorkspace(spec, tools);
     if (mount === undefined) return false;
     await mounts.mount(mount, this.#userOf(spec));
-    // The mount keeps the image; under no name, it cannot be left behind.
-    if (mount.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
+    dropImageName(spec, mount);
     return true;
   }
 
@@ -355,16 +353,8 @@ class DockerBackend implements SandboxBackend {
     return this.#host;
   }
 
-  #imageTools(): ImageTools | undefined {
-    const mke2fs = this.#hostFacts().canMountImages ? findMke2fs() : undefined;
-    if (mke2fs === undefined) return undefined;
-    return { mke2fs, guest: this.#guestRuntime().guest, cacheDir: join(this.#stateDir, "templates") };
-  }
-
   #guestRuntime(): GuestRuntime {
-    if (this.#runtime === undefined || !existsSync(this.#runtime.guest)) {
-      this.#runtime = installGuestRuntime(this.#stateDir);
-    }
+    this.#runtime = installGuestRuntime(this.#stateDir, this.#runtime);
     return this.#runtime;
   }
 }

@@ -11,3 +11,10 @@ export const BASE_ENV = {
   SHELL: "/bin/bash",
   LANG: "C.UTF-8",
 } as const;
+
+/** What all of that is for an instance. */
+export const GUEST_LAYOUT = {
+  guestWorkspace: GUEST_WORKSPACE,
+  guestRuntime: GUEST_RUNTIME,
+  baseEnv: BASE_ENV,
+} as const;

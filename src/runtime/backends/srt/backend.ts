@@ -1,5 +1,4 @@
-import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { SandboxError } from "../../../kit/errors.js";
 import type {
   BackendContext,
@@ -9,19 +8,19 @@ import type {
   ProbeOptions,
   SandboxBackend,
 } from "../backend.js";
+import { createGuestInstance } from "../guest-instance.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
 import { commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
-import { type Launched, Launchers } from "../linux/bwrap/launcher.js";
+import { endLaunched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
+import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
-import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
-import { findMke2fs } from "../linux/host-facts.js";
+import { GUEST_LAYOUT, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
-import type { ImageTools } from "../linux/workspace/workspace-image.js";
-import { prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
+import { findImageTools } from "../linux/workspace/workspace-image.js";
+import { hostWorkspaceOf, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
 import { enterCgroups } from "./enter-cgroups.js";
 import type { HostRequest } from "./host-request.js";
-import { SrtInstance } from "./instance.js";
 import { createSettings } from "./library-settings.js";
 import { createOnMac } from "./macos.js";
 import { findSrtFacts, probeSrt, type SrtFacts } from "./probe.js";
@@ -30,8 +29,6 @@ import { SRT_DEFAULTS } from "./settings.js";
 import { installSrtRuntime, type SrtRuntime } from "./srt-package.js";
 import { loadUserSettings, type UserSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
-
-const START_TIMEOUT_MS = 20_000;
 
 /**
  * Anthropic's sandbox-runtime around every session, in a process of its own, and behind its walls the guest with ours:
@@ -70,7 +67,8 @@ class SrtBackend implements SandboxBackend {
     if (!probe.available || srt === undefined || node === undefined) throw unavailable(probe);
     if (facts.host.isRoot && spec.directory.owner === undefined)
       throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
-    const guest = this.#guestRuntime();
+    const guest = installGuestRuntime(this.#stateDir, this.#guest);
+    this.#guest = guest;
     if (this.#runtime === undefined || !existsSync(this.#runtime.program))
       this.#runtime = installSrtRuntime(this.#stateDir, srt, node);
     const paths = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
@@ -86,7 +84,10 @@ class SrtBackend implements SandboxBackend {
   ): Promise<Instance> {
     const { cgroups } = this.#host().host;
     const own = await loadUserSettings(this.#settingsPath);
-    const mount = await prepareWorkspace(spec, this.#imageTools(guest));
+    const mount = await prepareWorkspace(
+      spec,
+      findImageTools(this.#host().host, this.#stateDir, () => guest.guest),
+    );
     const undo: (() => unknown)[] = [];
     let isStarting = true;
     try {
@@ -116,24 +117,20 @@ class SrtBackend implements SandboxBackend {
         mountPoint: workspacePath(spec),
         ...(mount !== undefined && { mount }),
       });
-      undo.push(() => end(launched));
-      const failed = startFailure(launched, () => isStarting);
+      undo.push(() => endLaunched(launched));
+      const failed = startFailure(launched, () => isStarting, explainFailure);
       await enterCgroups(launched, { entryFiles: cgroup?.entryFiles ?? [], failed, signal: spec.signal });
-      const runner = await greetGuest(launched, { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed });
+      const runner = await greetGuest(launched, { signal: spec.signal, failed });
       isStarting = false;
-      const pid = await launched.pid;
-      if (pid === undefined)
-        throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
-      // The mount keeps the image; under no name, it cannot be left behind.
-      if (mount?.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
-      return new SrtInstance({
+      const hostWorkspace = hostWorkspaceOf(spec, mount, await launched.pid);
+      return createGuestInstance({
         id: spec.id,
         runner,
-        // A mount is in the sandbox's own view only; its outermost process is our way in.
-        hostWorkspace: `${mount === undefined ? "" : `/proc/${pid}/root`}${workspacePath(spec)}`,
+        ...GUEST_LAYOUT,
+        hostWorkspace,
         directoryUntouched: mount !== undefined,
         cgroup,
-        violations,
+        violations: async () => (await violations?.take()) ?? [],
         destroy: () => undoAll(undo),
       });
     } catch (error) {
@@ -154,17 +151,6 @@ class SrtBackend implements SandboxBackend {
   #host(): SrtFacts {
     this.#facts ??= findSrtFacts(this.#bubblewrap);
     return this.#facts;
-  }
-
-  #guestRuntime(): GuestRuntime {
-    if (this.#guest === undefined || !existsSync(this.#guest.guest))
-      this.#guest = installGuestRuntime(this.#stateDir);
-    return this.#guest;
-  }
-
-  #imageTools({ guest }: GuestRuntime): ImageTools | undefined {
-    const mke2fs = this.#host().host.canMountImages ? findMke2fs() : undefined;
-    return mke2fs === undefined ? undefined : { mke2fs, guest, cacheDir: join(this.#stateDir, "templates") };
   }
 }
 
@@ -215,27 +201,13 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** The process that hosts the library goes, its walls die with it, and the guest's with those. */
-async function end(launched: Launched): Promise<void> {
-  launched.kill();
-  await launched.ended;
-}
-
-/** Why the sandbox did not start. Later on an end is one like any other, and needs no explanation. */
-function startFailure({ ended }: Launched, isStarting: () => boolean): Promise<SandboxError> {
-  return new Promise((resolve) => {
-    ended.then(({ status, complaints }) => {
-      if (!isStarting()) return;
-      // Of what Node says around an error, only the error itself is for people.
-      const said = /^\w*Error.*$|^bwrap:.*$/m.exec(complaints)?.[0] ?? complaints;
-      const text = (said || `status ${status}`).replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
-      resolve(
-        new SandboxError("SANDBOX_START_FAILED", `sandbox-runtime cannot start: ${text}`, {
-          cause: new Error(complaints),
-          hint: "skerry doctor says what this host lacks.",
-        }),
-      );
-    });
+function explainFailure({ status, complaints }: Ending): SandboxError {
+  // Of what Node says around an error, only the error itself is for people.
+  const said = /^\w*Error.*$|^bwrap:.*$/m.exec(complaints)?.[0] ?? complaints;
+  const text = (said || `status ${status}`).replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
+  return new SandboxError("SANDBOX_START_FAILED", `sandbox-runtime cannot start: ${text}`, {
+    cause: new Error(complaints),
+    hint: "skerry doctor says what this host lacks.",
   });
 }
 

@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { dirname } from "node:path";
-import { SandboxError } from "../../../kit/errors.js";
-import type { GuestConnection } from "../../wire/index.js";
-import type { CreateSpec, Instance, Violation } from "../backend.js";
+import type { CreateSpec, Instance } from "../backend.js";
+import { createGuestInstance, hostEnvironment, processFailure, stopGuest } from "../guest-instance.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 import { workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
@@ -13,8 +10,6 @@ import { RunDirectory } from "./run-directory.js";
 import type { SrtRuntime } from "./srt-package.js";
 import { loadUserSettings, type UserSettings } from "./user-settings.js";
 import { ViolationLog } from "./violations.js";
-
-const START_TIMEOUT_MS = 20_000;
 
 /** Where people's and other programs' files are. */
 const HIDDEN = [
@@ -45,23 +40,35 @@ export async function createOnMac(
   let child: ChildProcess | undefined;
   let violations: ViolationLog | undefined;
   const destroy = async () => {
-    if (child !== undefined) await stop(child);
+    // The host process leaves after the guest; one that does not is killed with its group.
+    if (child !== undefined) await stopGuest(child, (pid) => process.kill(-pid, "SIGKILL"));
     violations?.close();
     await directory.remove();
   };
   try {
-    violations = await ViolationLog.open(directory.path);
+    const log = await ViolationLog.open(directory.path);
+    violations = log;
     child = spawn(process.execPath, [runtime.program, "--args", "3", "--", directory.path], {
       stdio: ["pipe", "pipe", "ignore", "ignore", "ignore"],
       env: {},
       cwd: "/",
       detached: true,
     });
-    const failed = startFailure(child);
+    const failed = processFailure(child, "sandbox-runtime");
     const streams = { toGuest: child.stdin!, fromGuest: child.stdout! };
     await enterCgroups(streams, { entryFiles: [], failed, signal: spec.signal });
-    const runner = await greetGuest(streams, { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed });
-    return new MacInstance(spec, runner, guest, violations, destroy);
+    const runner = await greetGuest(streams, { signal: spec.signal, failed });
+    const workspace = workspacePath(spec);
+    return createGuestInstance({
+      id: spec.id,
+      runner,
+      guestWorkspace: workspace,
+      hostWorkspace: workspace,
+      guestRuntime: guest.directory,
+      baseEnv: { ...hostEnvironment(workspace), TMPDIR: workspace },
+      violations: () => log.take(),
+      destroy,
+    });
   } catch (error) {
     await destroy();
     throw error;
@@ -96,74 +103,4 @@ export function macOrders(
     // The library reads the system's log: nothing is told but what was refused.
     writable: [],
   };
-}
-
-class MacInstance implements Instance {
-  readonly id: string;
-  readonly runner: GuestConnection;
-  readonly guestWorkspace: string;
-  readonly hostWorkspace: string;
-  readonly guestRuntime: string;
-  readonly baseEnv: Readonly<Record<string, string>>;
-  readonly #violations: ViolationLog;
-  readonly #remove: () => Promise<void>;
-  #destroying: Promise<void> | undefined;
-
-  constructor(
-    spec: CreateSpec,
-    runner: GuestConnection,
-    guest: GuestRuntime,
-    violations: ViolationLog,
-    remove: () => Promise<void>,
-  ) {
-    const workspace = workspacePath(spec);
-    this.id = spec.id;
-    this.runner = runner;
-    this.guestWorkspace = this.hostWorkspace = workspace;
-    this.guestRuntime = guest.directory;
-    this.baseEnv = {
-      PATH: `/usr/local/bin:/usr/bin:/bin:${dirname(process.execPath)}`,
-      HOME: workspace,
-      TMPDIR: workspace,
-      LANG: "C.UTF-8",
-    };
-    this.#violations = violations;
-    this.#remove = remove;
-  }
-
-  async memoryKills(): Promise<undefined> {
-    return undefined;
-  }
-
-  violations(): Promise<readonly Violation[]> {
-    return this.#violations.take();
-  }
-
-  destroy(): Promise<void> {
-    this.runner.close();
-    this.#destroying ??= this.#remove();
-    return this.#destroying;
-  }
-}
-
-/** Closing the wire makes the guest leave, and the host process after it; one that does not is killed with its group. */
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.stdin?.destroy();
-  const timer = setTimeout(() => process.kill(-child.pid!, "SIGKILL"), 5000);
-  await exited;
-  clearTimeout(timer);
-}
-
-function startFailure(child: ChildProcess): Promise<SandboxError> {
-  return new Promise((resolve) => {
-    // Also what comes later, such as a signal that cannot be sent, is no reason for this process to end.
-    child.on("error", (cause) =>
-      resolve(new SandboxError("SANDBOX_START_FAILED", "sandbox-runtime cannot be started", { cause })),
-    );
-    child.once("exit", (status) =>
-      resolve(new SandboxError("SANDBOX_START_FAILED", `sandbox-runtime ended with status ${status}`)),
-    );
-  });
 }

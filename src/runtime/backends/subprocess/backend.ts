@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { dirname, join } from "node:path";
-import { SandboxError } from "../../../kit/errors.js";
-import type { GuestConnection } from "../../wire/index.js";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
 import type {
   BackendContext,
   Capabilities,
@@ -11,10 +8,9 @@ import type {
   Probe,
   SandboxBackend,
 } from "../backend.js";
+import { createGuestInstance, hostEnvironment, processFailure, stopGuest } from "../guest-instance.js";
 import { findPrebuilt } from "../guest-runtime.js";
 import { greetGuest } from "../start-guest.js";
-
-const START_TIMEOUT_MS = 20_000;
 
 const CAPABILITIES: Capabilities = {
   isolates: false,
@@ -67,22 +63,22 @@ class SubprocessBackend implements SandboxBackend {
       cwd: workspace,
       detached: true,
     });
-    const failed = new Promise<SandboxError>((resolve) => {
-      child.once("error", (cause) =>
-        resolve(new SandboxError("SANDBOX_START_FAILED", "The guest cannot be started", { cause })),
-      );
-      child.once("exit", (code) =>
-        resolve(new SandboxError("SANDBOX_START_FAILED", `The guest ended with status ${code}`)),
-      );
-    });
+    const failed = processFailure(child, "The guest");
+    const destroy = () => stopGuest(child, () => child.kill("SIGKILL"));
     try {
-      const runner = await greetGuest(
-        { toGuest: child.stdin!, fromGuest: child.stdout! },
-        { timeoutMs: START_TIMEOUT_MS, signal: spec.signal, failed },
-      );
-      return new SubprocessInstance(spec.id, workspace, child, runner, prebuilt.runners);
+      const streams = { toGuest: child.stdin!, fromGuest: child.stdout! };
+      const runner = await greetGuest(streams, { signal: spec.signal, failed });
+      return createGuestInstance({
+        id: spec.id,
+        runner,
+        guestWorkspace: workspace,
+        hostWorkspace: workspace,
+        guestRuntime: prebuilt.runners,
+        baseEnv: hostEnvironment(workspace),
+        destroy,
+      });
     } catch (error) {
-      await stop(child);
+      await destroy();
       throw error;
     }
   }
@@ -90,46 +86,4 @@ class SubprocessBackend implements SandboxBackend {
   async reap(): Promise<number> {
     return 0;
   }
-}
-
-class SubprocessInstance implements Instance {
-  readonly id: string;
-  readonly runner: GuestConnection;
-  readonly guestWorkspace: string;
-  readonly hostWorkspace: string;
-  readonly guestRuntime: string;
-  readonly baseEnv: Readonly<Record<string, string>>;
-  readonly #child: ChildProcess;
-
-  constructor(id: string, workspace: string, child: ChildProcess, runner: GuestConnection, runners: string) {
-    this.id = id;
-    this.runner = runner;
-    this.#child = child;
-    this.guestWorkspace = this.hostWorkspace = workspace;
-    this.guestRuntime = runners;
-    this.baseEnv = {
-      PATH: `/usr/local/bin:/usr/bin:/bin:${dirname(process.execPath)}`,
-      HOME: workspace,
-      LANG: "C.UTF-8",
-    };
-  }
-
-  async memoryKills(): Promise<undefined> {
-    return undefined;
-  }
-
-  async destroy(): Promise<void> {
-    this.runner.close();
-    await stop(this.#child);
-  }
-}
-
-/** Closing the wire makes the guest kill what it runs and leave; a guest that does not is killed. */
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, "exit");
-  child.stdin?.destroy();
-  const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
-  await exited;
-  clearTimeout(timer);
 }

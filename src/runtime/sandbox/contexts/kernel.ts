@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { createDeferred } from "../../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
+import { withTimeout } from "../../../kit/timeout.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest, WarmHandle } from "../../wire/index.js";
 import type { RichResult } from "./context-result.js";
@@ -166,23 +167,16 @@ export class Kernel {
         new SandboxError("CHECKPOINT_FAILED", `There can be no checkpoint now: ${why}`, { hint }),
       );
     };
-    refused.promise.catch(() => undefined);
     const frozen = this.#handle.freeze(encodeMessage({ op: "freeze" }));
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new SandboxError("CHECKPOINT_FAILED", "The context did not answer")),
-        FREEZE_TIMEOUT_MS,
-      );
-    });
+    const late = () => new SandboxError("CHECKPOINT_FAILED", "The context did not answer");
     try {
-      await Promise.race([frozen.ready.catch(lostCopy), refused.promise, late]);
+      const outcome = Promise.race([frozen.ready.catch(lostCopy), refused.promise]);
+      await withTimeout(outcome, FREEZE_TIMEOUT_MS, late);
       return frozen;
     } catch (error) {
       frozen.stop();
       throw error;
     } finally {
-      clearTimeout(timer);
       this.#refuse = undefined;
     }
   }

@@ -1,4 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
+import { withTimeout } from "../../../kit/timeout.js";
 import type { Instance } from "../../backends/index.js";
 import type { WarmHandle } from "../../wire/index.js";
 import type { Language } from "./languages.js";
@@ -32,16 +33,11 @@ const QUIET_STARTS = 3;
 /** A program inside can keep an interpreter from getting ready. */
 const START_TIMEOUT_MS = 60_000;
 
-async function within(promise: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(
-        new SandboxError("EXECUTION_FAILED", `The warm interpreter was not ready within ${timeoutMs} ms`),
-      );
-    }, timeoutMs);
-  });
-  await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+function notReady(): SandboxError {
+  return new SandboxError(
+    "EXECUTION_FAILED",
+    `The warm interpreter was not ready within ${START_TIMEOUT_MS} ms`,
+  );
 }
 
 /** Keeps interpreters started inside one sandbox, in the background of what runs. */
@@ -140,7 +136,7 @@ class LanguageSlots {
   async prepare(): Promise<boolean> {
     if (this.#slots.some(({ ready }) => ready)) return false;
     const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
-    if (starting !== undefined) await within(starting.handle.ready, START_TIMEOUT_MS);
+    if (starting !== undefined) await withTimeout(starting.handle.ready, START_TIMEOUT_MS, notReady);
     return true;
   }
 

@@ -18,15 +18,14 @@ import {
 const LIBRARY = `
 export { keepTree } from "SOURCE/runtime/workspace/snapshots/keep-tree.js";
 export { SnapshotStore } from "SOURCE/runtime/workspace/snapshots/snapshot-store.js";
-export { SNAPSHOT_PROCESSES } from "SOURCE/core/manager/sessions/session-snapshots.js";
 export { AgentWorkspace } from "SOURCE/runtime/workspace/index.js";
 `;
 const SETUP = `
 import { writeFileSync } from "node:fs";
-import { AgentWorkspace, keepTree, SNAPSHOT_PROCESSES, SnapshotStore } from "./library.mjs";
+import { AgentWorkspace, keepTree, SnapshotStore } from "./library.mjs";
 const [directory, root, number] = process.argv.slice(2);
 const limits = { maxBytes: 2 ** 26, maxFiles: 1000, maxStoredBytes: 2 ** 30 };
-const store = new SnapshotStore(() => directory, SNAPSHOT_PROCESSES, limits);
+const store = new SnapshotStore(() => directory, limits);
 const { tree } = AgentWorkspace.open(root);
 const keep = (more = {}) =>
   store.add({ sessionId: "test", ...more }, (stage) => keepTree(tree, stage, { limits, excluded: new Set() }));

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { systemCode } from "../../../kit/errors.js";
+import { ifMissing } from "../../../kit/if-missing.js";
 import { type SnapshotEntry, type SnapshotInfo, snapshotDamaged } from "./snapshot.js";
 
 const VERSION = 1;
@@ -20,13 +20,8 @@ export function formatRecord({ info, heldBy }: SnapshotRecord): string {
 
 /** Undefined: there is none. */
 export async function readRecord(path: string, id: string): Promise<SnapshotRecord | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = await readFile(path, "utf8").catch(ifMissing(undefined));
+  if (text === undefined) return undefined;
   try {
     return parseRecord(JSON.parse(text), id);
   } catch (error) {

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, readdir, rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { ifMissing } from "../../../kit/if-missing.js";
+import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { TimeSlice } from "../time-slice.js";
 import { collectBlobs } from "./collect-blobs.js";
 import { OpenSnapshot } from "./open-snapshot.js";
@@ -15,7 +17,7 @@ import {
 } from "./snapshot.js";
 import { formatRecord, readRecord, type SnapshotRecord } from "./snapshot-record.js";
 import { blobPath, isComplete, removeStage, Stage } from "./stage.js";
-import { type ProcessCoordination, StoreLock } from "./store-lock.js";
+import { StoreLock } from "./store-lock.js";
 
 const RECORD = ".json";
 const ENTRIES = ".entries";
@@ -51,14 +53,11 @@ export interface AddOptions {
 export class SnapshotStore {
   readonly limits: SnapshotLimits;
   readonly #directory: () => string;
-  readonly #processes: ProcessCoordination;
-  readonly #lock: StoreLock;
+  readonly #lock = new StoreLock();
 
   /** The directory is made with the first snapshot; the one above it has to be there, and may move. */
-  constructor(directory: () => string, processes: ProcessCoordination, limits: SnapshotLimits) {
+  constructor(directory: () => string, limits: SnapshotLimits) {
     this.#directory = directory;
-    this.#processes = processes;
-    this.#lock = new StoreLock(processes);
     this.limits = limits;
   }
 
@@ -89,7 +88,7 @@ export class SnapshotStore {
       const blobs = join(directory, "blobs");
       await makeOwnDirectory(directory);
       await makeOwnDirectory(blobs);
-      const stage = await Stage.open(join(directory, UNFINISHED + this.#newLabel()), blobs);
+      const stage = await Stage.open(join(directory, UNFINISHED + newLabel()), blobs);
       try {
         const contents = await fill(stage);
         await stage.writeEntries(contents.entries);
@@ -111,7 +110,7 @@ export class SnapshotStore {
     const directory = this.#directory();
     const info = await this.find(id);
     return failingAsStore(async () => {
-      const list = inUseBy(directory, this.#newLabel(), id);
+      const list = inUseBy(directory, newLabel(), id);
       await this.#lock.take(directory, async () => {
         if ((await readRecord(join(directory, id + RECORD), id)) === undefined) throw snapshotNotFound(id);
         await link(join(directory, id + ENTRIES), list);
@@ -140,10 +139,6 @@ export class SnapshotStore {
     });
   }
 
-  #newLabel(): string {
-    return this.#processes.label(randomBytes(6).toString("hex"));
-  }
-
   async #commit(
     directory: string,
     stage: Stage,
@@ -165,7 +160,7 @@ export class SnapshotStore {
       storedBytes: fresh.reduce((sum, [, size]) => sum + size, 0),
       skipped,
     };
-    const heldBy = isTemporary === true ? this.#newLabel() : undefined;
+    const heldBy = isTemporary === true ? newLabel() : undefined;
     // If this process is killed from here on, another one finds what is left: a list without a record.
     await stage.moveEntries(join(directory, id + ENTRIES));
     try {
@@ -209,12 +204,8 @@ export class SnapshotStore {
 
   async #remove(directory: string, id: string): Promise<boolean> {
     const record = await readRecord(join(directory, id + RECORD), id).catch(() => undefined);
-    try {
-      await unlink(join(directory, id + RECORD));
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return false;
-      throw error;
-    }
+    const isThere = await unlink(join(directory, id + RECORD)).then(() => true, ifMissing(false));
+    if (!isThere) return false;
     await this.#drop(directory, id, record?.heldBy);
     return true;
   }
@@ -239,7 +230,7 @@ export class SnapshotStore {
     const inUse = [...names].filter(
       (name) =>
         (name.endsWith(ENTRIES) && names.has(recordOf(name))) ||
-        (name.startsWith(IN_USE) && !this.#processes.isGone(name.slice(IN_USE.length))),
+        (name.startsWith(IN_USE) && !isOrphaned(name.slice(IN_USE.length))),
     );
     const others = inUse.map((name) => join(directory, name)).filter((path) => path !== list);
     await collectBlobs(join(directory, "blobs"), list, others);
@@ -260,19 +251,18 @@ export class SnapshotStore {
   /** The process that read it or owned it is gone. */
   async #letGo(directory: string, list: string, id: string): Promise<void> {
     const record = await readRecord(join(directory, id + RECORD), id).catch(() => undefined);
-    const isOrphaned = record?.heldBy !== undefined && this.#processes.isGone(record.heldBy);
-    if (isOrphaned) await this.#remove(directory, id);
+    const hasNoOwner = record?.heldBy !== undefined && isOrphaned(record.heldBy);
+    if (hasNoOwner) await this.#remove(directory, id);
     await this.#release(directory, list, id);
   }
 
   /** What has no owner any more. Without the lock it is a guess: another process may be about to finish it. */
   async #leftovers(directory: string): Promise<string[]> {
     const names = new Set(await namesIn(directory));
-    const isGone = (label: string) => this.#processes.isGone(label);
     return [...names].filter(
       (name) =>
-        (name.startsWith(UNFINISHED) && isGone(name.slice(UNFINISHED.length))) ||
-        (name.startsWith(IN_USE) && isGone(name.slice(IN_USE.length))) ||
+        (name.startsWith(UNFINISHED) && isOrphaned(name.slice(UNFINISHED.length))) ||
+        (name.startsWith(IN_USE) && isOrphaned(name.slice(IN_USE.length))) ||
         (name.endsWith(ENTRIES) && !name.startsWith(".") && !names.has(recordOf(name))),
     );
   }
@@ -321,12 +311,12 @@ async function makeOwnDirectory(path: string): Promise<void> {
 }
 
 async function namesIn(path: string): Promise<string[]> {
-  try {
-    return await readdir(path);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  return readdir(path).catch(ifMissing([]));
+}
+
+/** A name that says which process made a thing. */
+function newLabel(): string {
+  return processLabel(randomBytes(6).toString("hex"));
 }
 
 /** What a failed system call on the store means, without the host's path. */

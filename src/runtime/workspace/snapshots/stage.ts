@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type FileHandle, link, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { ifMissing } from "../../../kit/if-missing.js";
 import { removeTree } from "../remove-tree.js";
 import { SparseWriter } from "../sparse-write.js";
 import type { Content, SnapshotEntry } from "./snapshot.js";
@@ -189,11 +190,5 @@ export async function isComplete(path: string, size: number): Promise<boolean> {
 
 /** False: it has gone since. */
 async function linked(from: string, to: string): Promise<boolean> {
-  try {
-    await link(from, to);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return false;
-    throw error;
-  }
+  return link(from, to).then(() => true, ifMissing(false));
 }

@@ -15,7 +15,8 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SandboxError, systemCode } from "../../../../kit/errors.js";
+import { SandboxError } from "../../../../kit/errors.js";
+import { unlessMissing } from "../../../../kit/if-missing.js";
 import { type DockerAddress, describeAddress, isSystemDaemon } from "../daemon/address.js";
 
 /** What has Docker know gVisor. As root, `doctor --fix` does it itself. */
@@ -98,13 +99,7 @@ export function registerRunsc(path: string, options: RegisterOptions = {}): stri
 }
 
 function readConfig(file: string): Record<string, unknown> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return {};
-    throw error;
-  }
+  const text = unlessMissing("", () => readFileSync(file, "utf8"));
   if (text.trim() === "") return {};
   try {
     const config: unknown = JSON.parse(text);

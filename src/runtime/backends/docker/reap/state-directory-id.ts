@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { systemCode } from "../../../../kit/errors.js";
+import { unlessMissing } from "../../../../kit/if-missing.js";
 
 /** A random name of a state directory, made once and kept in it: machines and paths are copied. "": there is none yet. */
 export function stateDirectoryId(stateDir: string): string {
@@ -25,10 +26,5 @@ function make(file: string): string {
 }
 
 function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  return unlessMissing(undefined, () => readFileSync(file, "utf8"));
 }

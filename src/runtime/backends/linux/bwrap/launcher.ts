@@ -21,6 +21,25 @@ export interface Launched extends GuestStreams {
   kill(): void;
 }
 
+/** Ends a sandbox: with its outermost process goes the first one inside, and with that the whole namespace. */
+export async function endLaunched(launched: Launched): Promise<void> {
+  launched.kill();
+  await launched.ended;
+}
+
+/** Why the sandbox did not start. Later on an end is one like any other, and needs no explanation. */
+export function startFailure(
+  { ended }: Launched,
+  isStarting: () => boolean,
+  explain: (ending: Ending) => SandboxError,
+): Promise<SandboxError> {
+  return new Promise((resolve) => {
+    ended.then((ending) => {
+      if (isStarting()) resolve(explain(ending));
+    });
+  });
+}
+
 /** Starts sandboxes through small processes that fork for us: to fork Node itself costs milliseconds. */
 export class Launchers {
   readonly #idleMs: number;

@@ -16,7 +16,9 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
+import { unlessMissing } from "../../../../kit/if-missing.js";
 import type { Limits } from "../../backend.js";
+import { findMke2fs, type HostFacts } from "../host-facts.js";
 
 const run = promisify(execFile);
 
@@ -38,6 +40,17 @@ export interface ImageTools {
   readonly mke2fs: string;
   readonly guest: string;
   readonly cacheDir: string;
+}
+
+/** Undefined: this host cannot mount images. */
+export function findImageTools(
+  { canMountImages }: HostFacts,
+  stateDir: string,
+  guest: () => string,
+): ImageTools | undefined {
+  const mke2fs = canMountImages ? findMke2fs() : undefined;
+  if (mke2fs === undefined) return undefined;
+  return { mke2fs, guest: guest(), cacheDir: join(stateDir, "templates") };
 }
 
 /** An inode takes this much of the image; it is added, so that the limit is what files can use. */
@@ -168,13 +181,8 @@ function writeTemplate(key: string, template: Template): void {
 }
 
 function readTemplate(key: string): Template | undefined {
-  let content: Buffer;
-  try {
-    content = readFileSync(key);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const content = unlessMissing(undefined, () => readFileSync(key));
+  if (content === undefined) return undefined;
   const lineEnd = content.indexOf(10);
   const { bytes, index } = JSON.parse(content.toString("utf8", 0, lineEnd)) as {
     bytes: number;

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { chmodSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
 import type { CreateSpec } from "../../backend.js";
@@ -57,6 +57,25 @@ export async function prepareWorkspace(
     if (systemCode(error) !== "EEXIST") throw error;
   }
   return { kind: "image", path: image };
+}
+
+/** Where this host reaches the files of a sandbox whose outermost process is this one. */
+export function hostWorkspaceOf(
+  spec: CreateSpec,
+  mount: WorkspaceMount | undefined,
+  pid: number | undefined,
+): string {
+  if (pid === undefined)
+    throw new SandboxError("SANDBOX_LOST", "The sandbox ended as soon as it had started");
+  if (mount === undefined) return workspacePath(spec);
+  dropImageName(spec, mount);
+  // A mount is in the sandbox's own view only.
+  return `/proc/${pid}/root${workspacePath(spec)}`;
+}
+
+/** The mount keeps the image; under no name, it cannot be left behind. */
+export function dropImageName(spec: CreateSpec, mount: WorkspaceMount): void {
+  if (mount.kind === "image" && spec.ephemeral) rmSync(mount.path, { force: true });
 }
 
 /** An image is sparse: on a full disk, what programs write into it would be lost after they were told it was not. */
