@@ -20,7 +20,7 @@ export async function cleanUpAfterFile(): Promise<void> {
 
 /** A new directory that the users of sandboxes may pass through; it is removed after the test or the file. */
 export function temporaryDirectory(): string {
-  const path = mkdtempSync(join(tmpdir(), "skerry-test-"));
+  const path = mkdtempSync(join(tmpdir(), "skerry-of-test-"));
   chmodSync(path, 0o711);
   cleanUp(() => rmSync(path, { recursive: true, force: true }));
   return path;
