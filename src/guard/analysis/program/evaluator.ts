@@ -155,7 +155,10 @@ export function createEvaluator(
     },
     evaluateCall(parameters, args, find) {
       const constant = args.some(
-        (arg) => arg.texts.length + arg.numbers.length > 0 || arg.items !== undefined,
+        ({ texts, numbers, items, names }) =>
+          texts.length + numbers.length > 0 ||
+          items !== undefined ||
+          names.some((name) => name.startsWith("<def ")),
       );
       // Calls inside of calls are as many as there are ways through the program; a few levels tell enough.
       if (!constant || overrides.length + parameters.length > MAX_SUBSTITUTIONS) return find();

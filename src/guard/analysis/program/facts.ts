@@ -21,6 +21,8 @@ export interface ProgramFacts {
   readonly signs: readonly { readonly match: Match; readonly offset: number }[];
   /** What is written into the input of a process that it started. */
   readonly inputs: readonly { readonly value: Value; readonly offset: number }[];
+  /** It names a script that runs when a package is installed. */
+  readonly installScript: boolean;
   /** The first offset that is no sentence of the language. */
   readonly errorAt: number | undefined;
   /** Too long, too deep or too complex to be followed to the end. */
@@ -29,6 +31,10 @@ export interface ProgramFacts {
 
 export interface OtherCall {
   readonly names: readonly string[];
+  /** The member that is called; undefined: it is no member. */
+  readonly method: string | undefined;
   readonly args: readonly Value[];
+  /** Marks of what the method is called on. */
+  readonly from: number;
   readonly offset: number;
 }

@@ -81,7 +81,7 @@ export abstract class ProgramReader {
         signs,
         inputs,
       },
-      ...{ errorAt: tree.errorAt, incomplete },
+      ...{ errorAt: tree.errorAt, incomplete, installScript: /\b(?:pre|post)install\b/.test(tree.text) },
     };
   }
 
@@ -129,7 +129,13 @@ export abstract class ProgramReader {
     }
     this.handOn(node, given);
     if (done.size === 0)
-      this.otherCalls.push({ names: this.valueOf(callee).names, args: given.args, offset: tree.start(node) });
+      this.otherCalls.push({
+        names: this.valueOf(callee).names,
+        method,
+        args: given.args,
+        from: this.valueOf(tree.child(callee, "object")).marks,
+        offset: tree.start(node),
+      });
   }
 
   /** Whether an entry of the table is meant by a call of this form. */

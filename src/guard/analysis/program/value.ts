@@ -200,6 +200,13 @@ export function joinedPath(parts: readonly Value[]): Value {
   };
 }
 
+/** A path without its last part; from the working directory it leads up. */
+export function directoryOf(path: string): string {
+  if (/^\.{1,2}$|\/\.\.$/.test(path)) return path === "." ? ".." : `${path}/..`;
+  const cut = path.replace(/\/+$/, "").lastIndexOf("/");
+  return cut === -1 ? "." : cut === 0 ? "/" : path.slice(0, cut);
+}
+
 /** What is constant in it, at any depth down to a few levels; so many texts at most. */
 export function allTexts(value: Value, limit = 64): string[] {
   const texts: string[] = [];

@@ -29,6 +29,7 @@ export function judgeProgram(facts: ProgramFacts, report: Report): void {
   for (const start of facts.starts) nestStart(start, facts.language, report);
   for (const { value, offset } of facts.inputs) judgeSource(value, "command", offset, report);
   for (const call of facts.otherCalls) judgeOtherCall(call, report);
+  judgeDropped(facts, report);
   if (facts.incomplete === "too-complex") report.add(TOO_COMPLEX, 0);
 }
 
@@ -36,6 +37,49 @@ const TOO_COMPLEX: Match = {
   rule: "too-complex",
   level: "high",
   why: "Too deep or too long to be followed to the end.",
+};
+
+/** Files that the program writes, what it writes there, and whether it then runs them. */
+function judgeDropped(facts: ProgramFacts, report: Report): void {
+  const { calls, otherCalls, starts, imports, installScript } = facts;
+  const written: { path: string; offset: number; fetched: boolean }[] = [];
+  let fetched = otherCalls.some(
+    ({ method, args, from }) => WRITING.test(method ?? "") && ((marksOf(args) | from) & MARKS.network) !== 0,
+  );
+  for (const call of calls) {
+    const into = (call.known.paths ?? []).filter(([, access]) => access === "write" || isWriting(call));
+    const marks = marksOf(call.args) | marksOf([...call.keywords.values()]);
+    fetched ||= WRITING.test(call.name) && ((marks | call.receiver.marks) & MARKS.network) !== 0;
+    for (const path of into.flatMap(([ref]) => argument(call, ref).texts))
+      written.push({
+        path,
+        offset: call.offset,
+        fetched: ((marks & MARKS.network) !== 0 || call.known.sends) === true,
+      });
+  }
+  for (const { path, offset, fetched: own } of written) {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    if (name === "package.json" && installScript) report.add(INSTALL_SCRIPT, offset);
+    if (!(own || fetched) || name.length < 2 || name.includes(HOLE)) continue;
+    const isNamed = (word: string | undefined) => word?.includes(name) === true;
+    const run = starts.find((start) =>
+      start.kind === "argv" ? start.argv.some(isNamed) : start.kind === "text" && isNamed(start.text),
+    );
+    const loaded = imports.find(({ module }) => module.endsWith(name) || `${module}.py` === name);
+    if (run !== undefined || loaded !== undefined) report.add(FETCHED_PROGRAM, run?.at ?? loaded!.offset);
+  }
+}
+
+const WRITING = /(?:^|\.)(?:write\w*|end|pipe\w*|copyfileobj|append\w*|download\w*)$/;
+const FETCHED_PROGRAM: Match = {
+  rule: "remote-code",
+  level: "high",
+  why: "Runs a file that came over the network.",
+};
+const INSTALL_SCRIPT: Match = {
+  rule: "package-source",
+  level: "high",
+  why: "Runs a command whenever the package is installed.",
 };
 
 const byModule = (rules: readonly ModuleRule[]) =>

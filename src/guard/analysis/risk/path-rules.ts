@@ -274,7 +274,9 @@ export function isSecretPath(text: string): boolean {
 
 /** Everything below the root or a home directory. */
 export function isWholeTree(text: string): boolean {
-  return /^(?:\/|~|\/home|\/root|\/Users|\/home\/[^/]+)\/?\*{0,2}\/?\*?$/.test(normalizePath(text));
+  return /^(?:\/|~|\/home|\/root|\/Users|\/home\/[^/]+|\.\.(?:\/\.\.)+)\/?\*{0,2}\/?\*?$/.test(
+    normalizePath(text),
+  );
 }
 
 const MAX_PATH = 4096;

@@ -272,14 +272,15 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
       tree.child(call, "function") === -1 ? tree.child(call, "constructor") : tree.child(call, "function"),
     );
     const list = tree.child(call, "arguments");
-    if (callee === -1 || list === -1 || tree.kind(list) !== "arguments") return;
+    if (callee === -1 || list === -1) return;
     const method = tree.kind(callee) === "member_expression";
     const called = method
       ? name(tree.child(callee, "property"))
       : tree.kind(callee) === "identifier"
         ? name(callee)
         : "";
-    const given = namedChildren(tree, list);
+    // A tagged template is a call with its text.
+    const given = tree.kind(list) === "arguments" ? namedChildren(tree, list) : [list];
     const object = method ? tree.child(callee, "object") : -1;
     if (method && FILLERS.has(called) && tree.kind(object) === "identifier") {
       const home = scopes.find(scopeAt[call]!, name(object))?.scope ?? 0;

@@ -110,7 +110,7 @@ export function createJavaScriptEvaluator(
     if (own === undefined) return free(name);
     // `var require = require` and `if (0) eval = x` change nothing: at the top such a name may always be the builtin one.
     const outermost = names.scopes.find(names.scopeOf(node), name)?.scope === 0;
-    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : own;
+    return outermost && UNMISTAKABLE.has(name) ? anyOf([free(name), own]) : withEnvironment(own);
   }
 
   /** A name that the program does not give a value to. */
@@ -207,7 +207,8 @@ export function createJavaScriptEvaluator(
     if (source.startsWith("!"))
       return value.numbers.length > 0 ? number(value.numbers[0] === 0 ? 1 : 0) : UNKNOWN;
     if (source.startsWith("+")) return value;
-    return source.startsWith("-") && value.numbers.length > 0 ? number(-value.numbers[0]!) : UNKNOWN;
+    if (!source.startsWith("-")) return UNKNOWN;
+    return mark(value.numbers.length > 0 ? number(-value.numbers[0]!) : UNKNOWN, value.marks);
   }
 
   function member(node: number): Value {
@@ -223,7 +224,7 @@ export function createJavaScriptEvaluator(
       name === "constructor" &&
       value.names.some((one) => /^<def |(?:^|\.)constructor$|^Function\b/.test(one))
     )
-      return named("Function");
+      return named("Function.constructor");
     const own = value.names.filter((one) => one !== "this" && !one.startsWith("<def "));
     const leads = name === "constructor" || name === "__proto__" ? named(`?.${name}`) : UNKNOWN;
     if (own.length === 0) {

@@ -1,7 +1,7 @@
 import { isWholeTree } from "../../risk/path-rules.js";
-import { directoryOf } from "../python/folding.js";
 import {
   concat,
+  directoryOf,
   HOLE,
   joined,
   joinedPath,

@@ -1,5 +1,6 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { LoopSyntax } from "../loops.js";
+import { doubles } from "../python/loops.js";
 import type { ProgramEvaluator } from "../reader.js";
 import { FUNCTIONS } from "./bindings.js";
 import { identifierOf } from "./names.js";
@@ -19,6 +20,7 @@ export function javaScriptLoops(tree: FlatTree, evaluator: ProgramEvaluator): Lo
     isFunction: (kind) => FUNCTIONS.has(kind),
     isExit: (node) => EXITS.has(tree.kind(node)),
     isGrowth(node) {
+      if (/assignment_expression$/.test(tree.kind(node))) return doubles(tree, node);
       if (tree.kind(node) !== "call_expression") return false;
       const callee = tree.child(node, "function");
       const property = callee === -1 ? -1 : tree.child(callee, "property");

@@ -168,6 +168,7 @@ class JavaScriptReader extends ProgramReader {
 
   protected readName(name: string, node: number, { args }: Arguments): void {
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
+    if (name === "Function.constructor") this.sign(HIDDEN_CONSTRUCTOR, node);
     if (/^child_process\.\w+\(\)\.stdin\.(?:write|end)$/.test(name))
       this.inputs.push({ value: args[0] ?? UNKNOWN, offset: this.tree.start(node) });
     if (name === "Reflect.get") this.readHiddenKey(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN, node);

@@ -23,7 +23,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
   {
     rule: "dynamic-code",
     level: "medium",
-    names: ["Function", "AsyncFunction", "GeneratorFunction"],
+    names: ["Function", "AsyncFunction", "GeneratorFunction", "Function.constructor"],
     code: 0,
     language: "javascript",
     called: true,
@@ -400,7 +400,7 @@ export const GLOBALS: ReadonlySet<string> = new Set(
   `eval Function AsyncFunction require process module setTimeout setInterval setImmediate fetch XMLHttpRequest WebSocket
   EventSource navigator document localStorage Buffer atob btoa String Number parseInt Reflect Array Object Promise
   WebAssembly Deno Bun importScripts Worker decodeURIComponent decodeURI unescape Uint8Array Float64Array ArrayBuffer
-  SharedArrayBuffer JSON execScript fs child_process os path net http https vm $ axios internalBinding`.split(
+  SharedArrayBuffer JSON execScript fs child_process os path net http https vm $ axios internalBinding URL Blob encodeURIComponent`.split(
     /\s+/,
   ),
 );

@@ -9,6 +9,7 @@ import type { CallTarget, ProgramEvaluator } from "../reader.js";
 import {
   anyOf,
   concat,
+  directoryOf,
   HOLE,
   list,
   MARKS,
@@ -26,7 +27,6 @@ import {
 } from "../value.js";
 import { canonicalName, identifierOf, type PythonNames, reachedModule } from "./bindings.js";
 import {
-  directoryOf,
   FUNCTIONS,
   HOME_PATH,
   itemsOf,
@@ -391,6 +391,11 @@ export function createPythonEvaluator(
     });
   }
 
+  function memberNamed(owner: Value, name: string): Value {
+    const member = memberOf(owner, name);
+    return marked({ ...member, names: member.names.map(canonicalName) });
+  }
+
   /** A member by a name that is known only when it runs; of modules that matter. */
   function unknownMember(owner: Value): Value {
     const members = owner.names.filter((name) => rules.canStart(name)).map((name) => `${name}.?`);
@@ -398,7 +403,7 @@ export function createPythonEvaluator(
   }
 
   function memberBy(owner: Value, key: Value): Value {
-    const members = key.texts.map((one) => marked(memberOf(owner, one)));
+    const members = key.texts.map((one) => memberNamed(owner, one));
     return anyOf(
       key.texts.length === 0 || key.texts.some((one) => one.includes(HOLE))
         ? [...members, unknownMember(owner)]
@@ -434,9 +439,7 @@ export function createPythonEvaluator(
       case "operator.itemgetter()": {
         const keys = evaluate(tree.child(node, "function")).items?.[0] ?? UNKNOWN;
         const owner = args[0] ?? UNKNOWN;
-        const paths = keys.texts.map((path) =>
-          path.split(".").reduce((sum, part) => marked(memberOf(sum, part)), owner),
-        );
+        const paths = keys.texts.map((path) => path.split(".").reduce(memberNamed, owner));
         return anyOf(paths.length === 0 ? [unknownMember(owner)] : paths);
       }
       case "functools.reduce":

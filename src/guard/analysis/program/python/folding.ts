@@ -3,12 +3,14 @@ import { elementOf } from "../evaluator.js";
 import {
   anyOf,
   concat,
+  directoryOf,
   HOLE,
   joined,
   joinedPath,
   list,
   MARKS,
   MAX_TEXT,
+  mapping,
   mapTexts,
   mark,
   named,
@@ -42,7 +44,6 @@ const filesOf: Fold = ([where]) => {
 const others: Fold = () => ({ ...UNKNOWN, marks: MARKS.others });
 /** Where packages are installed; which directory exactly does not matter. */
 const PACKAGES = "/usr/lib/python3/site-packages";
-/** A path without its last part; from the working directory it leads up. */
 const parentOf: Fold = ([value]) => mapTexts(value ?? UNKNOWN, directoryOf);
 
 const environment: Fold = () => ({ ...UNKNOWN, marks: MARKS.environment });
@@ -101,7 +102,8 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["site.getsitepackages", () => list([text(PACKAGES)])],
   ["site.getusersitepackages", () => text(PACKAGES)],
   ["sysconfig.get_path", () => text(PACKAGES)],
-  ["sysconfig.get_paths", () => ({ ...text(PACKAGES), names: ["sysconfig.get_paths()"] })],
+  ["sysconfig.get_paths", () => mapping([undefined], [text(PACKAGES)])],
+  ["json.dumps", first],
   ["distutils.sysconfig.get_python_lib", () => text(PACKAGES)],
   ["os.path.expanduser", first],
   ["os.path.expandvars", first],
@@ -275,12 +277,6 @@ function rot13(source: string): string {
     const base = letter <= "Z" ? 65 : 97;
     return String.fromCharCode(((letter.charCodeAt(0) - base + 13) % 26) + base);
   });
-}
-
-export function directoryOf(path: string): string {
-  if (/^\.{1,2}$|\/\.\.$/.test(path)) return path === "." ? ".." : `${path}/..`;
-  const cut = path.replace(/\/+$/, "").lastIndexOf("/");
-  return cut === -1 ? "." : cut === 0 ? "/" : path.slice(0, cut);
 }
 
 /** The path that a class of pathlib makes of its arguments. */

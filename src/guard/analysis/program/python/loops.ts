@@ -31,7 +31,7 @@ export function pythonLoops(tree: FlatTree, evaluator: ProgramEvaluator): LoopSy
       const kind = tree.kind(node);
       return (
         (kind === "call" && GROWING.test(calledName(node))) ||
-        (kind === "augmented_assignment" && doubles(tree, node))
+        (/assignment$/.test(kind) && doubles(tree, node))
       );
     },
     isCounted: (loop) => tree.kind(loop) === "for_statement",
@@ -59,9 +59,11 @@ function unwrapped(tree: FlatTree, node: number): number {
   return inner;
 }
 
-function doubles(tree: FlatTree, node: number): boolean {
+/** s += s, s = s + s */
+export function doubles(tree: FlatTree, node: number): boolean {
   const [left, right] = [tree.child(node, "left"), tree.child(node, "right")];
-  if (left === -1 || right === -1 || tree.kind(left) !== "identifier" || tree.kind(right) !== "identifier")
-    return false;
-  return tree.source(left) === tree.source(right);
+  if (left === -1 || right === -1 || !/identifier/.test(tree.kind(left))) return false;
+  const name = tree.source(left);
+  const value = tree.source(right).replace(/\s/g, "");
+  return value === `${name}+${name}` || (tree.kind(node).startsWith("augmented") && value === name);
 }

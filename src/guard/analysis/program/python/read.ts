@@ -80,6 +80,7 @@ class PythonReader extends ProgramReader {
         this.readValue(node, kind);
         break;
       case "tuple":
+      case "expression_list":
         this.readPair(node);
         break;
       case "binary_operator":
@@ -225,9 +226,19 @@ class PythonReader extends ProgramReader {
     if (callee === undefined || args === undefined || tree.kind(args) !== "tuple") return;
     for (const name of evaluator.evaluate(callee).names) {
       const known = TABLE.find(name);
-      if (known !== undefined)
-        this.apply(known, name, node, { args: evaluator.evaluate(args).items ?? [], keywords: NONE });
+      if (known === undefined) continue;
+      this.apply(known, name, node, { args: evaluator.evaluate(args).items ?? [], keywords: NONE });
+      if (isStarting(known) && this.isReduced(node)) this.sign(CALLING_OBJECT, node);
     }
+  }
+
+  /** It stands in a `__reduce__`, which says what unpacking calls. */
+  private isReduced(node: number): boolean {
+    const { tree } = this;
+    let at = node;
+    for (let up = 0; up < 8 && at !== -1 && tree.kind(at) !== "function_definition"; up++)
+      at = tree.parent(at);
+    return at !== -1 && /^def\s+__reduce(?:_ex)?__/.test(tree.source(at).slice(0, 40));
   }
 
   private readValue(node: number, kind: string): void {
@@ -340,6 +351,11 @@ class PythonReader extends ProgramReader {
 }
 
 const CALLING_DATA = /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/;
+const CALLING_OBJECT = {
+  rule: "hidden-code",
+  level: "high",
+  why: "Makes data that runs a command when it is unpacked.",
+} as const;
 const DISGUISED = {
   rule: "disguised-name",
   level: "high",

@@ -148,6 +148,11 @@ function readCommand(command: ShellCommand, flow: Flow, add: (match: Match) => v
     if (isLoaderVariable(variable)) add(LOADER_VARIABLE);
     if (PACKAGE_SOURCE.test(variable) && !OFFICIAL.test(value ?? "")) add(OTHER_SOURCE);
   }
+  if (
+    DOWNLOADERS.includes(name) &&
+    flow.words.some((word) => isWholeTree(word) || /^\/(?:etc|var)\b/.test(word))
+  )
+    add({ rule: "exfiltration", level: "high", why: "Sends files from all over the machine." });
   if (name === "kill" && flow.words.some((word) => word.startsWith("/proc"))) add(SIGNALS_ALL);
   if (name === "yes" && command.redirects.some(({ target }) => target !== "/dev/null")) add(ENDLESS_FILE);
   for (const wrapper of command.via) if (/^(?:sudo|su|doas|pkexec)\b/.test(wrapper)) add(ROOT);

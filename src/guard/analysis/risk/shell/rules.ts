@@ -560,6 +560,13 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     why: "Puts something else in the place of a common command.",
   },
   {
+    rule: "credential-store",
+    level: "high",
+    commands: words("security secret-tool pass lpass bw op"),
+    word: /^(?:find-(?:generic|internet)-password|dump-keychain|lookup|show|get|read)$/,
+    why: "Reads what a person keeps secret.",
+  },
+  {
     rule: "keys",
     level: "medium",
     commands: words("ssh-keygen gpg openssl certutil"),
