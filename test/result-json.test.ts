@@ -20,7 +20,7 @@ policies:
     code_run:
       denied_commands: [curl]
 `;
-/** A way out, so that every interface tells of the network. */
+/** With egress, so that every interface tells of the network. */
 const SANDBOX = { network: { allowedDomains: ["example.com"] } };
 const SESSION = "same";
 

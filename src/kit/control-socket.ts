@@ -118,7 +118,7 @@ export function parseRecord(line: string): Record<string, unknown> {
 /** The other process ended before it answered. */
 class PeerGone extends SandboxError {
   constructor() {
-    super("SANDBOX_LOST", "The other process went away");
+    super("SANDBOX_LOST", "The other process has ended");
   }
 }
 
@@ -143,7 +143,7 @@ function readLine(socket: Socket, maxBytes: number): Promise<string> {
           if (rest.length > 0) socket.unshift(rest);
           return settle(() => resolve(Buffer.concat(parts).toString()));
         }
-        if (size > maxBytes) return fail("The other process said too much");
+        if (size > maxBytes) return fail("The other process sent too much");
       }
     };
     const ended = () => settle(() => reject(new PeerGone()));

@@ -63,7 +63,7 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 const skerry = (args: readonly string[], env?: Readonly<Record<string, string>>) => start(args, env).ended;
-requires("root", "bubblewrap").describe("skerry, with a way out", { timeout: 180_000 }, () => {
+requires("root", "bubblewrap").describe("skerry, with egress", { timeout: 180_000 }, () => {
   it("reaches what --allow-domain names, and says in one line what it does not", async () => {
     const fetched = await skerry([
       ...["exec", "--allow-domain", HOST, "--session", "out", "--"],

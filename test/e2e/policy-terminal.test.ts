@@ -54,9 +54,9 @@ describe("at a terminal", () => {
       "commands",
       "policy.yaml",
       ["--role", "coder"],
-      "it has rules about commands, and nothing could hold a terminal to them",
+      "it has rules about commands, which cannot be enforced in a terminal",
     ],
-    ["paths", "paths.yaml", [], "it has rules about paths, and nothing could hold a terminal to them"],
+    ["paths", "paths.yaml", [], "it has rules about paths, which cannot be enforced in a terminal"],
     ["risk", "risk.yaml", [], "it allows low risk at most, and what will be typed is unknown"],
   ])(
     "a terminal inside is refused by a policy with rules about %s, which says why",

@@ -116,7 +116,7 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
     slow.catch(() => undefined);
   });
 
-  it("cannot use another session's way out, nor its placeholders", async () => {
+  it("cannot use another session's egress, nor its placeholders", async () => {
     const ask = curl("http://data.evil.test/hello");
     const [allowed, refused] = await Promise.all([
       network.inside.exec(wide, `${backend}-b`, ask),
@@ -169,7 +169,7 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
     expect(await closes(2000)).toBe(true);
   });
 
-  it("floods its way out with 2,000 connections, and others are served meanwhile", async () => {
+  it("floods its egress with 2,000 connections, and others are served meanwhile", async () => {
     await network.inside.exec(wide, `${backend}-b`, ["true"]);
     const flood = network.inside.python(narrow, `${backend}-a`, FLOOD);
     const times: number[] = [];

@@ -1042,7 +1042,7 @@ export interface components {
             readonly filesWrittenTruncated?: boolean;
             readonly filesRead?: readonly string[];
             readonly filesReadTruncated?: boolean;
-            /** @description Left out: there was no way out. */
+            /** @description Left out: the sandbox had no egress. */
             readonly network?: {
                 readonly bytesSent: number;
                 readonly bytesReceived: number;

@@ -85,7 +85,7 @@ export function createResultSchema({ z }: typeof zod) {
         failed: z.array(z.string()),
       })
       .exactOptional()
-      .describe("Left out: there was no way out."),
+      .describe("Left out: the sandbox had no egress."),
     rule: z.string().exactOptional().describe("The policy's rule that decided."),
     risk: z
       .object({ level, findings: z.array(finding) })

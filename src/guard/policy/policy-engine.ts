@@ -185,7 +185,7 @@ function toolOf(name: string) {
   return BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL;
 }
 
-/** Rules that hold without being written down. */
+/** Built-in rules. */
 const NOWHERE: RuleReference = { path: "built in", source: "skerry", line: 1, column: 1 };
 
 const NO_LAYERS: Layers = { base: {}, tool: {}, role: {} };

@@ -25,7 +25,7 @@ const CA_VARIABLES = [
   "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
 ];
 
-/** The variables that make the usual clients use the way out. */
+/** The variables that make the usual clients use the egress proxy. */
 export function egressEnvironment(options: EnvironmentOptions = {}): Record<string, string> {
   const proxy = `http://127.0.0.1:${options.port ?? EGRESS_PORT}`;
   const direct = "localhost,127.0.0.1,::1";

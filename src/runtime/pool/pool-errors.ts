@@ -12,7 +12,7 @@ export function stopped(): SandboxError {
 }
 
 export function unhealthy(): SandboxError {
-  return new SandboxError("SANDBOX_LOST", "A prepared sandbox did not answer as a healthy one does");
+  return new SandboxError("SANDBOX_LOST", "A prepared sandbox failed its health check");
 }
 
 export function endedByItself(): SandboxError {

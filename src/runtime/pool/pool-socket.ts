@@ -33,7 +33,7 @@ export async function openPoolSocket(
   reapSockets(folder);
   return listenOnControlSocket(folder, "", async (line, socket) => {
     if (parseRecord(line)["ask"] !== "status") {
-      throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a pool for");
+      throw new SandboxError("INVALID_ARGUMENT", "Unknown request to a pool");
     }
     const now = status();
     const told = { ...now, instances: now.instances.slice(0, MAX_LISTED) };

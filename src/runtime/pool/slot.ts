@@ -100,7 +100,7 @@ export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
     return idle.slice(0, Math.max(0, idle.length - minInstances));
   }
 
-  /** The session's last item is on its way out. */
+  /** The session's last item is being removed. */
   isStillLeaving(sessionId: string | undefined): boolean {
     if (sessionId === undefined) return false;
     return this.inState("leaving").some((slot) => slot.sessionId === sessionId && !slot.isOverdue);

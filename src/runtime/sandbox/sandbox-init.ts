@@ -31,7 +31,7 @@ export interface SandboxInit<Forked = unknown> {
   /** Where the session's snapshots are kept. */
   readonly snapshots: SnapshotStore;
   readonly fork: ForkSession<Forked>;
-  /** Left out: there is no way out, and no port can be opened. */
+  /** Left out: there is no egress, and no port can be opened. */
   readonly network?: NetworkInit;
   /** Called once, when the sandbox has stopped for whatever reason. */
   readonly onStopped?: () => void | Promise<void>;

@@ -246,7 +246,7 @@ export function isReserved(path: string): boolean {
   return isUnfinished(path.slice(path.lastIndexOf("/") + 1));
 }
 
-/** Undefined: there is nothing to be told of. Hidden: a directory that can be read but not searched shows names only. */
+/** Undefined: there is nothing to report of. Hidden: a directory that can be read but not searched shows names only. */
 function describeEntry(...entry: Parameters<typeof describe>): TreeNode | "hidden" | undefined {
   try {
     return describe(...entry);

@@ -67,7 +67,7 @@ export class ExecutionLog {
         await store.executions.record(some);
       } catch (error) {
         // The next execution, or the next sweep, tries again.
-        return onFailure(error, "executions could not be written down");
+        return onFailure(error, "executions could not be stored");
       }
       for (const each of some) if (this.#owed.get(each.id) === each) this.#owed.delete(each.id);
     }

@@ -71,7 +71,7 @@ export const agentId = z
   .string()
   .min(1)
   .max(200)
-  .refine((name) => !name.startsWith("key:"), "a name that begins with key: is a key's own")
+  .refine((name) => !name.startsWith("key:"), "names that begin with key: are reserved for keys")
   .describe("In whose name, for the audit record; not `key:…`. Left out: the key.");
 
 const resultSchema = createResultSchema(zod);

@@ -150,7 +150,7 @@ describe("the run-time checklist", () => {
       "resources",
       /1 sandbox is near/,
     ],
-    ["nothing is written down", { audit: undefined }, "audit", /sandbox\.audit\.enabled/],
+    ["nothing is recorded", { audit: undefined }, "audit", /sandbox\.audit\.enabled/],
     [
       "the log cannot be written",
       { audit: { open: 0, waiting: 2, failure: "AUDIT_FAILED", tail: TAIL } },

@@ -54,7 +54,7 @@ function line(name: string, what: string, found: string, todo: string | undefine
 }
 
 function checkPool({ figures: { pool, sandboxes, at, recentMs } }: CheckedServer): Check {
-  const what = "sandboxes can start, and those kept ready are well";
+  const what = "sandboxes can start, and those kept ready are healthy";
   const { running, starts } = sandboxes;
   const started = `${count(running, "sandbox", "sandboxes")} in use, ${starts.succeeded} started, ${starts.failed} failed to`;
   const failed = starts.lastFailed
@@ -209,7 +209,7 @@ function checkRequests({ recent, figures: { running } }: CheckedServer): Check {
 }
 
 function checkProcess({ figures: { process, uptimeMs } }: CheckedServer): Check {
-  const what = "the process is well";
+  const what = "the process is healthy";
   const { memoryBytes, heapUsedBytes, heapLimitBytes, loopDelay } = process;
   const found = `up ${span(uptimeMs)}, ${bytes(memoryBytes)} resident, heap ${bytes(heapUsedBytes)} of ${bytes(heapLimitBytes)}, event loop late by ${amount(loopDelay.p99)} ms (p99)`;
   const todo =

@@ -12,7 +12,7 @@ export function storeClosed(): SandboxError {
 
 /** Something of that name is there already. */
 export function nameTaken(cause?: unknown): SandboxError {
-  return new SandboxError("CONFLICT", "There is something of that name already", {
+  return new SandboxError("CONFLICT", "That name is already taken", {
     hint: "Choose another name.",
     cause,
   });

@@ -22,8 +22,8 @@ const KNOWN: Readonly<Record<string, { readonly message: string; readonly hint: 
     hint: "See what it is busy with: SELECT * FROM pg_stat_activity.",
   },
   "57P03": { message: "PostgreSQL is starting or stopping", hint: "Try again in a moment." },
-  "40001": { message: "Others were in the way of this change for too long", hint: "Try again in a moment." },
-  "40P01": { message: "Others were in the way of this change for too long", hint: "Try again in a moment." },
+  "40001": { message: "Other writers blocked this change for too long", hint: "Try again in a moment." },
+  "40P01": { message: "Other writers blocked this change for too long", hint: "Try again in a moment." },
 };
 
 /** What the driver or PostgreSQL says, as an error of ours. Never with their words: those may quote the URL or values. */

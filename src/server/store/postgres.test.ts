@@ -92,7 +92,7 @@ describe("PostgreSQL", () => {
     });
     await expect(unlucky).rejects.toMatchObject({
       code: "STORE_FAILED",
-      message: "Others were in the way of this change for too long",
+      message: "Other writers blocked this change for too long",
     });
     expect(attempts).toBeGreaterThan(10);
     expect(await a.query("SELECT n FROM busy")).toEqual([{ n: attempts }]);

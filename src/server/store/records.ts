@@ -201,7 +201,7 @@ export interface ExecutionRecord {
   readonly result: Json;
 }
 
-/** An execution as it is written down: one that runs, or with its end. */
+/** An execution as it is stored: one that runs, or with its end. */
 export interface ExecutionNote {
   readonly org: string;
   readonly id: string;

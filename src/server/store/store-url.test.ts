@@ -34,15 +34,15 @@ it.each([
   ["sqlite::memory:", "keeps nothing"],
   ["sqlite://host/store.db", "has no host"],
   ["//host/store.db", "has no host"],
-  ["mysql://root:hunter2@host/db", '"mysql:" is no kind of store'],
-  ["libsql://hunter2.example", '"libsql:" is no kind of store'],
-  ["file:hunter2.db", '"file:" is no kind of store'],
-  ["https://user:hunter2@host", '"https:" is no kind of store'],
+  ["mysql://root:hunter2@host/db", '"mysql:" is not a kind of store'],
+  ["libsql://hunter2.example", '"libsql:" is not a kind of store'],
+  ["file:hunter2.db", '"file:" is not a kind of store'],
+  ["https://user:hunter2@host", '"https:" is not a kind of store'],
   ["postgres://user:hunter2@host", "names no database"],
   ["postgres://user:hunter2@host/", "names no database"],
-  ["postgres:user:hunter2@host/db", "is no URL of PostgreSQL"],
-  ["postgres://user:hunter2@host:port/db", "is no URL of PostgreSQL"],
-  ["postgres://user:hunter2@ho st/db", "is no URL of PostgreSQL"],
+  ["postgres:user:hunter2@host/db", "is not a URL of PostgreSQL"],
+  ["postgres://user:hunter2@host:port/db", "is not a URL of PostgreSQL"],
+  ["postgres://user:hunter2@ho st/db", "is not a URL of PostgreSQL"],
 ])("refuses %j without repeating it", (text, why) => {
   const caught = (() => {
     try {

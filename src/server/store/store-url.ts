@@ -13,7 +13,7 @@ const FORMS = "Write postgres://user:password@host/database, sqlite:/path/to/fil
 export function parseStoreUrl(text: string): StoreLocation {
   if (/^postgres(?:ql)?:/i.test(text)) return { kind: "postgres", url: checkPostgresUrl(text) };
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
-  if (scheme !== undefined && scheme !== "sqlite") throw invalid(`"${scheme}:" is no kind of store`);
+  if (scheme !== undefined && scheme !== "sqlite") throw invalid(`"${scheme}:" is not a kind of store`);
   // sqlite:///file is what other programs write for an absolute path.
   const path = scheme === undefined ? text : text.slice("sqlite:".length).replace(/^\/\/(?=\/)/, "");
   if (path === "" || path.endsWith("/") || path.includes("\0"))
@@ -26,7 +26,7 @@ export function parseStoreUrl(text: string): StoreLocation {
 function checkPostgresUrl(text: string): string {
   // A socket's directory goes into ?host=, and then there may be no host before the database.
   const url = parseUrl(text.replace(/^(\w+:\/\/(?:[^@/?#]*@)?)(?=\/)/, "$1localhost"));
-  if (url === undefined) throw invalid("the store's URL is no URL of PostgreSQL");
+  if (url === undefined) throw invalid("the store's URL is not a URL of PostgreSQL");
   if (url.pathname.length < 2) throw invalid("the store's URL names no database");
   return text;
 }

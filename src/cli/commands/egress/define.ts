@@ -22,7 +22,7 @@ const EXAMPLES = {
 export function defineEgress(program: Command): void {
   const load = () => import("./egress.js");
   const group = addExamples(
-    program.command("egress").description("the way out of sandboxes"),
+    program.command("egress").description("the network access of sandboxes"),
     EXAMPLES.egress,
   );
   const log = group

@@ -11,7 +11,7 @@ const EXAMPLES = `
 /** `risk …`. */
 export function defineRisk(program: Command): void {
   const group = addExamples(
-    program.command("risk").description("what code would reach for, without running it"),
+    program.command("risk").description("what code would access, without running it"),
     EXAMPLES,
   );
   const failOn = new Option("--fail-on <level>", "end with status 1 when the level is this or worse");

@@ -30,7 +30,7 @@ function denialOf(decision: PolicyDecision): CallAssessment["denial"] {
 }
 
 function unkeepable(source: string, violation: "command" | "path"): CallAssessment["denial"] {
-  const why = `it has rules about ${violation}s, and nothing could hold a terminal to them`;
+  const why = `it has rules about ${violation}s, which cannot be enforced in a terminal`;
   return { why: escapeUnsafe(`denied by ${source}: ${why}`), violation };
 }
 

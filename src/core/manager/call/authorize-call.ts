@@ -21,7 +21,7 @@ export type Authorization =
 const MAX_EDITS = 5;
 
 /** What is said of everything that is left to run. */
-const WITHOUT_END = "It goes on until it ends or is ended.";
+const WITHOUT_END = "It runs until it exits or is stopped.";
 
 /** Policy, risk, confirmation, in this order. Edited code starts from the top. */
 export async function authorizeCall(

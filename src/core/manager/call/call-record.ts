@@ -35,7 +35,7 @@ export function isRefusal(code: ErrorCode): boolean {
   return REFUSALS[code] !== undefined;
 }
 
-/** What is written down of one call: exactly one audit record and one set of metrics, whatever comes of it. */
+/** The record of one call: exactly one audit record and one set of metrics, whatever its outcome. */
 export class CallRecord {
   readonly #pending: PendingAttempt | undefined;
   readonly #metrics: Metrics | undefined;

@@ -79,5 +79,5 @@ async function refusalOf(
     const by = confirmation?.by === undefined ? "" : ` by ${confirmation.by}`;
     return new SandboxError("CONFIRMATION_REJECTED", `rejected${by}: ${error}${asked}`);
   }
-  return new SandboxError("EXECUTION_FAILED", `The ${what} ended before it had begun: ${error}`);
+  return new SandboxError("EXECUTION_FAILED", `The ${what} ended before it started: ${error}`);
 }

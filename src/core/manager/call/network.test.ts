@@ -187,7 +187,7 @@ network:
     const running = manager.execute({
       sessionId: "s",
       role: "offline",
-      // Until the other call has opened the way out, and for a while after that one has ended.
+      // Until the other call has opened egress, and for a while after that one has ended.
       command: `until curl -s -o /dev/null http://127.0.0.1:3128/; do sleep 0.05; done; for i in 1 2 3 4 5; do ${fetch}; echo; sleep 0.2; done`,
     });
     const online = await manager.execute({ sessionId: "s", role: "online", argv: curl("/got") });

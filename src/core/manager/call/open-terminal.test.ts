@@ -247,8 +247,8 @@ const rejected = (
   counted: [status("rejected"), violation("confirmation")],
 });
 
-const COMMANDS = "it has rules about commands, and nothing could hold a terminal to them";
-const PATHS = "it has rules about paths, and nothing could hold a terminal to them";
+const COMMANDS = "it has rules about commands, which cannot be enforced in a terminal";
+const PATHS = "it has rules about paths, which cannot be enforced in a terminal";
 const REFUSALS: readonly Refusal[] = [
   denied("rules about commands", "denied_commands: [curl]", "command", COMMANDS),
   denied("commands to be confirmed", "confirm_commands: [git push]", "command", COMMANDS),

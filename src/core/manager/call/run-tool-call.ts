@@ -14,7 +14,7 @@ import { runInSandbox } from "./run-in-sandbox.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
 import { collectFiles, placeFiles } from "./transfer-files.js";
 
-/** The way of one tool call, from top to bottom. Every way out leaves one audit record and one set of metrics. */
+/** The steps of one tool call, from top to bottom. Every outcome leaves one audit record and one set of metrics. */
 export async function runToolCall(
   request: ToolCall,
   guards: Guards,
@@ -22,7 +22,7 @@ export async function runToolCall(
   /** Left out: what the request's own fields say. */
   kind?: CallKind,
 ): Promise<ToolResult> {
-  // 1. The request, written down before anything can happen.
+  // 1. The request, recorded before anything can happen.
   const record = CallRecord.begin(nameCall(request, kind), guards.audit, guards.metrics);
   try {
     guards.assertUsable();
@@ -45,7 +45,7 @@ export async function runToolCall(
     let isReusable = false;
     let closeEgress: (() => void) | undefined;
     try {
-      // 4. The workspace, and the way out.
+      // 4. The workspace, and egress.
       await placeFiles(acquired.sandbox, call, eitherSignal(call.signal, sink.signal));
       closeEgress = await guards.egress.enter(acquired.sandbox, plan.decision);
       // An upload may have taken long.

@@ -138,7 +138,7 @@ requires("root", "bubblewrap", "cgroups").describe("a process", () => {
     await manager.execute({ sessionId: "s", command: "true" });
     await (await start(manager, "true")).exit;
     await (await start(manager, "true")).exit;
-    expect(asked).toEqual([{}, { background: "It goes on until it ends or is ended." }]);
+    expect(asked).toEqual([{}, { background: "It runs until it exits or is stopped." }]);
     await fixture.expectNothingLeft(manager);
   });
 });

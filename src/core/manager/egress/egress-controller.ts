@@ -83,7 +83,7 @@ export class EgressController {
     return this.#hasEgress;
   }
 
-  /** A new sandbox gets its way out at once; otherwise with the first call that may use one. */
+  /** A new sandbox gets egress at once; otherwise with the first call that may use it. */
   get opensAtStart(): boolean {
     const { isDecidedPerCall, isOpenToChanges } = this.#options;
     return this.isOpen || isOpenToChanges || (this.hasSecrets && !isDecidedPerCall);
@@ -113,7 +113,7 @@ export class EgressController {
     const rules = egressRulesOfDecision(decision.network);
     this.#requireGivenSecrets(rules ?? noEgressOfDecision(decision));
     if (rules !== undefined) return sandbox.network.enter(rules);
-    // Also while there is no way out: a call that opens it must not open it for this one.
+    // Also while egress is closed: a call that opens it must not open it for this one.
     return sandbox.network.restrict(noEgressOfDecision(decision));
   }
 

@@ -29,7 +29,7 @@ export class UnsavedChanges {
     const failure = this.#take(name);
     if (failure === undefined) return;
     throw new SandboxError(failure.code, `The session's last sandbox was stopped. ${failure.message}`, {
-      hint: "This is told once: ask again, and the session goes on with the files that are on this host.",
+      hint: "This is reported once: call again, and the session goes on with the files on this host.",
       cause: failure,
     });
   }

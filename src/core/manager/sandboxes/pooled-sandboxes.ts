@@ -231,6 +231,6 @@ export class PooledSandboxes {
 }
 
 function runningIn({ sandbox }: PooledSandbox): RunningSandbox {
-  if (sandbox === undefined) throw new SandboxError("INTERNAL", "The pool handed out nothing");
+  if (sandbox === undefined) throw new SandboxError("INTERNAL", "The pool gave no sandbox");
   return sandbox;
 }

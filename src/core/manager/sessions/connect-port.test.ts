@@ -42,7 +42,7 @@ requires("bubblewrap", "python3").describe("a connection to a port inside", () =
     });
   });
 
-  it("is no way to the sandbox's own way out, nor into what does not run", async () => {
+  it("is no way to the sandbox's own egress proxy, nor into what does not run", async () => {
     await expect(manager.connectPort("s", 3128)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(manager.connectPort("s", 70_000)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
     await expect(manager.connectPort("none", 8000)).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });

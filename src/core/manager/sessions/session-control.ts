@@ -63,12 +63,12 @@ export class SessionControl {
     return opened;
   }
 
-  /** One connection to a session's port. The way out's own is none of those: programs inside have rules, callers not. */
+  /** One connection to a session's port. The egress proxy's own is refused: programs inside have rules, callers not. */
   async connectPort(session: string, port: number): Promise<Duplex> {
     assertPorts(this.options.ports);
     checkPort(port, 1);
     if (port === EGRESS_PORT) {
-      throw new SandboxError("INVALID_ARGUMENT", `Port ${port} inside is the sandbox's own way out`, {
+      throw new SandboxError("INVALID_ARGUMENT", `Port ${port} inside is the sandbox's own egress proxy`, {
         hint: "Have the program inside listen on another.",
       });
     }

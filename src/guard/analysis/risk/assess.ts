@@ -53,7 +53,7 @@ interface Task {
   readonly at: { readonly line: number; readonly column: number } | undefined;
 }
 
-/** Says what code would reach for, without running it. Never throws for any code or language. */
+/** Says what code would access, without running it. Never throws for any code or language. */
 export async function assess(code: string, language: string): Promise<RiskAssessment> {
   const collector = createCollector();
   const known = LANGUAGES.get(language.toLowerCase());

@@ -74,8 +74,8 @@ export class DialError extends Error {
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
   ECONNRESET: "the connection was reset",
-  EHOSTUNREACH: "there is no way to it",
-  ENETUNREACH: "there is no way to it",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
   ETIMEDOUT: "it did not answer in time",
 };
 

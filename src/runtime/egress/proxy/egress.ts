@@ -41,7 +41,7 @@ const SOCKS_ANSWERS: TunnelAnswers = {
   failed: ({ code }) => socksReply(socksReplyCode(code)),
 };
 
-/** One sandbox's way out. Every byte from it is hostile; what the rules do not allow gets nowhere. */
+/** One sandbox's egress proxy. Every byte from it is hostile; what the rules do not allow gets nowhere. */
 export class Egress {
   /** Variables for programs inside. */
   readonly environment: Record<string, string>;

@@ -1,4 +1,4 @@
-/** What one sandbox may take of the way out. */
+/** Limits of one sandbox's egress. */
 export interface EgressLimits {
   /** Connections from the sandbox at once. */
   readonly maxConnections: number;

@@ -128,7 +128,7 @@ async function passThrough(
     if (isIncomplete) return carry(client, route, attempt, options);
     client.destroy();
     route.socket.destroy();
-    return attempt.isOver ? undefined : attempt.fail("nothing was said that could be read, or not in time");
+    return attempt.isOver ? undefined : attempt.fail("the client sent nothing readable in time");
   }
   if (sniffed.kind === "refuse") return refuse(sniffed.why, TLS_ACCESS_DENIED);
   if (sniffed.kind === "other" && isWeb) {

@@ -38,7 +38,7 @@ export interface RequestConfig {
 export const SECRET_LOCATIONS = ["header", "query", "body"] as const;
 export type SecretLocation = (typeof SECRET_LOCATIONS)[number];
 
-/** A secret that never enters a sandbox: its placeholder is replaced on the way out. */
+/** A secret that never enters a sandbox: egress replaces its placeholder. */
 export interface SecretConfig {
   /** Where it may go: names, or `*.name`. */
   readonly hosts: readonly string[];

@@ -54,7 +54,7 @@ export class SecretLeak extends Error {
   }
 }
 
-/** Secrets of one sandbox, as its way out meets them. */
+/** Secrets of one sandbox, as its egress proxy sees them. */
 export interface EdgeSecrets {
   /** True: TLS to this host is terminated, because a secret is meant for it. */
   terminates(host: string): boolean;

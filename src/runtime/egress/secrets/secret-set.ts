@@ -33,7 +33,7 @@ export class SecretSet implements EdgeSecrets {
     return Object.fromEntries(this.#placed.map(({ secret, placeholder }) => [secret.name, placeholder]));
   }
 
-  /** Text in which placeholders take the place of values, for what is written down or shown. */
+  /** Text in which placeholders take the place of values, for what is recorded or shown. */
   redact(text: string): string {
     const replacements = this.#placed.flatMap(({ secret, placeholder }) =>
       echoesOf(secret.reveal()).map((find) => ({ find, by: () => Buffer.from(placeholder) })),

@@ -108,7 +108,7 @@ describe("a checkpoint of a context", () => {
     );
     await expect(context.checkpoint()).rejects.toMatchObject({
       code: "CHECKPOINT_FAILED",
-      message: "There can be no checkpoint now: 1 thread of the code still runs: worker-1",
+      message: "No checkpoint can be taken now: 1 thread of the code still runs: worker-1",
     });
     await expect(context.fork()).rejects.toMatchObject({ code: "CHECKPOINT_FAILED" });
     await context.run("stop.set()\nfor thread in threading.enumerate()[1:]: thread.join()");

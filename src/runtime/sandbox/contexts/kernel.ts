@@ -162,9 +162,9 @@ export class Kernel {
     this.#refuse = (why) => {
       const hint = /\[Errno (?:11|12)\]/.test(why)
         ? "The sandbox has no room for another process: delete checkpoints, or raise limits.pids or limits.memory."
-        : "Wait for the code's threads to end, or stop them. Processes and files of theirs are no obstacle.";
+        : "Wait for the code's threads to end, or stop them. Their processes and files do not matter.";
       refused.reject(
-        new SandboxError("CHECKPOINT_FAILED", `There can be no checkpoint now: ${why}`, { hint }),
+        new SandboxError("CHECKPOINT_FAILED", `No checkpoint can be taken now: ${why}`, { hint }),
       );
     };
     const frozen = this.#handle.freeze(encodeMessage({ op: "freeze" }));
@@ -270,7 +270,7 @@ export class Kernel {
 }
 
 function lostCopy(error: unknown): never {
-  throw new SandboxError("CHECKPOINT_FAILED", "The copy of the context ended before it was there", {
+  throw new SandboxError("CHECKPOINT_FAILED", "The copy of the context ended while it started", {
     hint: "The sandbox may be out of memory or processes: checkpoints count against its limits.",
     cause: error,
   });

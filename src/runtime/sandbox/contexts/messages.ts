@@ -116,7 +116,7 @@ function neededBytes(parts: readonly Buffer[]): number {
 
 /** An interpreter that does not keep to the protocol. */
 export function broken(what: string): SandboxError {
-  return new SandboxError("CONTEXT_ENDED", `The context's interpreter said ${what}`, {
+  return new SandboxError("CONTEXT_ENDED", `The context's interpreter sent ${what}`, {
     hint: "The code inside may have written to its control socket. Restart the context.",
   });
 }

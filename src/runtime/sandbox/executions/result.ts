@@ -44,7 +44,7 @@ export interface ExecutionResult {
   readonly filesReadTruncated?: boolean;
   /** True when more was written or deleted than is listed. */
   readonly filesWrittenTruncated?: boolean;
-  /** Left out: there was no way out. What ran at the same time in this sandbox is counted, too. */
+  /** Left out: the sandbox had no egress. What ran at the same time in this sandbox is counted, too. */
   readonly network?: NetworkUse;
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;

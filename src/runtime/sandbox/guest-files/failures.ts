@@ -76,7 +76,7 @@ export function tooSlow(path: string): SandboxError {
 
 /** What came back is nothing that our own command prints. */
 export function notAListing(): SandboxError {
-  return new SandboxError("FILE_FAILED", "What the sandbox answered is no listing of files", {
+  return new SandboxError("FILE_FAILED", "The sandbox did not answer with a listing of files", {
     hint: "A program inside may have replaced find or sh. Restart the session.",
   });
 }

@@ -5,7 +5,7 @@ import { EGRESS_PORT } from "../../egress/index.js";
 import type { Runner } from "../../wire/index.js";
 import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
 
-/** What opens a sandbox's way out, on its first use. */
+/** What opens a sandbox's egress, on its first use. */
 export interface NetworkInit {
   /** Left out: this backend has none. */
   readonly open?: () => Promise<EgressConnection>;
@@ -33,7 +33,7 @@ export interface NetworkUse {
 
 interface Entered {
   readonly rules: EgressRules;
-  /** Left out: there is no way out yet. */
+  /** Left out: egress is not open yet. */
   leave: (() => void) | undefined;
 }
 
@@ -58,7 +58,7 @@ export class SandboxNetwork {
     this.#init = init;
   }
 
-  /** What programs inside need in their environment to find the way out. */
+  /** What programs inside need in their environment to find the egress proxy. */
   get environment(): Readonly<Record<string, string>> {
     return this.#connection?.environment ?? NO_VARIABLES;
   }
@@ -72,7 +72,7 @@ export class SandboxNetwork {
     return this.#connection !== undefined;
   }
 
-  /** Opens the way out, for whatever its rules allow. Idempotent. */
+  /** Opens egress, for whatever its rules allow. Idempotent. */
   async open(): Promise<void> {
     await this.#open();
   }

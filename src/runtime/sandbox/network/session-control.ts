@@ -116,7 +116,7 @@ function parseRequest(line: string): SessionControlRequest {
   const { ask, port, allow, deny } = parseRecord(line);
   if (ask === "connect" && typeof port === "number") return { ask, port };
   if (ask === "change-egress" && isTexts(allow) && isTexts(deny)) return { ask, allow, deny };
-  throw new SandboxError("INVALID_ARGUMENT", "This is not something to ask a session for");
+  throw new SandboxError("INVALID_ARGUMENT", "Unknown request to a session");
 }
 
 function socketsOf(stateDir: string, session: string): string[] {

@@ -92,7 +92,7 @@ async function pullBatch(
         drop(from.path);
         // What is gone by now is the next copy's matter.
         if (current !== undefined) again.push({ from: current, to });
-        else tally.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It went while it was read"));
+        else tally.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It was removed while it was read"));
         continue;
       }
       const node = isComplete ? from : { ...(current ?? from), size: one.file.received };

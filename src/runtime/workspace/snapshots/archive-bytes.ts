@@ -46,7 +46,7 @@ export async function* archiveBytes(
     }
   }
   if (length === 0) throw archiveInvalid("it is empty");
-  if (zeros < END_BYTES) throw archiveInvalid("it ends before its end");
+  if (zeros < END_BYTES) throw archiveInvalid("it is incomplete");
 }
 
 /** Says what is wrong with an archive, and how to make one that is not. */

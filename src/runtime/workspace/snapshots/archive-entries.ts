@@ -44,7 +44,7 @@ export class ArchiveEntries {
     const type = typeOf(header, name);
     const path = parseRelativePath(name);
     if (!Number.isSafeInteger(size) || !Number.isSafeInteger(mode)) {
-      throw archiveInvalid(`${quoted(name)} has a header that means nothing`);
+      throw archiveInvalid(`${quoted(name)} has an invalid header`);
     }
     if (type === "file") {
       if (size > maxBytes) throw tooLarge(name, maxBytes);
@@ -127,7 +127,7 @@ function nameOf(name: string, pax: string | undefined): string {
 function targetOf({ linkname, pax }: TarHeader, { text, components }: RelativePath): string {
   const target = nameOf(linkname ?? "", pax?.["linkpath"]);
   if (target.includes("\0") || /\p{Cs}/u.test(target) || Buffer.byteLength(target) >= MAX_PATH_BYTES) {
-    throw archiveInvalid(`${quoted(text)} is a link whose target means nothing`);
+    throw archiveInvalid(`${quoted(text)} is a link with an invalid target`);
   }
   if (staysInside(components.length - 1, target)) return target;
   throw new PathTraversalError(

@@ -146,7 +146,7 @@ const ATTACKS: readonly (readonly [string, Buffer, string, string])[] = [
     "a link with a NUL",
     tar(pax({ linkpath: "a\0/b" }), { name: "l", type: "2", link: "a" }),
     "INVALID_ARGUMENT",
-    refused('"l" is a link whose target means nothing'),
+    refused('"l" is a link with an invalid target'),
   ],
   [
     "a file beneath a link",
@@ -218,7 +218,7 @@ const ATTACKS: readonly (readonly [string, Buffer, string, string])[] = [
     "a size beyond all limits",
     tar({ name: "f", size: Buffer.concat([Buffer.from([0x80]), Buffer.alloc(11, 0xff)]) }),
     "INVALID_ARGUMENT",
-    refused('"f" has a header that means nothing'),
+    refused('"f" has an invalid header'),
   ],
   [
     "a size that is no number",
@@ -266,13 +266,13 @@ const ATTACKS: readonly (readonly [string, Buffer, string, string])[] = [
     "no end",
     tar({ name: "f", content: "x" }).subarray(0, 1024),
     "INVALID_ARGUMENT",
-    refused("it ends before its end"),
+    refused("it is incomplete"),
   ],
   [
     "half a block at its end",
     tar({ name: "f", content: "x" }).subarray(0, 1300),
     "INVALID_ARGUMENT",
-    refused("it ends before its end"),
+    refused("it is incomplete"),
   ],
   ["nothing at all", Buffer.alloc(0), "INVALID_ARGUMENT", refused("it is empty")],
   [

@@ -224,7 +224,7 @@ describe.each(WAYS)("a snapshot through %s", (way, open) => {
     writeFileSync(at("f"), Buffer.alloc(100_000, 1));
     const store = kept.store();
     const workspace = await open();
-    const late = failsWith("FILE_FAILED", "The workspace's files did not come or go in time");
+    const late = failsWith("FILE_FAILED", "The workspace's files could not be copied in time");
     await expect(keep(store, workspace, { timeoutMs: 0 })).rejects.toThrow(late);
     const { id } = await keep(store, workspace);
     await expect(bringBack(store, workspace, id, { timeoutMs: 0 })).rejects.toThrow(late);

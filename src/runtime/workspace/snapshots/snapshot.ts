@@ -83,7 +83,7 @@ export function snapshotNotFound(id: string): SandboxError {
 /** What was kept is not what is there. */
 export function snapshotDamaged(id: string, cause?: unknown): SandboxError {
   return new SandboxError("FILE_FAILED", `The snapshot ${id} is damaged`, {
-    hint: "Something else has changed the state directory, or the machine went down while it was written. Delete it.",
+    hint: "The state directory was changed, or the machine stopped while it was written. Delete the snapshot.",
     cause,
   });
 }

@@ -17,7 +17,7 @@ export class WorkClock {
   check(): void {
     assertWanted(this.#signal);
     if (performance.now() < this.#deadline) return;
-    throw new SandboxError("FILE_FAILED", "The workspace's files did not come or go in time", {
+    throw new SandboxError("FILE_FAILED", "The workspace's files could not be copied in time", {
       hint: "Something inside may use up its processor or disk. Try again when it is done.",
     });
   }

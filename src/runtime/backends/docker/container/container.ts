@@ -314,7 +314,7 @@ export async function removeContainer(container: Docker.Container): Promise<void
     if ((await callDaemon(until - Date.now(), inspected)) !== true) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon does not get to remove a container");
+  throw new SandboxError("BACKEND_UNAVAILABLE", "the Docker daemon did not remove a container in time");
 }
 
 /** Asks for its end. True: Podman was about to kill it when it ended by itself, and wants to be asked again. */

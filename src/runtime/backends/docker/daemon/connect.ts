@@ -104,7 +104,7 @@ function parseAddress({ host, from }: DockerAddress): URL {
   }
   throw new SandboxError(
     "CONFIG_INVALID",
-    `${from} is no address of a Docker daemon: ${escapeUnsafe(JSON.stringify(host)).slice(0, 200)}`,
+    `${from} is not the address of a Docker daemon: ${escapeUnsafe(JSON.stringify(host)).slice(0, 200)}`,
     { hint: 'Expected "unix:///run/docker.sock", "tcp://host:2376" or "ssh://user@host".' },
   );
 }

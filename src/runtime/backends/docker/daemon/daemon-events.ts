@@ -37,7 +37,7 @@ export async function* daemonLines(
   for await (const chunk of input as AsyncIterable<string>) {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop()!;
-    if (rest.length > LONGEST) throw new SandboxError("BACKEND_UNAVAILABLE", "this is no Docker daemon");
+    if (rest.length > LONGEST) throw new SandboxError("BACKEND_UNAVAILABLE", "this is not a Docker daemon");
     for (const line of lines) if (line.trim() !== "") yield JSON.parse(line);
   }
   if (rest.trim() !== "") yield JSON.parse(rest);

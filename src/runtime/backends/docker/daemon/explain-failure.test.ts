@@ -33,7 +33,7 @@ describe("explainDockerFailure", () => {
     const path = join(directory, "missing");
     expect((await failureAt(path)).toJSON()).toEqual({
       code: "BACKEND_UNAVAILABLE",
-      message: `there is no Docker daemon at unix://${path} (backends.docker.host): its socket is missing`,
+      message: `there is not a Docker daemon at unix://${path} (backends.docker.host): its socket is missing`,
       hint: "Is backends.docker.host right, and does that daemon run?",
     });
   });
@@ -70,7 +70,7 @@ describe("explainDockerFailure", () => {
     });
     expect([failure.code, failure.message]).toEqual([
       "BACKEND_UNAVAILABLE",
-      `what answers at unix://${path} (backends.docker.host) is no Docker daemon`,
+      `what answers at unix://${path} (backends.docker.host) is not a Docker daemon`,
     ]);
   });
 
@@ -79,7 +79,9 @@ describe("explainDockerFailure", () => {
     const server = createServer((_, response) => response.end("<html>welcome</html>")).listen(path);
     await once(server, "listening");
     const asking = connectDocker({ host: `unix://${path}` }).then((docker) => readDaemonFacts(docker, true));
-    await expect(asking).rejects.toMatchObject({ message: expect.stringContaining("is no Docker daemon") });
+    await expect(asking).rejects.toMatchObject({
+      message: expect.stringContaining("is not a Docker daemon"),
+    });
     server.close();
   });
 

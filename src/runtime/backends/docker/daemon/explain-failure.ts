@@ -5,7 +5,7 @@ import { addressOf, type DockerAddress, describeAddress, isSystemDaemon } from "
 
 /** System errors on the way to the daemon: what they mean to a person; {at} is where. */
 const ON_THE_WAY: Readonly<Record<string, string>> = {
-  ENOENT: "there is no Docker daemon{at}: its socket is missing",
+  ENOENT: "there is not a Docker daemon{at}: its socket is missing",
   ECONNREFUSED: "no Docker daemon answers{at}",
   EACCES: "this user may not talk to the Docker daemon{at}",
   ECONNRESET: "the Docker daemon{at} went away",
@@ -112,7 +112,7 @@ export function noDaemon(address: DockerAddress | undefined, said = "", cause?: 
   const hint = /HTTP request to an HTTPS server/i.test(said)
     ? "It wants TLS: set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the certificates."
     : `Is ${address?.from ?? "its address"} right?`;
-  const message = `what answers${describeAddress(address)} is no Docker daemon`;
+  const message = `what answers${describeAddress(address)} is not a Docker daemon`;
   return new SandboxError("BACKEND_UNAVAILABLE", message, { hint, cause });
 }
 
