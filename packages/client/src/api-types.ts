@@ -1417,7 +1417,26 @@ export interface components {
             readonly session: string;
         };
     };
-    responses: never;
+    responses: {
+        /** @description The request is at fault: `code` says how, `hint` what to do. */
+        readonly RequestError: {
+            headers: {
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The server is at fault, or cannot do it now: `code` says which. */
+        readonly ServerError: {
+            headers: {
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -1446,24 +1465,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getReadyz: {
@@ -1487,24 +1490,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessions: {
@@ -1534,24 +1521,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessions: {
@@ -1596,24 +1567,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsOne: {
@@ -1637,24 +1592,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsOne: {
@@ -1681,24 +1620,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsRenew: {
@@ -1729,24 +1652,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsExecute: {
@@ -1775,24 +1682,8 @@ export interface operations {
                     readonly "text/event-stream": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getExecutions: {
@@ -1824,24 +1715,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getExecutionsOne: {
@@ -1864,24 +1739,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Execution"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsProcesses: {
@@ -1907,24 +1766,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsProcesses: {
@@ -1952,24 +1795,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Process"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsProcessesOne: {
@@ -1994,24 +1821,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Process"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsProcessesOne: {
@@ -2039,24 +1850,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsProcessesLogs: {
@@ -2089,24 +1884,8 @@ export interface operations {
                     readonly "text/event-stream": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsProcessesSignal: {
@@ -2138,24 +1917,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Process"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsTerminals: {
@@ -2181,24 +1944,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsTerminals: {
@@ -2226,24 +1973,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Terminal"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsTerminalsOne: {
@@ -2268,24 +1999,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Terminal"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsTerminalsOne: {
@@ -2313,24 +2028,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsTerminalsStream: {
@@ -2356,24 +2055,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsContexts: {
@@ -2399,24 +2082,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContexts: {
@@ -2448,24 +2115,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsExecute: {
@@ -2495,24 +2146,8 @@ export interface operations {
                     readonly "text/event-stream": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsInterrupt: {
@@ -2540,24 +2175,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsRestart: {
@@ -2582,24 +2201,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsCheckpoint: {
@@ -2638,24 +2241,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsRollback: {
@@ -2686,24 +2273,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsContextsFork: {
@@ -2728,24 +2299,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Context"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsContextsOne: {
@@ -2773,24 +2328,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsFiles: {
@@ -2830,24 +2369,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsFilesOne: {
@@ -2873,24 +2396,8 @@ export interface operations {
                     readonly "application/octet-stream": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly putSessionsFilesOne: {
@@ -2922,24 +2429,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsFilesOne: {
@@ -2969,24 +2460,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsFilesMkdir: {
@@ -3019,24 +2494,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsFilesMove: {
@@ -3071,24 +2530,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsWatch: {
@@ -3116,24 +2559,8 @@ export interface operations {
                     readonly "text/event-stream": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsSnapshots: {
@@ -3159,24 +2586,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsSnapshots: {
@@ -3206,24 +2617,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSnapshots: {
@@ -3252,24 +2647,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsSnapshotsOne: {
@@ -3297,24 +2676,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsSnapshotsRestore: {
@@ -3347,24 +2710,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsSnapshotsExport: {
@@ -3389,24 +2736,8 @@ export interface operations {
                     readonly "application/x-tar": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsSnapshotsImport: {
@@ -3436,24 +2767,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsFork: {
@@ -3487,24 +2802,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsEgress: {
@@ -3538,24 +2837,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsPortsOne: {
@@ -3582,24 +2865,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly putSessionsPortsOne: {
@@ -3626,24 +2893,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postSessionsPortsOne: {
@@ -3670,24 +2921,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteSessionsPortsOne: {
@@ -3714,24 +2949,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly optionsSessionsPortsOne: {
@@ -3758,24 +2977,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly headSessionsPortsOne: {
@@ -3802,24 +3005,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly patchSessionsPortsOne: {
@@ -3846,24 +3033,8 @@ export interface operations {
                     readonly "*/*": unknown;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getSessionsTunnelsOne: {
@@ -3886,24 +3057,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getApprovals: {
@@ -3926,24 +3081,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postApprovalsDecide: {
@@ -4003,24 +3142,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getApprovalsStream: {
@@ -4039,24 +3162,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getAuditIndex: {
@@ -4094,24 +3201,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getAudit: {
@@ -4154,24 +3245,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getMcp: {
@@ -4188,24 +3263,8 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly postMcp: {
@@ -4230,24 +3289,8 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly deleteMcp: {
@@ -4264,24 +3307,8 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getMetrics: {
@@ -4302,24 +3329,8 @@ export interface operations {
                     readonly "text/plain": string;
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getPool: {
@@ -4344,24 +3355,8 @@ export interface operations {
                     };
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
     readonly getStatus: {
@@ -4382,24 +3377,8 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Status"];
                 };
             };
-            /** @description The request is at fault: `code` says how, `hint` what to do. */
-            readonly "4XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The server is at fault, or cannot do it now: `code` says which. */
-            readonly "5XX": {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
-                content: {
-                    readonly "application/json": components["schemas"]["Error"];
-                };
-            };
+            readonly "4XX": components["responses"]["RequestError"];
+            readonly "5XX": components["responses"]["ServerError"];
         };
     };
 }

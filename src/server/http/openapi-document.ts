@@ -4,7 +4,7 @@ type Json = Record<string, unknown>;
 interface Operation extends Json {
   operationId?: string;
   requestBody?: Json;
-  responses?: Record<string, { description?: string; content?: Json }>;
+  responses?: Record<string, { description?: string; content?: Json; $ref?: string }>;
 }
 
 /** What a route says of bodies that are no JSON: `x-takes` and `x-answers` in its schema, by content type. */
@@ -15,18 +15,24 @@ export const WEB_SOCKET = "websocket";
 /** As `x-answers`: what a server inside the sandbox replies, with any status. */
 export const ANYTHING = "*/*";
 
-const TEXTS = {
-  "200": "Done.",
-  "201": "Made.",
-  "4XX": "The request is at fault: `code` says how, `hint` what to do.",
-  "5XX": "The server is at fault, or cannot do it now: `code` says which.",
+const DONE = "Done.";
+/** The answers that any route may give, also those whose good answer is no JSON. */
+const ERRORS = {
+  "4XX": {
+    name: "RequestError",
+    description: "The request is at fault: `code` says how, `hint` what to do.",
+  },
+  "5XX": {
+    name: "ServerError",
+    description: "The server is at fault, or cannot do it now: `code` says which.",
+  },
 } as const;
 
 /** Makes a document fit to be read: names for operations, texts for answers, bodies that are streams, each schema once. */
 export function tidyDocument(document: Json): Json {
   const paths = nameWildcards((document["paths"] ?? {}) as Record<string, Record<string, Operation>>);
   document["paths"] = paths;
-  const errors = errorsOf(paths);
+  const errors = shareErrors(document, paths);
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, given] of Object.entries(operations)) {
       // A route of several methods has one object for all of them.
@@ -34,10 +40,10 @@ export function tidyDocument(document: Json): Json {
       operations[method] = operation;
       operation.operationId = operationIdOf(method, path);
       describeStreams(operation);
-      operation.responses = { ...operation.responses, ...errors, ...operation.responses };
-      for (const [status, response] of Object.entries(operation.responses ?? {}))
+      operation.responses = { ...operation.responses, ...errors };
+      for (const [status, response] of Object.entries(operation.responses))
         if (response.description === "Default Response")
-          response.description = TEXTS[status as keyof typeof TEXTS] ?? "Done.";
+          response.description = status === "201" ? "Made." : DONE;
     }
   }
   return onceEach(document);
@@ -70,11 +76,20 @@ function operationIdOf(method: string, path: string): string {
   ].join("");
 }
 
-/** The answers that any route may give: they are the same for all, also for those whose good answer is no JSON. */
-function errorsOf(paths: Record<string, Record<string, Operation>>): NonNullable<Operation["responses"]> {
+/** Moves the errors, which are the same for every route, to the document's components. */
+function shareErrors(document: Json, paths: Record<string, Record<string, Operation>>) {
   const all = Object.values(paths).flatMap((operations) => Object.values(operations));
-  const found = all.map(({ responses }) => responses).find((responses) => responses?.["4XX"] !== undefined);
-  return found === undefined ? {} : { "4XX": found["4XX"]!, "5XX": found["5XX"]! };
+  const given = all.map(({ responses }) => responses).find((responses) => responses?.["4XX"] !== undefined);
+  if (given === undefined) return {};
+  const entries = Object.entries(ERRORS);
+  const responses = entries.map(([status, { name, description }]) => [
+    name,
+    { ...given[status], description },
+  ]);
+  document["components"] = { ...(document["components"] as Json), responses: Object.fromEntries(responses) };
+  return Object.fromEntries(
+    entries.map(([status, { name }]) => [status, { $ref: `#/components/responses/${name}` }]),
+  );
 }
 
 function describeStreams(operation: Operation): void {
@@ -91,7 +106,7 @@ function describeStreams(operation: Operation): void {
       default: { description: "What was answered inside.", content: { [ANYTHING]: {} } },
     };
   } else {
-    const { "200": ok = { description: TEXTS["200"] }, ...others } = operation.responses ?? {};
+    const { "200": ok = { description: DONE }, ...others } = operation.responses ?? {};
     const content = { ...ok.content, [answers]: { schema: { type: "string" } } };
     operation.responses = { "200": { ...ok, content }, ...others };
   }

@@ -427,8 +427,11 @@ describe("the reference", () => {
     expect(documented.sort()).toEqual(expected.sort());
     const withoutErrors = Object.entries(body.paths as Record<string, Record<string, { responses: object }>>)
       .flatMap(([path, methods]) => Object.entries(methods).map(([method, each]) => ({ path, method, each })))
-      .filter(({ each }) => (JSON.stringify(each.responses).match(/schemas\/Error"/g) ?? []).length !== 2);
+      .filter(
+        ({ each }) => (JSON.stringify(each.responses).match(/responses\/\w+Error"/g) ?? []).length !== 2,
+      );
     expect(withoutErrors).toEqual([]);
+    expect(JSON.stringify(body.components.responses).match(/schemas\/Error"/g)).toHaveLength(2);
     const { "/v1/sessions/{name}/files/{path}": file, "/v1/approvals/stream": stream } = body.paths;
     expect(Object.keys(file.put.requestBody.content)).toEqual(["application/octet-stream"]);
     expect(Object.keys(file.get.responses["200"].content)).toEqual(["application/octet-stream"]);
