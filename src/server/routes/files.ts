@@ -1,13 +1,11 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { FileCall, TouchedPath } from "../../core/manager/index.js";
-import { everythingAt, workValue } from "../../core/manager/index.js";
+import { HandleFiles, workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
 import type { App } from "../http/app.js";
-import { sendStream } from "../http/downloads.js";
-import { logError } from "../http/error-reply.js";
+import { orCutOff, sendStream } from "../http/downloads.js";
 import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../http/schemas.js";
 import { acceptStreams, bodyStream } from "../http/uploads.js";
 import type { Services } from "../services.js";
@@ -55,7 +53,7 @@ export function addFileRoutes(app: App, services: Services): void {
           signal,
           tool: "file_list",
           summary: `list ${directory}`,
-          paths: [reads(directory)],
+          paths: [{ path: directory, access: "read" }],
           work: async ({ files, maySee }) => {
             const found = await files.scan(directory, { recursive: query.recursive === "true" });
             return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
@@ -72,37 +70,32 @@ export function addFileRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const file = pathOf(request);
-        try {
+        return orCutOff(request, reply, signal, async () => {
           const result = await manager.useFiles({
             ...caller,
             signal,
             tool: "file_read",
             summary: `read ${file}`,
-            paths: [reads(file)],
+            paths: [{ path: file, access: "read" }],
             work: async ({ files }) => {
               const stream = await files.readStream(file);
               await sendStream(reply, stream, { type: BYTES, name: file.split("/").at(-1)!, signal });
             },
           });
           workValue(result);
-        } catch (error) {
-          if (!reply.sent) throw error;
-          if (!signal.aborted) logError(request, error);
-          reply.raw.destroy();
-        }
-        return reply;
+        });
       }),
   );
 
   /** Does something that writes, and answers with the path. */
-  const change = async (
+  const change = (
     request: FastifyRequest,
-    reply: Parameters<typeof inSession>[2],
-    call: Pick<FileCall<void>, "tool" | "summary" | "paths" | "work" | "content" | "isPlaced">,
+    reply: FastifyReply,
     file: string,
+    work: (files: HandleFiles) => Promise<void>,
   ) =>
     inSession(services, request, reply, async ({ caller, signal }) => {
-      workValue(await manager.useFiles({ ...caller, signal, ...call }));
+      await work(new HandleFiles(manager, { ...caller, signal }));
       return { path: file };
     });
 
@@ -118,12 +111,9 @@ export function addFileRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const file = pathOf(request);
-      const content = { [file]: bodyStream(request.body, BYTES) };
-      // Whether it was there before is not known by now.
-      const work: FileCall<void>["work"] = async ({ changed }) => changed(file, "modified");
-      const call = { tool: "file_write", summary: `write ${file}`, paths: [writes(file)], content, work };
-      return change(request, reply, { ...call, isPlaced: true }, file).finally(() =>
-        content[file]?.destroy(),
+      const content = bodyStream(request.body, BYTES);
+      return change(request, reply, file, (files) => files.write(file, content)).finally(() =>
+        content.destroy(),
       );
     },
   );
@@ -141,18 +131,7 @@ export function addFileRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const file = pathOf(request);
       const recursive = request.query.recursive === "true";
-      const call: Parameters<typeof change>[2] = {
-        tool: "file_delete",
-        summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
-        paths: [writes(file)],
-        work: async (guarded) => {
-          const { files, changed } = guarded;
-          const gone = recursive ? await everythingAt(file, guarded) : [file];
-          await files.remove(file, { recursive });
-          for (const each of gone) changed(each, "deleted");
-        },
-      };
-      return change(request, reply, call, file);
+      return change(request, reply, file, (files) => files.remove(file, { recursive }));
     },
   );
 
@@ -167,12 +146,7 @@ export function addFileRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const directory = parseInnerPath(request.body.path).text;
-      const work: FileCall<void>["work"] = async ({ files, changed }) => {
-        await files.mkdir(directory);
-        changed(directory, "created");
-      };
-      const call = { tool: "file_write", summary: `make ${directory}`, paths: [writes(directory)], work };
-      return change(request, reply, call, directory);
+      return change(request, reply, directory, (files) => files.mkdir(directory));
     },
   );
 
@@ -187,37 +161,13 @@ export function addFileRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const [from, to] = [parseInnerPath(request.body.from).text, parseInnerPath(request.body.to).text];
-      const work: FileCall<void>["work"] = async (guarded) => {
-        const { files, changed } = guarded;
-        // A directory would take along what the policy keeps back.
-        const moved = await everythingAt(from, guarded);
-        await files.move(from, to);
-        for (const each of moved) {
-          changed(each, "deleted");
-          changed(to + each.slice(from.length), "created");
-        }
-      };
-      const paths = [reads(from), writes(from), writes(to)];
-      return change(
-        request,
-        reply,
-        { tool: "file_write", summary: `move ${from} to ${to}`, paths, work },
-        to,
-      );
+      return change(request, reply, to, (files) => files.move(from, to));
     },
   );
 }
 
 function pathOf(request: FastifyRequest): string {
   return parseInnerPath((request.params as { readonly "*": string })["*"]).text;
-}
-
-function reads(file: string): TouchedPath {
-  return { path: file, access: "read" };
-}
-
-function writes(file: string): TouchedPath {
-  return { path: file, access: "write" };
 }
 
 /** What comes after the path that the cursor holds, whatever has come and gone since. */

@@ -1,11 +1,8 @@
 import { z } from "zod";
-import { workValue } from "../../core/manager/index.js";
-import { SandboxError } from "../../kit/errors.js";
+import { HandleSnapshots, toSnapshot, workValue } from "../../core/manager/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
-import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import type { App } from "../http/app.js";
-import { sendStream } from "../http/downloads.js";
-import { logError } from "../http/error-reply.js";
+import { orCutOff, sendStream } from "../http/downloads.js";
 import {
   pageOf,
   pageQuery,
@@ -30,7 +27,6 @@ const FORKING_MS = 15 * 60_000;
 const snapshotParams = sessionParams.extend({ id: z.string().min(1).max(200) });
 const snapshotName = z.string().min(1).max(200);
 const EVERYTHING = { path: ".", access: "read" } as const;
-const ALL_CHANGES = { path: ".", access: "write" } as const;
 
 /** A session's files as they were: taken, brought back, carried elsewhere. */
 export function addSnapshotRoutes(app: App, services: Services): void {
@@ -48,19 +44,9 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ session, caller, signal }) => {
-        const name = request.body.name;
-        const result = await manager.useSandbox({
-          ...caller,
-          signal,
-          tool: "file_read",
-          summary: "take a snapshot",
-          paths: [EVERYTHING],
-          work: (sandbox: RunningSandbox) =>
-            sandbox.snapshot({ signal, ...(name !== undefined && { name }) }),
-        });
-        const taken = workValue(result);
+        const taken = await new HandleSnapshots(manager, { ...caller, signal }).create(request.body);
         await indexSnapshots(services, session);
-        return reply.code(201).send(toReply(taken));
+        return reply.code(201).send(taken);
       }),
   );
 
@@ -74,7 +60,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ session }) => ({
-        items: (await indexSnapshots(services, session)).map(toReply),
+        items: (await indexSnapshots(services, session)).map(toSnapshot),
       })),
   );
 
@@ -111,18 +97,8 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ session, caller, signal }) => {
-        const { id } = request.params;
-        const result = await manager.useSandbox({
-          ...caller,
-          signal,
-          tool: "file_delete",
-          summary: `delete the snapshot ${id}`,
-          paths: [],
-          work: (sandbox: RunningSandbox) => sandbox.deleteSnapshot(id),
-        });
-        const isDeleted = workValue(result);
-        await indexSnapshots(services, session);
-        if (!isDeleted) throw notFound();
+        const snapshots = new HandleSnapshots(manager, { ...caller, signal });
+        await snapshots.delete(request.params.id).finally(() => indexSnapshots(services, session));
         return { deleted: true } as const;
       }),
   );
@@ -145,17 +121,8 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
-        const { id } = request.params;
-        const result = await manager.useSandbox({
-          ...caller,
-          signal,
-          tool: "file_write",
-          summary: `restore the snapshot ${id}`,
-          touchesAllFiles: true,
-          paths: [ALL_CHANGES],
-          work: (sandbox: RunningSandbox) => sandbox.restore(id, { signal }),
-        });
-        const { skipped, ...counts } = workValue(result);
+        const snapshots = new HandleSnapshots(manager, { ...caller, signal });
+        const { skipped, ...counts } = await snapshots.restore(request.params.id);
         return { ...counts, skipped: [...skipped] };
       }),
   );
@@ -172,7 +139,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const { id } = request.params;
-        try {
+        return orCutOff(request, reply, signal, async () => {
           const result = await manager.useSandbox({
             ...caller,
             signal,
@@ -186,12 +153,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
             },
           });
           workValue(result);
-        } catch (error) {
-          if (!reply.sent) throw error;
-          if (!signal.aborted) logError(request, error);
-          reply.raw.destroy();
-        }
-        return reply;
+        });
       }),
   );
 
@@ -209,20 +171,10 @@ export function addSnapshotRoutes(app: App, services: Services): void {
       const archive = bodyStream(request.body, TAR);
       try {
         return await inSession(services, request, reply, async ({ session, caller, signal }) => {
-          const { name } = request.query;
-          const result = await manager.useSandbox({
-            ...caller,
-            signal,
-            tool: "file_write",
-            summary: "import a snapshot",
-            touchesAllFiles: true,
-            paths: [ALL_CHANGES],
-            work: (sandbox: RunningSandbox) =>
-              sandbox.importSnapshot(archive, { signal, ...(name !== undefined && { name }) }),
-          });
-          const imported = workValue(result);
+          const snapshots = new HandleSnapshots(manager, { ...caller, signal });
+          const imported = await snapshots.import(archive, request.query);
           await indexSnapshots(services, session);
-          return reply.code(201).send(toReply(imported));
+          return reply.code(201).send(imported);
         });
       } finally {
         archive.destroy();
@@ -279,10 +231,6 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 }
 
-function toReply({ id, name, createdAt, files, bytes }: SnapshotInfo): z.output<typeof snapshot> {
-  return { id, createdAt: createdAt.toISOString(), files, bytes, ...(name !== undefined && { name }) };
-}
-
 function toListed({
   id,
   session,
@@ -291,10 +239,4 @@ function toListed({
 }: SnapshotRecord): z.output<typeof snapshot> & { session: string } {
   const { name, files, bytes } = info as { name?: string; files: number; bytes: number };
   return { id, session, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
-}
-
-function notFound(): SandboxError {
-  return new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot", {
-    hint: "GET /v1/sessions/{name}/snapshots lists them.",
-  });
 }

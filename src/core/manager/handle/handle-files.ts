@@ -8,7 +8,7 @@ import { type FileCall, workValue } from "../call/file-call.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
 /** What can be written into a file, or read as an archive. */
-export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
+export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | Readable;
 
 /** A session's files, each access a tool call. */
 export class HandleFiles implements SandboxSessionFiles {
@@ -72,7 +72,7 @@ export class HandleFiles implements SandboxSessionFiles {
     const file = parseInnerPath(path).text;
     await this.#use({
       tool: "file_delete",
-      summary: `remove ${file}${recursive ? " and everything beneath it" : ""}`,
+      summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
       paths: [writes(file)],
       work: async (guarded) => {
         const gone = recursive ? await everythingAt(file, guarded) : [file];

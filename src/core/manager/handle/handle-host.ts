@@ -19,7 +19,9 @@ export interface HandleHost {
 /** In whose name a sandbox is used. */
 export interface SandboxCaller extends Pick<ToolCall, "agentId" | "role"> {}
 
-/** The same, and the session: what every call of a handle says. */
-export interface HandleCaller extends SandboxCaller {
+/** The same, and the session: what every call of a handle says. A server also says for whom, where and until when. */
+export interface HandleCaller
+  extends SandboxCaller,
+    Pick<ToolCall, "orgId" | "backend" | "requestId" | "signal"> {
   readonly sessionId: string;
 }

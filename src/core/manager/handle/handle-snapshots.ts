@@ -19,12 +19,13 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     this.#caller = caller;
   }
 
-  async create(options: { readonly name?: string } = {}): Promise<SessionSnapshot> {
+  async create(options: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
+    const { signal } = this.#caller;
     const taken = await this.#use({
       tool: "file_read",
       summary: "take a snapshot",
       paths: READS_ALL,
-      work: (sandbox) => sandbox.snapshot(options),
+      work: (sandbox) => sandbox.snapshot({ ...options, signal }),
     });
     return toSnapshot(taken);
   }
@@ -38,12 +39,13 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
     const id = idOf(snapshot);
+    const { signal } = this.#caller;
     return this.#use({
       tool: "file_write",
       summary: `restore the snapshot ${id}`,
       touchesAllFiles: true,
       paths: WRITES_ALL,
-      work: (sandbox) => sandbox.restore(id),
+      work: (sandbox) => sandbox.restore(id, { signal }),
     });
   }
 
@@ -61,15 +63,16 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   async import(
     archive: Exclude<Content, string>,
-    options: { readonly name?: string } = {},
+    options: { readonly name?: string | undefined } = {},
   ): Promise<SessionSnapshot> {
     const input = inputOf(archive) as Uint8Array | Readable;
+    const { signal } = this.#caller;
     const imported = await this.#use({
       tool: "file_write",
       summary: "import a snapshot",
       touchesAllFiles: true,
       paths: WRITES_ALL,
-      work: (sandbox) => sandbox.importSnapshot(input, options),
+      work: (sandbox) => sandbox.importSnapshot(input, { ...options, signal }),
     });
     return toSnapshot(imported);
   }
@@ -82,7 +85,10 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
       paths: [],
       work: (sandbox) => sandbox.deleteSnapshot(id),
     });
-    if (!isDeleted) throw new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot");
+    if (isDeleted) return;
+    throw new SandboxError("SNAPSHOT_NOT_FOUND", "This session has no such snapshot", {
+      hint: "List its snapshots.",
+    });
   }
 
   async #use<Value>(call: Omit<SandboxCall<Value>, keyof HandleCaller>): Promise<Value> {
@@ -94,6 +100,7 @@ function idOf(snapshot: string | { readonly id: string }): string {
   return typeof snapshot === "string" ? snapshot : snapshot.id;
 }
 
-function toSnapshot({ id, name, createdAt, files, bytes }: SnapshotInfo): SessionSnapshot {
+/** A snapshot as callers see it. */
+export function toSnapshot({ id, name, createdAt, files, bytes }: SnapshotInfo): SessionSnapshot {
   return { id, createdAt: createdAt.toISOString(), files, bytes, ...(name !== undefined && { name }) };
 }
