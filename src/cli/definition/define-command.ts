@@ -38,6 +38,11 @@ export function setAction(command: Command, action: Action): Command {
   });
 }
 
+/** A command with examples below its help. */
+export function addCommand(parent: Command, name: string, description: string, examples: string): Command {
+  return addExamples(parent.command(name).description(description), examples);
+}
+
 /** Puts examples below a command's help: lines of `command` and, apart from it, what it does. */
 export function addExamples(command: Command, text: string): Command {
   return command.addHelpText("after", `\nExamples:${text}`);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry approvals ls
@@ -8,10 +8,7 @@ const EXAMPLES = `
 
 /** `approvals …`. */
 export function defineApprovals(program: Command): void {
-  const group = addExamples(
-    program.command("approvals").description("what waits for a decision on a running server"),
-    EXAMPLES,
-  );
+  const group = addCommand(program, "approvals", "what waits for a decision on a running server", EXAMPLES);
   const load = () => import("./approvals.js");
   const add = (name: string, what: string, action: Action): Command =>
     addExamples(

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { AUDIT_RESULTS } from "../../../guard/audit/index.js";
 import { parseChainPoint, parseCount } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, addExamples, setAction } from "../../definition/define-command.js";
 import { parseMoment } from "../../output/local-time.js";
 
 const EXAMPLES = {
@@ -35,7 +35,7 @@ The exit status is 65 when the chain is broken.`,
 /** `audit …`. */
 export function defineAudit(program: Command): void {
   const load = () => import("./audit.js");
-  const group = addExamples(program.command("audit").description("the record of what ran"), EXAMPLES.audit);
+  const group = addCommand(program, "audit", "the record of what ran", EXAMPLES.audit);
   const add = (name: string, description: string) =>
     group
       .command(name)

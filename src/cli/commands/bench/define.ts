@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry bench
@@ -7,11 +7,8 @@ const EXAMPLES = `
 
 /** `bench`. */
 export function defineBench(program: Command): void {
-  const bench = program
-    .command("bench")
-    .description("measure the figures we claim on this machine")
+  const bench = addCommand(program, "bench", "measure the figures we claim on this machine", EXAMPLES)
     .argument("[names...]", "which; default: all")
     .option("--json", "print a JSON array");
   setAction(bench, async (command) => (await import("./bench.js")).bench(command.args, command.opts()));
-  addExamples(bench, EXAMPLES);
 }

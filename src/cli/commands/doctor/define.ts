@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry doctor
@@ -8,11 +8,13 @@ const EXAMPLES = `
 
 /** `doctor`. */
 export function defineDoctor(program: Command): void {
-  const doctor = program
-    .command("doctor")
-    .description("say what this host can enforce, what is missing and how to get it")
+  const doctor = addCommand(
+    program,
+    "doctor",
+    "say what this host can enforce, what is missing and how to get it",
+    EXAMPLES,
+  )
     .option("--json", "print one JSON object")
     .option("--fix", "install what is missing (needs root or sudo)");
   setAction(doctor, async (command) => (await import("./doctor.js")).doctor(command.opts()));
-  addExamples(doctor, EXAMPLES);
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { parseCount } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { parseMoment } from "../../output/local-time.js";
 
 const EXAMPLES = {
@@ -21,13 +21,13 @@ const EXAMPLES = {
 /** `egress …`. */
 export function defineEgress(program: Command): void {
   const load = () => import("./egress.js");
-  const group = addExamples(
-    program.command("egress").description("the network access of sandboxes"),
-    EXAMPLES.egress,
-  );
-  const log = group
-    .command("log")
-    .description("print every connection: name, address, port, verdict, rule, bytes")
+  const group = addCommand(program, "egress", "the network access of sandboxes", EXAMPLES.egress);
+  const log = addCommand(
+    group,
+    "log",
+    "print every connection: name, address, port, verdict, rule, bytes",
+    EXAMPLES.log,
+  )
     .option("-s, --session <name>", "of this session")
     .option("--since <time>", "not before: 1h, or 2026-02-07T12:00 (local time)", (value) =>
       parseMoment("--since", value),
@@ -36,18 +36,14 @@ export function defineEgress(program: Command): void {
     .option("--directory <path>", "where the audit log is; default: the configuration's")
     .option("--json", "print a JSON array");
   setAction(log, async (command) => (await load()).log(command.opts()));
-  addExamples(log, EXAMPLES.log);
 
   for (const [name, description] of [
     ["allow", "let a running session reach more hosts"],
     ["deny", "keep a running session from hosts, and close what is open to them"],
   ] as const) {
-    const change = group
-      .command(name)
-      .description(description)
+    const change = addCommand(group, name, description, EXAMPLES[name])
       .argument("<domain...>", "api.example.com, *.example.com")
       .requiredOption("-s, --session <name>", "the session");
     setAction(change, async (command) => (await load()).change(name, command.args, command.opts()));
-    addExamples(change, EXAMPLES[name]);
   }
 }

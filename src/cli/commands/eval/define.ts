@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { parseMemoryMb, parseNumberOf, parseTimeoutMs } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { addGuardOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
@@ -10,11 +10,12 @@ const EXAMPLES = `
 
 /** `eval`. */
 export function defineEval(program: Command): void {
-  const evaluation = program
-    .command("eval")
-    .description(
-      "run generated programs with their tests, each where it can do no harm, and say how many pass",
-    )
+  const evaluation = addCommand(
+    program,
+    "eval",
+    "run generated programs with their tests, each where it can do no harm, and say how many pass",
+    EXAMPLES,
+  )
     .argument("<problems>", "HumanEval's file of problems, plain or gzipped")
     .option("--samples <file>", "the answers to be tested; default: the problems' own solutions")
     .option("--output <file>", "where the results go; default: beside the samples")
@@ -37,5 +38,4 @@ export function defineEval(program: Command): void {
       (await import("./eval.js")).evaluateFile(command.args, command.opts()),
     ),
   );
-  addExamples(evaluation, EXAMPLES);
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { addRunOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
@@ -10,12 +10,10 @@ const EXAMPLES = `
 
 /** `exec`. */
 export function defineExec(program: Command): void {
-  const exec = program
-    .command("exec")
-    .description("run a command in a sandbox")
+  const exec = addCommand(program, "exec", "run a command in a sandbox", EXAMPLES)
     .argument("<command>", "the command")
     .argument("[args...]", "its arguments")
     .passThroughOptions();
   setAction(exec, async (command) => (await import("./exec.js")).exec(command.args, command.opts()));
-  addExamples(addRunOptions(exec), EXAMPLES);
+  addRunOptions(exec);
 }

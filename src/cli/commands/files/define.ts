@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry files ls --session work
@@ -10,7 +10,7 @@ const EXAMPLES = `
 
 /** `files …`. */
 export function defineFiles(program: Command): void {
-  const group = addExamples(program.command("files").description("a session's files"), EXAMPLES);
+  const group = addCommand(program, "files", "a session's files", EXAMPLES);
   const load = () => import("./files.js");
   const add = (command: Command, action: Action) =>
     setAction(command, action)

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../../../runtime/backends/index.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   image: `
@@ -18,14 +18,9 @@ const EXAMPLES = {
 /** `image …`. */
 export function defineImage(program: Command): void {
   const load = () => import("./image.js");
-  const group = addExamples(
-    program.command("image").description("the image that sandboxes in containers run"),
-    EXAMPLES.image,
-  );
+  const group = addCommand(program, "image", "the image that sandboxes in containers run", EXAMPLES.image);
 
-  const build = group
-    .command("build")
-    .description("build it in the Docker daemon")
+  const build = addCommand(group, "build", "build it in the Docker daemon", EXAMPLES.build)
     .option("--tag <name>", `what to call it; default: ${DEFAULT_TAG}`)
     .addOption(
       new Option(
@@ -42,12 +37,10 @@ export function defineImage(program: Command): void {
     .option("--network <name>", "network of the build's containers, such as host; default: the daemon's")
     .option("--json", "print one JSON object");
   setAction(build, async (command) => (await load()).build(command.opts()));
-  addExamples(build, EXAMPLES.build);
 
-  const list = group
-    .command("ls")
-    .description("list those in the daemon")
-    .option("--json", "print a JSON array");
+  const list = addCommand(group, "ls", "list those in the daemon", EXAMPLES.ls).option(
+    "--json",
+    "print a JSON array",
+  );
   setAction(list, async (command) => (await load()).list(command.opts()));
-  addExamples(list, EXAMPLES.ls);
 }

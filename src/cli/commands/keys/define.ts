@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { parseExpiryMs } from "../../definition/arguments.js";
-import { type Action, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   keys: `
@@ -20,7 +20,7 @@ const EXAMPLES = {
 
 /** `keys …`. */
 export function defineKeys(program: Command): void {
-  const group = addExamples(program.command("keys").description("the API keys of a server"), EXAMPLES.keys);
+  const group = addCommand(program, "keys", "the API keys of a server", EXAMPLES.keys);
   const load = () => import("./keys.js");
   const add = (name: "create" | "ls" | "revoke", what: string, action: Action): Command =>
     addExamples(

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { addGuardOptions, addLimitOptions, addNetworkOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
@@ -10,10 +10,12 @@ const EXAMPLES = `
 
 /** `mcp`. */
 export function defineMcp(program: Command): void {
-  const mcp = program
-    .command("mcp")
-    .description("serve the tools to an MCP client, over standard input and output");
+  const mcp = addCommand(
+    program,
+    "mcp",
+    "serve the tools to an MCP client, over standard input and output",
+    EXAMPLES,
+  );
   setAction(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
   addGuardOptions(addNetworkOptions(addLimitOptions(mcp)), "the client's person");
-  addExamples(mcp, EXAMPLES);
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { SECURITY_MODES } from "../../../core/manager/index.js";
 import { parseAll } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   policy: `
@@ -26,33 +26,30 @@ a person would be asked: the verdict then says confirm. A tool that runs nothing
 /** `policy …`. */
 export function definePolicy(program: Command): void {
   const load = () => import("./policy.js");
-  const group = addExamples(
-    program.command("policy").description("policy files: what agents may do"),
-    EXAMPLES.policy,
-  );
+  const group = addCommand(program, "policy", "policy files: what agents may do", EXAMPLES.policy);
 
-  const init = group
-    .command("init")
-    .description("print a commented policy to start from")
+  const init = addCommand(group, "init", "print a commented policy to start from", EXAMPLES.init)
     .option("-o, --output <file>", "write it there instead")
     .option("--force", "also over a file that exists");
   setAction(init, async (command) => (await load()).init(command.opts()));
-  addExamples(init, EXAMPLES.init);
 
-  const check = group
-    .command("check")
-    .description("say everything that is wrong with policy files, with line and column")
+  const check = addCommand(
+    group,
+    "check",
+    "say everything that is wrong with policy files, with line and column",
+    EXAMPLES.check,
+  )
     .argument("<files...>")
     .option("--json", "print a JSON array");
   setAction(check, async (command) => (await load()).check(command.args, command.opts()));
-  addExamples(check, EXAMPLES.check);
 
   const mode = new Option("--security-mode <mode>", "how much isolation code needs; default: strict");
-  const explain = group
-    .command("explain")
-    .description(
-      "say what would happen to a call: policy, risk, isolation, and which rule decides; nothing runs",
-    )
+  const explain = addCommand(
+    group,
+    "explain",
+    "say what would happen to a call: policy, risk, isolation, and which rule decides; nothing runs",
+    EXAMPLES.explain,
+  )
     .argument("[file]", "the program; - reads it from standard input")
     .option("--policy <file>", "default: the configuration's")
     .option("--role <name>", "a role of the policy; default: the configuration's")
@@ -67,5 +64,4 @@ export function definePolicy(program: Command): void {
   setAction(explain, async (command) =>
     (await import("./explain.js")).explainCall(command.args, command.opts()),
   );
-  addExamples(explain, EXAMPLES.explain);
 }

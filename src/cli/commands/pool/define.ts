@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   pool: `
@@ -11,14 +11,12 @@ const EXAMPLES = {
 
 /** `pool …`. */
 export function definePool(program: Command): void {
-  const group = addExamples(
-    program.command("pool").description("sandboxes that programs keep ready"),
-    EXAMPLES.pool,
-  );
-  const status = group
-    .command("status")
-    .description("print each pool of your processes: what is idle, in use and waited for, hits and misses")
-    .option("--json", "print a JSON array");
+  const group = addCommand(program, "pool", "sandboxes that programs keep ready", EXAMPLES.pool);
+  const status = addCommand(
+    group,
+    "status",
+    "print each pool of your processes: what is idle, in use and waited for, hits and misses",
+    EXAMPLES.status,
+  ).option("--json", "print a JSON array");
   setAction(status, async (command) => (await import("./pool.js")).status(command.opts()));
-  addExamples(status, EXAMPLES.status);
 }

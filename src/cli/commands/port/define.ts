@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { parsePort, parseTimeoutMs } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { addGuardOptions, addSandboxOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
@@ -10,9 +10,7 @@ const EXAMPLES = `
 
 /** `port`. */
 export function definePort(program: Command): void {
-  const port = program
-    .command("port")
-    .description("open a port of a session on 127.0.0.1, until Ctrl-C")
+  const port = addCommand(program, "port", "open a port of a session on 127.0.0.1, until Ctrl-C", EXAMPLES)
     .argument("<port>", "the port inside", (value) => parsePort("port", value))
     .argument("[command...]", "run this in the session, and end with it; after --")
     .option("--host-port <number>", "the port outside; default: any that is free", (value) =>
@@ -25,5 +23,4 @@ export function definePort(program: Command): void {
     return (await import("./port.js")).port(inside, argv.flat(), command.opts());
   });
   addGuardOptions(addSandboxOptions(port));
-  addExamples(port, EXAMPLES);
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { RISK_LEVELS } from "../../../guard/analysis/index.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry risk assess prog.py
@@ -10,14 +10,9 @@ const EXAMPLES = `
 
 /** `risk …`. */
 export function defineRisk(program: Command): void {
-  const group = addExamples(
-    program.command("risk").description("what code would access, without running it"),
-    EXAMPLES,
-  );
+  const group = addCommand(program, "risk", "what code would access, without running it", EXAMPLES);
   const failOn = new Option("--fail-on <level>", "end with status 1 when the level is this or worse");
-  const assess = group
-    .command("assess")
-    .description("the level of a program, and what was found in it")
+  const assess = addCommand(group, "assess", "the level of a program, and what was found in it", EXAMPLES)
     .argument("[file]", "the program; - reads it from standard input")
     .option("-l, --language <name>", "python, javascript, typescript, bash; default: from the file's name")
     .option("-c, --code <text>", "the program itself instead of a file")
@@ -26,5 +21,4 @@ export function defineRisk(program: Command): void {
   setAction(assess, async (command) =>
     (await import("./risk.js")).assessProgram(command.args, command.opts()),
   );
-  addExamples(assess, EXAMPLES);
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry sessions
@@ -8,10 +8,7 @@ const EXAMPLES = `
 
 /** `sessions …`. */
 export function defineSessions(program: Command): void {
-  const group = addExamples(
-    program.command("sessions").description("the sessions whose files are kept"),
-    EXAMPLES,
-  );
+  const group = addCommand(program, "sessions", "the sessions whose files are kept", EXAMPLES);
   setAction(
     group.command("ls", { isDefault: true }).description("list them").option("--json", "print a JSON array"),
     async (command) => (await import("./sessions.js")).list(command.opts()),

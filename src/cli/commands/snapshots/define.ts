@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, addExamples, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = {
   snapshots: `
@@ -29,10 +29,7 @@ const EXAMPLES = {
 
 /** `snapshots …`. */
 export function defineSnapshots(program: Command): void {
-  const group = addExamples(
-    program.command("snapshots").description("a session's files as they were"),
-    EXAMPLES.snapshots,
-  );
+  const group = addCommand(program, "snapshots", "a session's files as they were", EXAMPLES.snapshots);
   const load = () => import("./snapshots.js");
   const add = (name: Exclude<keyof typeof EXAMPLES, "snapshots">, what: string, action: Action): Command => {
     const command = setAction(group.command(name).description(what), action)

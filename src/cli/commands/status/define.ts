@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
   skerry status
@@ -10,9 +10,12 @@ The exit status is 1 when something needs attention.`;
 
 /** `status`. */
 export function defineStatus(program: Command): void {
-  const status = program
-    .command("status")
-    .description("the run-time checklist of a running server: what was found, and what to do")
+  const status = addCommand(
+    program,
+    "status",
+    "the run-time checklist of a running server: what was found, and what to do",
+    EXAMPLES,
+  )
     .option("--url <address>", "the server; default: SKERRY_URL, or http://127.0.0.1:7070")
     .option(
       "--key <key>",
@@ -21,5 +24,4 @@ export function defineStatus(program: Command): void {
     .option("--local", "look at this user's own state directory instead: pools, audit log, sessions, disk")
     .option("--json", "print one JSON object");
   setAction(status, async (command) => (await import("./status.js")).status(command.opts()));
-  addExamples(status, EXAMPLES);
 }

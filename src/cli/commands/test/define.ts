@@ -9,7 +9,7 @@ import {
   parseTimeoutMs,
   type Transfer,
 } from "../../definition/arguments.js";
-import { addExamples, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/define-command.js";
 import { addGuardOptions } from "../../definition/shared-options.js";
 
 const EXAMPLES = `
@@ -19,9 +19,7 @@ const EXAMPLES = `
 
 /** `test`. */
 export function defineTest(program: Command): void {
-  const test = program
-    .command("test")
-    .description("test a program where it cannot fake the verdict")
+  const test = addCommand(program, "test", "test a program where it cannot fake the verdict", EXAMPLES)
     .argument("<solution>", "the program that is tested")
     .option("--tests <file>", "a file of tests: pytest, unittest or node:test")
     .option("--cases <file>", "or cases: a JSON list of calls and what they have to come to")
@@ -47,5 +45,4 @@ export function defineTest(program: Command): void {
     .option("--json", "print the report as one JSON object");
   setAction(test, async (command) => (await import("./test.js")).test(command.args, command.opts()));
   addGuardOptions(test);
-  addExamples(test, EXAMPLES);
 }
