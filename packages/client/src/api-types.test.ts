@@ -9,7 +9,10 @@ it("are those of the server's own description", async () => {
   try {
     const document = await (await fetch(`${server.url}/openapi.json`)).text();
     const types = astToString(await openapiTS(document, { immutable: true }));
-    await expect(HEADING + types).toMatchFileSnapshot("api-types.ts");
+    // What a route has not is left out.
+    await expect(HEADING + types.replaceAll(/^ +readonly \w+\?: never;\n/gm, "")).toMatchFileSnapshot(
+      "api-types.ts",
+    );
   } finally {
     await server.close();
   }

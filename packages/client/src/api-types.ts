@@ -3,653 +3,263 @@
 export interface paths {
     readonly "/healthz": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** The process answers. */
         readonly get: operations["getHealthz"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/readyz": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** It takes work. */
         readonly get: operations["getReadyz"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the org's sessions, the latest first. */
         readonly get: operations["getSessions"];
-        readonly put?: never;
         /** Make a session. Its sandbox starts in the background. */
         readonly post: operations["postSessions"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** One session. */
         readonly get: operations["getSessionsOne"];
-        readonly put?: never;
-        readonly post?: never;
         /** End a session: what runs in it stops, and its files go. */
         readonly delete: operations["deleteSessionsOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/renew": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Let a session live longer, from now. */
         readonly post: operations["postSessionsRenew"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/execute": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /**
          * Run a program or a command. The session is made if there is none.
          * @description With `Accept: text/event-stream` the answer is events: execution, started, stdout, stderr, result, exit, error. A caller that reads slowly slows the program down; one that hangs up ends it.
          */
         readonly post: operations["postSessionsExecute"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/executions": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the org's executions, the latest first. */
         readonly get: operations["getExecutions"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/executions/{id}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** One execution. */
         readonly get: operations["getExecutionsOne"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/processes": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the session's processes, the oldest first. */
         readonly get: operations["getSessionsProcesses"];
-        readonly put?: never;
         /**
          * Start a program or a command that goes on. The session is made if there is none.
          * @description Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.
          */
         readonly post: operations["postSessionsProcesses"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/processes/{id}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** One process. */
         readonly get: operations["getSessionsProcessesOne"];
-        readonly put?: never;
-        readonly post?: never;
         /** Kill a process, and forget it and what it printed. */
         readonly delete: operations["deleteSessionsProcessesOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/processes/{id}/logs": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * What a process has printed, from a cursor on.
          * @description With `Accept: text/event-stream` it goes on until the process ends: stdout, stderr, dropped, exit. The id of an event is the cursor after it, and `Last-Event-ID` goes on there.
          */
         readonly get: operations["getSessionsProcessesLogs"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/processes/{id}/signal": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Send a signal to a process and everything in its group. */
         readonly post: operations["postSessionsProcessesSignal"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/terminals": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the session's terminals, the oldest first. */
         readonly get: operations["getSessionsTerminals"];
-        readonly put?: never;
         /** Open a terminal. Connect to it with a WebSocket, as often as you like. */
         readonly post: operations["postSessionsTerminals"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/terminals/{id}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** One terminal. */
         readonly get: operations["getSessionsTerminalsOne"];
-        readonly put?: never;
-        readonly post?: never;
         /** End a terminal, and forget it. */
         readonly delete: operations["deleteSessionsTerminalsOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/terminals/{id}/stream": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * A WebSocket: what is on the terminal, and what is typed into it.
          * @description Sends {"type":"open","cursor":…,"dropped":…}, then the screen's bytes from the cursor on as binary messages, and at the end {"type":"exit","result":{…}}; takes binary messages and {"type":"input","data":…} as what is typed, and {"type":"resize","rows":…,"columns":…}. What cannot be understood is answered with {"type":"error",…}. Without an Authorization header, offer the subprotocols `skerry` and `skerry.key.` followed by the key.
          */
         readonly get: operations["getSessionsTerminalsStream"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the session's contexts. */
         readonly get: operations["getSessionsContexts"];
-        readonly put?: never;
         /** Make a context: code that keeps its state between runs. */
         readonly post: operations["postSessionsContexts"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/execute": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Run code in a context. */
         readonly post: operations["postSessionsContextsExecute"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/interrupt": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Interrupt the code that runs now. */
         readonly post: operations["postSessionsContextsInterrupt"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/restart": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Restart a context; its state is lost. */
         readonly post: operations["postSessionsContextsRestart"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/checkpoint": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Save a context's live state. */
         readonly post: operations["postSessionsContextsCheckpoint"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/rollback": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Go back to a saved state. */
         readonly post: operations["postSessionsContextsRollback"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}/fork": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Make another context with the same state. */
         readonly post: operations["postSessionsContextsFork"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/contexts/{id}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
-        readonly post?: never;
         /** End a context. */
         readonly delete: operations["deleteSessionsContextsOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/files": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List a directory, by path. */
         readonly get: operations["getSessionsFiles"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/files/{path}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** Download a file. */
         readonly get: operations["getSessionsFilesOne"];
         /** Upload a file: whole or not at all. Missing directories are made. */
         readonly put: operations["putSessionsFilesOne"];
-        readonly post?: never;
         /** Delete a file, or with `recursive` a directory and all that is in it. */
         readonly delete: operations["deleteSessionsFilesOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/files/mkdir": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Make a directory and those above it. */
         readonly post: operations["postSessionsFilesMkdir"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/files/move": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Give a file or a directory another path, where nothing is. */
         readonly post: operations["postSessionsFilesMove"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/watch": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * Tell what changes in a directory, as events.
          * @description Server-sent events: `watching` first; `created`, `modified` and `deleted` with `path` and `type`; `overflow`: too much changed at once, list the directory again; `error` or `ended` last.
          */
         readonly get: operations["getSessionsWatch"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/snapshots": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** List the session's snapshots, the newest first. */
         readonly get: operations["getSessionsSnapshots"];
-        readonly put?: never;
         /** Keep the session's files as they are now. */
         readonly post: operations["postSessionsSnapshots"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/snapshots": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * List the snapshots of all the org's sessions, the newest first.
          * @description From an index: a session's own list has what was taken by other means.
          */
         readonly get: operations["getSnapshots"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/snapshots/{id}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
-        readonly post?: never;
         /** Delete a snapshot. */
         readonly delete: operations["deleteSessionsSnapshotsOne"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/snapshots/{id}/restore": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Make the session's files what they were. */
         readonly post: operations["postSessionsSnapshotsRestore"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/snapshots/{id}/export": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** Download a snapshot as an uncompressed tar. */
         readonly get: operations["getSessionsSnapshotsExport"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/snapshots/import": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Make a snapshot of an uncompressed tar. */
         readonly post: operations["postSessionsSnapshotsImport"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/fork": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Make a new session with the files of now, or of a snapshot. */
         readonly post: operations["postSessionsFork"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/egress": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /**
          * Let a session that runs reach more hosts, or fewer.
          * @description What is open and no longer allowed is closed. It holds until the server stops.
          */
         readonly post: operations["postSessionsEgress"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/ports/{port}/{path}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * Pass a request on to what listens on a port inside.
@@ -686,126 +296,54 @@ export interface paths {
          * @description Any method, body and answer. Inside gets no `Authorization`, no cookies; from there comes nothing that could act on this server's origin. Takes `sandbox.network.allowLocalBinding`.
          */
         readonly patch: operations["patchSessionsPortsOne"];
-        readonly trace?: never;
     };
     readonly "/v1/sessions/{name}/tunnels/{port}": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** A WebSocket: the bytes of one TCP connection to a port inside, as binary messages. */
         readonly get: operations["getSessionsTunnelsOne"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/approvals": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** What waits for a decision, the oldest first. */
         readonly get: operations["getApprovals"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/approvals/{id}/decide": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly get?: never;
-        readonly put?: never;
         /** Approve, edit or reject. The first decision counts. */
         readonly post: operations["postApprovalsDecide"];
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/approvals/stream": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * A WebSocket: everything that is pending, then every change; also takes decisions.
          * @description Sends {"type":"pending","approvals":[…]}, {"type":"requested","approval":{…}}, {"type":"decided","id":…,"outcome":{…}}, {"type":"answer","id":…,"accepted":…,"approval":{…}} and {"type":"error",…}; takes {"type":"decide","id":…,"answer":{"decision":"approve"}}.
          */
         readonly get: operations["getApprovalsStream"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/audit/index": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /**
          * Where the org's audit records are, over all servers, the latest first.
          * @description A few seconds behind the logs. It also says what was in the log of a server that is gone.
          */
         readonly get: operations["getAuditIndex"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/audit": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** The org's audit records in one server's log, the latest first. */
         readonly get: operations["getAudit"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/mcp": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID. */
         readonly get: operations["getMcp"];
-        readonly put?: never;
         /**
          * Messages of an MCP client.
          * @description The Model Context Protocol, streamable HTTP. `initialize` makes an MCP session for the headers X-Skerry-Session and X-Skerry-Role; its answer has the header Mcp-Session-Id, which every later request sends.
@@ -813,61 +351,24 @@ export interface paths {
         readonly post: operations["postMcp"];
         /** End an MCP session: what it runs stops, and a session of its own goes. */
         readonly delete: operations["deleteMcp"];
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/metrics": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** Prometheus' text format. */
         readonly get: operations["getMetrics"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/pool": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** The sandboxes that are kept ready, and what runs. */
         readonly get: operations["getPool"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
     readonly "/v1/status": {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         /** The run-time checklist: what was found, and what to do. */
         readonly get: operations["getStatus"];
-        readonly put?: never;
-        readonly post?: never;
-        readonly delete?: never;
-        readonly options?: never;
-        readonly head?: never;
-        readonly patch?: never;
-        readonly trace?: never;
     };
 }
 export type webhooks = Record<string, never>;
@@ -1446,12 +947,7 @@ export type $defs = Record<string, never>;
 export interface operations {
     readonly getHealthz: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1471,12 +967,7 @@ export interface operations {
     };
     readonly getReadyz: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1502,11 +993,7 @@ export interface operations {
                 readonly cursor?: string;
                 readonly state?: "active" | "ended";
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1527,10 +1014,6 @@ export interface operations {
     };
     readonly postSessions: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1573,15 +1056,11 @@ export interface operations {
     };
     readonly getSessionsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1598,15 +1077,11 @@ export interface operations {
     };
     readonly deleteSessionsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1626,13 +1101,10 @@ export interface operations {
     };
     readonly postSessionsRenew: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1658,13 +1130,10 @@ export interface operations {
     };
     readonly postSessionsExecute: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1696,11 +1165,7 @@ export interface operations {
                 readonly session?: string;
                 readonly state?: "running" | "done" | "interrupted";
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1721,14 +1186,10 @@ export interface operations {
     };
     readonly getExecutionsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1745,15 +1206,11 @@ export interface operations {
     };
     readonly getSessionsProcesses: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1772,13 +1229,10 @@ export interface operations {
     };
     readonly postSessionsProcesses: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1801,16 +1255,12 @@ export interface operations {
     };
     readonly getSessionsProcessesOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1827,16 +1277,12 @@ export interface operations {
     };
     readonly deleteSessionsProcessesOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1864,15 +1310,12 @@ export interface operations {
                 /** @description How long to wait where there is nothing yet. */
                 readonly waitMs?: number;
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1890,14 +1333,11 @@ export interface operations {
     };
     readonly postSessionsProcessesSignal: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1923,15 +1363,11 @@ export interface operations {
     };
     readonly getSessionsTerminals: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -1950,13 +1386,10 @@ export interface operations {
     };
     readonly postSessionsTerminals: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -1979,16 +1412,12 @@ export interface operations {
     };
     readonly getSessionsTerminalsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2005,16 +1434,12 @@ export interface operations {
     };
     readonly deleteSessionsTerminalsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2038,15 +1463,12 @@ export interface operations {
                 /** @description How many bytes were seen already; left out: everything that is kept. */
                 readonly cursor?: number;
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
@@ -2061,15 +1483,11 @@ export interface operations {
     };
     readonly getSessionsContexts: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2088,13 +1506,10 @@ export interface operations {
     };
     readonly postSessionsContexts: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2121,14 +1536,11 @@ export interface operations {
     };
     readonly postSessionsContextsExecute: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2152,16 +1564,12 @@ export interface operations {
     };
     readonly postSessionsContextsInterrupt: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2181,16 +1589,12 @@ export interface operations {
     };
     readonly postSessionsContextsRestart: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2207,14 +1611,11 @@ export interface operations {
     };
     readonly postSessionsContextsCheckpoint: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2247,14 +1648,11 @@ export interface operations {
     };
     readonly postSessionsContextsRollback: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2279,16 +1677,12 @@ export interface operations {
     };
     readonly postSessionsContextsFork: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Made. */
             readonly 201: {
@@ -2305,16 +1699,12 @@ export interface operations {
     };
     readonly deleteSessionsContextsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2342,14 +1732,11 @@ export interface operations {
                 readonly path?: string;
                 readonly recursive?: "true" | "false";
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2375,17 +1762,13 @@ export interface operations {
     };
     readonly getSessionsFilesOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2402,15 +1785,12 @@ export interface operations {
     };
     readonly putSessionsFilesOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2438,16 +1818,13 @@ export interface operations {
             readonly query?: {
                 readonly recursive?: "true" | "false";
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2466,13 +1843,10 @@ export interface operations {
     };
     readonly postSessionsFilesMkdir: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2500,13 +1874,10 @@ export interface operations {
     };
     readonly postSessionsFilesMove: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2541,14 +1912,11 @@ export interface operations {
                 readonly path?: string;
                 readonly recursive?: "true" | "false";
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2565,15 +1933,11 @@ export interface operations {
     };
     readonly getSessionsSnapshots: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2592,13 +1956,10 @@ export interface operations {
     };
     readonly postSessionsSnapshots: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2628,11 +1989,7 @@ export interface operations {
                 /** @description `next` of the page before. */
                 readonly cursor?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2653,16 +2010,12 @@ export interface operations {
     };
     readonly deleteSessionsSnapshotsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2682,16 +2035,12 @@ export interface operations {
     };
     readonly postSessionsSnapshotsRestore: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2716,16 +2065,12 @@ export interface operations {
     };
     readonly getSessionsSnapshotsExport: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -2745,12 +2090,10 @@ export interface operations {
             readonly query?: {
                 readonly name?: string;
             };
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2773,13 +2116,10 @@ export interface operations {
     };
     readonly postSessionsFork: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2808,13 +2148,10 @@ export interface operations {
     };
     readonly postSessionsEgress: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -2843,8 +2180,6 @@ export interface operations {
     };
     readonly getSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2852,9 +2187,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -2871,8 +2204,6 @@ export interface operations {
     };
     readonly putSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2880,9 +2211,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -2899,8 +2228,6 @@ export interface operations {
     };
     readonly postSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2908,9 +2235,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -2927,8 +2252,6 @@ export interface operations {
     };
     readonly deleteSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2936,9 +2259,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -2955,8 +2276,6 @@ export interface operations {
     };
     readonly optionsSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2964,9 +2283,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -2983,8 +2300,6 @@ export interface operations {
     };
     readonly headSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -2992,9 +2307,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -3011,8 +2324,6 @@ export interface operations {
     };
     readonly patchSessionsPortsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
@@ -3020,9 +2331,7 @@ export interface operations {
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
@@ -3039,16 +2348,12 @@ export interface operations {
     };
     readonly getSessionsTunnelsOne: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
                 readonly name: string;
                 readonly port: number;
             };
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
@@ -3063,12 +2368,7 @@ export interface operations {
     };
     readonly getApprovals: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3087,12 +2387,9 @@ export interface operations {
     };
     readonly postApprovalsDecide: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
             readonly path: {
                 readonly id: string;
             };
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -3148,12 +2445,7 @@ export interface operations {
     };
     readonly getApprovalsStream: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
@@ -3182,11 +2474,7 @@ export interface operations {
                 /** @description Before this. */
                 readonly until?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3224,11 +2512,7 @@ export interface operations {
                 /** @description Whose log; left out: of the server that is asked. */
                 readonly server?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3257,11 +2541,7 @@ export interface operations {
                 /** @description The same as the header X-Skerry-Role. */
                 readonly role?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             readonly "4XX": components["responses"]["RequestError"];
             readonly "5XX": components["responses"]["ServerError"];
@@ -3275,9 +2555,6 @@ export interface operations {
                 /** @description The same as the header X-Skerry-Role. */
                 readonly role?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
         readonly requestBody: {
             readonly content: {
@@ -3301,11 +2578,7 @@ export interface operations {
                 /** @description The same as the header X-Skerry-Role. */
                 readonly role?: string;
             };
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             readonly "4XX": components["responses"]["RequestError"];
             readonly "5XX": components["responses"]["ServerError"];
@@ -3313,12 +2586,7 @@ export interface operations {
     };
     readonly getMetrics: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3335,12 +2603,7 @@ export interface operations {
     };
     readonly getPool: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {
@@ -3361,12 +2624,7 @@ export interface operations {
     };
     readonly getStatus: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
-            readonly path?: never;
-            readonly cookie?: never;
         };
-        readonly requestBody?: never;
         readonly responses: {
             /** @description Done. */
             readonly 200: {

@@ -3,35 +3,34 @@ import type { paths } from "./api-types.js";
 import type { RequestOptions, Transport } from "./transport.js";
 
 type Method = "get" | "post" | "put" | "delete";
-type PathOf<M extends Method> = { [P in keyof paths]: paths[P][M] extends object ? P : never }[keyof paths];
-type Parameters<Operation> = Operation extends { parameters: infer All } ? All : never;
-type Of<All, Place extends string> = All extends { [K in Place]: infer Given }
-  ? { [K in Place]: Given }
-  : unknown;
-type MaybeOf<All, Place extends string> = All extends { [K in Place]?: infer Given }
-  ? [Given] extends [never | undefined]
-    ? unknown
-    : { [K in Place]?: Given }
-  : unknown;
-type Json<Operation> = Operation extends { requestBody: { content: { "application/json": infer Body } } }
+type PathOf<M extends Method> = { [P in keyof paths]: M extends keyof paths[P] ? P : never }[keyof paths];
+type Operation<P extends keyof paths, M extends Method> = paths[P] extends { [K in M]: infer Found }
+  ? Found
+  : never;
+type Parameters<Route> = Route extends { parameters: infer All }
+  ? Pick<All, Extract<keyof All, "path" | "query">>
+  : never;
+type Json<Route> = Route extends { requestBody: { content: { "application/json": infer Body } } }
   ? { json: Body }
-  : Operation extends { requestBody?: { content: { "application/json": infer Body } } }
-    ? { json?: Body }
+  : Route extends { requestBody?: { content: { "application/json": infer Body } } }
+    ? "requestBody" extends keyof Route
+      ? { json?: Body }
+      : unknown
     : unknown;
 
 /** What a route takes, as the server's own description has it. */
-export type Input<P extends keyof paths, M extends Method> = Of<Parameters<paths[P][M]>, "path"> &
-  MaybeOf<Parameters<paths[P][M]>, "query"> &
-  Json<paths[P][M]>;
+export type Input<P extends keyof paths, M extends Method> = Parameters<Operation<P, M>> &
+  Json<Operation<P, M>>;
 
 /** What a route answers with, as the server's own description has it. */
-export type Answer<P extends keyof paths, M extends Method> = paths[P][M] extends {
-  responses: { 201: { content: { "application/json": infer Made } } };
-}
-  ? Made
-  : paths[P][M] extends { responses: { 200: { content: { "application/json": infer Done } } } }
-    ? Done
-    : never;
+export type Answer<P extends keyof paths, M extends Method> =
+  Operation<P, M> extends {
+    responses: { 201: { content: { "application/json": infer Made } } };
+  }
+    ? Made
+    : Operation<P, M> extends { responses: { 200: { content: { "application/json": infer Done } } } }
+      ? Done
+      : never;
 
 export type CallOptions = Pick<RequestOptions, "signal">;
 

@@ -9,10 +9,8 @@ import { Socket } from "./socket.js";
 import { Transport } from "./transport.js";
 
 type NewSession = NonNullable<Input<"/v1/sessions", "post">["json"]>;
-type Filter<P extends "/v1/sessions" | "/v1/executions" | "/v1/audit"> = Omit<
-  NonNullable<Input<P, "get">["query"]>,
-  "limit" | "cursor"
->;
+type Filter<P extends "/v1/sessions" | "/v1/executions" | "/v1/audit"> =
+  Input<P, "get"> extends { query?: infer Query } ? Omit<NonNullable<Query>, "limit" | "cursor"> : never;
 export type ExecutionInfo = Answer<"/v1/executions/{id}", "get">;
 export type AuditRecord = Answer<"/v1/audit", "get">["items"][number];
 export type Approval = Answer<"/v1/approvals", "get">["items"][number];

@@ -127,7 +127,7 @@ requires("bubblewrap", "python3").describe("executions", () => {
       reason: "exited",
       exitCode: 0,
       stdout: "typed text bytes\nvalue /workspace\n",
-      backend: "bubblewrap",
+      sandboxType: "bubblewrap",
     });
     const listed = await call(key, "GET", `/v1/executions/${body.executionId}`);
     expect(listed.body).toMatchObject({
