@@ -22,7 +22,7 @@ struct skerry_cell {
  */
 __attribute__((visibility("default"))) long skerry_cell_open(const struct skerry_cell *cell);
 
-/* In a process that was forked after that: closes the door. Nothing of the outside can be seen or done any more. */
+/* In a process that was forked after that: cuts it off. Nothing of the outside can be seen or done any more. */
 __attribute__((visibility("default"))) long skerry_cell_lock(const struct skerry_cell *cell);
 
 /* The last part of that alone: no capabilities, and the filter. */

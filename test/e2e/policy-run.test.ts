@@ -163,7 +163,7 @@ describe("skerry run and exec with a policy", () => {
     expect(user.skerry(["run", ...args])).toMatchObject({
       status: 77,
       stdout: "",
-      stderr: expect.stringContaining("skerry: The backend subprocess has no walls"),
+      stderr: expect.stringContaining("skerry: The backend subprocess has no isolation"),
     });
   });
 });

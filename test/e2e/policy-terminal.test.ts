@@ -162,7 +162,7 @@ describe("at a terminal", () => {
     );
     expect({ status, line: lines[0] }).toEqual({
       status: 77,
-      line: "skerry: The backend subprocess has no walls; a terminal, into which anything may be typed, needs at least process isolation",
+      line: "skerry: The backend subprocess has no isolation; a terminal, into which anything may be typed, needs at least process isolation",
     });
   });
 

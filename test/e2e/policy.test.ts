@@ -135,7 +135,7 @@ describe("skerry policy explain", () => {
       ],
     });
     expect(stdout).toMatch(/\nrisk:\n {2}critical\n {2}critical line 1: .+ \[whole-tree\]\n/);
-    expect(stdout).toContain("\nwalls:\n  at least process isolation in strict mode");
+    expect(stdout).toContain("\nisolation:\n  at least process isolation in strict mode");
     expect(JSON.parse(explain(...code, "--json").stdout)).toMatchObject({
       verdict: "confirm",
       asks: true,
@@ -152,7 +152,7 @@ describe("skerry policy explain", () => {
     const code = ["-l", "python", "-c", "print(1)"];
     expect(explain("--role", "coder", "--backend", "subprocess", ...code)).toMatchObject({
       status: 77,
-      stdout: expect.stringMatching(/^denied: The backend subprocess has no walls/),
+      stdout: expect.stringMatching(/^denied: The backend subprocess has no isolation/),
     });
     for (const call of [code, ["--tool", "file_read", "--path", "x"]]) {
       expect(explain(...call)).toMatchObject({

@@ -342,7 +342,7 @@ export interface paths {
     readonly "/mcp": {
         readonly parameters: {
         };
-        /** What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID. */
+        /** Messages from the server to an MCP client, as events; or the rest of a stream, after Last-Event-ID. */
         readonly get: operations["getMcp"];
         /**
          * Messages of an MCP client.

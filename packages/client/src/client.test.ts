@@ -152,14 +152,14 @@ describe("what goes on without a request", () => {
 
   it("is followed, also past a lost connection, and sent signals", async () => {
     await using session = await client.sessions.create();
-    let losses = 0;
+    let reconnector = 0;
     const flaky = new SkerryClient({
       url: testServer.url,
       apiKey: testServer.admin,
       // The first answer breaks off after its first event.
       fetch: async (input, init) => {
         const response = await fetch(input, init);
-        if (!String(input).includes("/logs") || losses++ > 0) return response;
+        if (!String(input).includes("/logs") || reconnector++ > 0) return response;
         let isCut = false;
         const cutting = new TransformStream<Uint8Array, Uint8Array>({
           transform: (chunk, controller) => {

@@ -1,6 +1,6 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
 import { connectionLost, readEvents } from "./events.js";
-import { Losses } from "./losses.js";
+import { Reconnector } from "./reconnector.js";
 import type { Transport } from "./transport.js";
 
 const ALL = "/v1/sessions/{name}/processes";
@@ -85,7 +85,7 @@ export class RemoteProcess {
   }: CallOptions & { readonly cursor?: string } = {}): AsyncGenerator<ProcessEvent> {
     const path = fill(`${ONE}/logs`, this.#path);
     let last = cursor;
-    const losses = new Losses(this.#transport.settings.retries, signal);
+    const reconnector = new Reconnector(this.#transport.settings.retries, signal);
     for (;;) {
       const headers = {
         accept: "text/event-stream",
@@ -104,7 +104,7 @@ export class RemoteProcess {
       } catch (error) {
         cause = error;
       }
-      await losses.note(connectionLost(cause));
+      await reconnector.note(connectionLost(cause));
     }
   }
 

@@ -1,7 +1,7 @@
 import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
 import { connectionLost } from "./events.js";
 import type { ExecutionResult } from "./execution.js";
-import { Losses } from "./losses.js";
+import { Reconnector } from "./reconnector.js";
 import { SandboxError } from "./sandbox-error.js";
 import { Socket } from "./socket.js";
 import type { Transport } from "./transport.js";
@@ -105,7 +105,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    const losses = new Losses(this.#retries);
+    const reconnector = new Reconnector(this.#retries);
     for (;;) {
       for (let data = await this.#socket.next(); data !== undefined; data = await this.#socket.next()) {
         if (typeof data === "string") this.#understand(data);
@@ -117,8 +117,8 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
       const { code, reason } = this.#socket.end ?? { code: 0, reason: "" };
       if (this.#isClosed || this.result !== undefined || code === DONE) return;
       if (code === REVOKED) throw new SandboxError("UNAUTHENTICATED", `The server hung up: ${reason}`);
-      await losses.note(connectionLost());
-      this.#socket = await losses.open(() => this.#connect(this.cursor));
+      await reconnector.note(connectionLost());
+      this.#socket = await reconnector.open(() => this.#connect(this.cursor));
     }
   }
 

@@ -1,8 +1,8 @@
 import { type Answer, type CallOptions, call, type Input } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { connectionLost } from "./events.js";
-import { Losses } from "./losses.js";
 import { allOf } from "./pages.js";
+import { Reconnector } from "./reconnector.js";
 import { SandboxError } from "./sandbox-error.js";
 import { Session, type SessionInfo } from "./session.js";
 import { Socket } from "./socket.js";
@@ -155,10 +155,10 @@ export class ApprovalsClient {
    * everything that is pending then.
    */
   async *watch({ signal }: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
-    const losses = new Losses(this.#transport.settings.retries, signal);
+    const reconnector = new Reconnector(this.#transport.settings.retries, signal);
     const isOver = () => signal?.aborted === true;
     while (!isOver()) {
-      const socket = await losses.open(() => Socket.open(this.#transport, "/v1/approvals/stream"));
+      const socket = await reconnector.open(() => Socket.open(this.#transport, "/v1/approvals/stream"));
       const leave = () => socket.close();
       signal?.addEventListener("abort", leave, { once: true });
       try {
@@ -170,7 +170,7 @@ export class ApprovalsClient {
         socket.close();
       }
       if (isOver()) return;
-      await losses.note(connectionLost());
+      await reconnector.note(connectionLost());
     }
   }
 

@@ -1,7 +1,7 @@
 import { addressOf, type Query } from "./address.js";
 import { type ApiError, apiErrorOf, unreachable } from "./api-error.js";
 import type { ClientSettings } from "./client-options.js";
-import { backoffMs, pause } from "./losses.js";
+import { backoffMs, pause } from "./reconnector.js";
 import { SandboxError } from "./sandbox-error.js";
 
 /** What a request can send, besides JSON. */

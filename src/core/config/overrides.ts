@@ -46,12 +46,16 @@ export function applyOverrides(
   return { value, origins: origins.reverse() };
 }
 
-interface Place {
+interface SettingLocation {
   readonly path: readonly string[];
   readonly shape: Shape;
 }
 
-function locate(variable: string, schema: z.core.$ZodType, extraBackends: readonly string[]): Place {
+function locate(
+  variable: string,
+  schema: z.core.$ZodType,
+  extraBackends: readonly string[],
+): SettingLocation {
   const segments = variable.slice("SKERRY_".length).split("__");
   const path: string[] = [];
   let shape = shapeOf(schema);

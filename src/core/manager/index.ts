@@ -1,7 +1,7 @@
+export { allFilesAt } from "./call/all-files-at.js";
 export { missingRole } from "./call/assess-call.js";
 export type { CallHarness, GuardedFiles, TouchedPath } from "./call/call-kind.js";
 export { textOf } from "./call/checked-call.js";
-export { everythingAt } from "./call/everything-at.js";
 export type { ExplainOptions, Explanation } from "./call/explain-call.js";
 export {
   type FileCall,

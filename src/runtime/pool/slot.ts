@@ -107,7 +107,7 @@ export class Slots<Item extends PoolItem> extends Set<Slot<Item>> {
   }
 }
 
-interface Caller<Item extends PoolItem> {
+interface Waiter<Item extends PoolItem> {
   readonly lease: Deferred<PoolLease<Item>>;
   /** Stops waiting for its deadline and its signal. */
   forget(): void;
@@ -126,7 +126,7 @@ export class PoolRequest<Item extends PoolItem> {
   leases = 0;
   /** No caller has said that it must not be used again. */
   reusable = true;
-  readonly #callers = new Set<Caller<Item>>();
+  readonly #callers = new Set<Waiter<Item>>();
 
   constructor(
     { sessionId, create }: AcquireRequest<Item>,
@@ -157,7 +157,7 @@ export class PoolRequest<Item extends PoolItem> {
     // A caller awaits this: it may keep the process alive.
     const timer = setTimeout(() => giveUp(tooLate()), timeoutMs);
     signal?.addEventListener("abort", cancel, { once: true });
-    const caller: Caller<Item> = {
+    const caller: Waiter<Item> = {
       lease: createDeferred(),
       forget: () => {
         clearTimeout(timer);
@@ -177,7 +177,7 @@ export class PoolRequest<Item extends PoolItem> {
     for (const caller of this.#takeCallers()) caller.lease.reject(error);
   }
 
-  #takeCallers(): Caller<Item>[] {
+  #takeCallers(): Waiter<Item>[] {
     const callers = [...this.#callers];
     this.#callers.clear();
     for (const caller of callers) caller.forget();

@@ -36,7 +36,6 @@ import { createFile, isUnfinished, PendingFile, removeIfStale, removeQuietly } f
 import { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 import { removeTree } from "./remove-tree.js";
 import { scanTree } from "./tree-scan.js";
-import type { WholeTree } from "./whole-tree.js";
 import type {
   ByteSource,
   FileRules,
@@ -45,6 +44,7 @@ import type {
   WriteOptions,
   WriteStreamOptions,
 } from "./workspace-files.js";
+import type { WorkspaceTree } from "./workspace-tree.js";
 
 const MEBIBYTE = 1024 * 1024;
 const LIST_MAX_DEPTH = 64;
@@ -286,7 +286,7 @@ export class AgentWorkspace implements WorkspaceFiles {
     return takeSnapshot(this, { excluded, maxMs: SNAPSHOT_MS });
   }
 
-  get tree(): WholeTree {
+  get tree(): WorkspaceTree {
     return new DirectoryTree(this);
   }
 

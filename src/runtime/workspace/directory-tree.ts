@@ -7,7 +7,7 @@ import { HostTree } from "./host-tree.js";
 import { parseInnerPath } from "./relative-path.js";
 import { removeTree } from "./remove-tree.js";
 import { TimeSlice } from "./time-slice.js";
-import type { Tree, TreeNode, WholeTree } from "./whole-tree.js";
+import type { Tree, TreeNode, WorkspaceTree } from "./workspace-tree.js";
 
 /** What is not there any more, or not what it was: the program inside is at work, and the next look tells. */
 const PASSED_OVER: ReadonlySet<string | undefined> = new Set([
@@ -18,7 +18,7 @@ const PASSED_OVER: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** All of a workspace that is a directory of this host. */
-export class DirectoryTree implements WholeTree {
+export class DirectoryTree implements WorkspaceTree {
   readonly #workspace: WorkspaceHandle;
   readonly #host: HostTree;
 

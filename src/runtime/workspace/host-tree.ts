@@ -31,7 +31,7 @@ import { MAX_PATH_BYTES, parseInnerPath } from "./relative-path.js";
 import { SparseWriter } from "./sparse-write.js";
 import { TimeSlice } from "./time-slice.js";
 import { openEntries } from "./tree-scan.js";
-import { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem } from "./whole-tree.js";
+import { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem } from "./workspace-tree.js";
 
 /** A session's files on this host, walked from open directories: no link in it is ever followed. */
 export class HostTree {

@@ -45,7 +45,6 @@ export {
   type OutputStream,
   putInputFiles,
 } from "./transfer.js";
-export { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem, type WholeTree } from "./whole-tree.js";
 export type {
   ByteSource,
   FileRules,
@@ -54,3 +53,10 @@ export type {
   WriteOptions,
   WriteStreamOptions,
 } from "./workspace-files.js";
+export {
+  TREE_MAX_DEPTH,
+  type Tree,
+  type TreeNode,
+  type TreeProblem,
+  type WorkspaceTree,
+} from "./workspace-tree.js";

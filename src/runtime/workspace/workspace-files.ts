@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { BootstrapTarget } from "./bootstrap-target.js";
 import type { Snapshot } from "./change-tracker.js";
 import type { Entry } from "./entry.js";
-import type { WholeTree } from "./whole-tree.js";
+import type { WorkspaceTree } from "./workspace-tree.js";
 
 /** What holds for the files of a workspace, however the host reaches them. */
 export interface FileRules {
@@ -64,7 +64,7 @@ export interface WorkspaceFiles {
   /** What the files look like now, without the excluded paths. It stops when looking takes too long. */
   snapshot(excluded?: readonly string[]): Snapshot | Promise<Snapshot>;
   /** All of it at once, past `denyWrite`. */
-  readonly tree: WholeTree;
+  readonly tree: WorkspaceTree;
   /** True for a path that `denyWrite` names, or that lies beneath one. */
   isProtected(path: string): boolean;
   /** Where a bootstrap puts what it copies. */

@@ -3,7 +3,7 @@ import { fastify } from "fastify";
 import { describe, expect, it } from "vitest";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { toPublicError } from "./error-reply.js";
-import { describeError, logOptions, tame } from "./log.js";
+import { describeError, logOptions, maskQuoted } from "./log.js";
 
 const SECRET = "hunter2-of-a-caller";
 /** An escape, a new line, an override of direction, a C1 control and a line separator. */
@@ -96,7 +96,7 @@ describe("a line of the log", () => {
     log.info({ req: { url }, res: { url }, path: url, url }, "closed");
     log.warn(`Reply was already sent, did you forget to "return reply" in the "${url}" (GET) route?`);
     expect(text()).not.toContain("hunter2");
-    expect(tame('a "b" c')).toBe("a “…” c");
+    expect(maskQuoted('a "b" c')).toBe("a “…” c");
   });
 });
 

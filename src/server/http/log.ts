@@ -41,11 +41,11 @@ export function logOptions(level: LogLevel, stream: LogStream) {
   return {
     level,
     stream,
-    formatters: { log: tameFields },
+    formatters: { log: maskFields },
     hooks: {
       logMethod(this: unknown, [first, ...rest]: unknown[], method: (...given: unknown[]) => void) {
-        const words = rest.map((each) => (typeof each === "string" ? tame(each) : each));
-        if (typeof first === "string") return method.apply(this, [tame(first), ...words]);
+        const words = rest.map((each) => (typeof each === "string" ? maskQuoted(each) : each));
+        if (typeof first === "string") return method.apply(this, [maskQuoted(first), ...words]);
         // Without words of its own a line would have those of its error.
         if (words.length === 0) words.push("noted");
         method.apply(this, [first instanceof Error ? { err: first } : first, ...words]);
@@ -59,7 +59,7 @@ export function describeError(error: unknown): string[] {
   const chain: string[] = [];
   for (let each = error; each !== undefined && each !== null && chain.length < MAX_CHAIN; ) {
     if (!(each instanceof Error)) {
-      chain.push(`something that is no error (${typeof each})`);
+      chain.push(`thrown value (${typeof each})`);
       break;
     }
     chain.push([titleOf(each), ...framesOf(each)].join("\n"));
@@ -68,8 +68,8 @@ export function describeError(error: unknown): string[] {
   return chain;
 }
 
-/** A text of ours for one line: what is quoted in it may be a caller's. */
-export function tame(text: string): string {
+/** A log text on one line, with quoted parts masked: they may be a caller's. */
+export function maskQuoted(text: string): string {
   const masked = text.slice(0, 4 * MAX_TEXT).replaceAll(/"(?:[^"\\]|\\.)*"?|'[^']*'?|`[^`]*`?/g, "“…”");
   return escapeUnsafe(masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked);
 }
@@ -81,7 +81,7 @@ function titleOf(error: Error): string {
     systemCode(error) ?? "",
     typeof syscall === "string" ? syscall : "",
   ].filter((word) => /^[\w.-]{1,64}$/.test(word));
-  return hasOurWords(error) ? `${words.join(" ")}: ${tame(error.message)}` : words.join(" ");
+  return hasOurWords(error) ? `${words.join(" ")}: ${maskQuoted(error.message)}` : words.join(" ");
 }
 
 function hasOurWords(error: Error): boolean {
@@ -108,20 +108,23 @@ function framesOf({ stack = "", message }: Error): string[] {
     .map((line) => escapeUnsafe(line.replaceAll(`file://${PACKAGE_ROOT}`, "").replaceAll(PACKAGE_ROOT, "")));
 }
 
-function tameFields(fields: Record<string, unknown>): Record<string, unknown> {
+function maskFields(fields: Record<string, unknown>): Record<string, unknown> {
   const kept = Object.entries(fields).filter(([name]) => !CALLERS_FIELDS.has(name));
   return Object.fromEntries(
-    kept.map(([name, value]) => [tame(name), ERRORS.has(name) ? describeError(value) : tameValue(value)]),
+    kept.map(([name, value]) => [
+      maskQuoted(name),
+      ERRORS.has(name) ? describeError(value) : maskValue(value),
+    ]),
   );
 }
 
-function tameValue(value: unknown, depth = 0): unknown {
+function maskValue(value: unknown, depth = 0): unknown {
   if (typeof value === "number" || typeof value === "boolean" || value === null || value === undefined)
     return value;
-  if (typeof value === "string") return tame(value);
+  if (typeof value === "string") return maskQuoted(value);
   if (value instanceof Error) return describeError(value);
   if (typeof value !== "object" || depth > 2) return typeof value;
-  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((each) => tameValue(each, depth + 1));
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((each) => maskValue(each, depth + 1));
   const entries = Object.entries(value).slice(0, MAX_ITEMS);
-  return Object.fromEntries(entries.map(([name, each]) => [tame(name), tameValue(each, depth + 1)]));
+  return Object.fromEntries(entries.map(([name, each]) => [maskQuoted(name), maskValue(each, depth + 1)]));
 }

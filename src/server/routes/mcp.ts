@@ -68,7 +68,7 @@ export function addMcpRoutes(app: App, services: Services): void {
       config: { subscription: true },
       schema: {
         summary:
-          "What an MCP client is told unasked, as events; or the rest of a stream, after Last-Event-ID.",
+          "Messages from the server to an MCP client, as events; or the rest of a stream, after Last-Event-ID.",
         querystring: chosenQuery,
         response: errors,
       },

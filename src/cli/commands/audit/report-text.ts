@@ -6,7 +6,7 @@ import { localTime } from "../../output/local-time.js";
 import { formatTable } from "../../output/table.js";
 
 /** What `skerry audit report` prints. */
-export interface WholeReport extends AuditReport {
+export interface FullReport extends AuditReport {
   readonly since: string;
   readonly until: string | null;
   readonly chain: Verification;
@@ -31,7 +31,7 @@ export function unusedRules(
   rules: readonly ReviewedRule[],
   report: AuditReport,
   source: string,
-): Pick<NonNullable<WholeReport["policy"]>, "unusedGrants" | "idleRefusals"> {
+): Pick<NonNullable<FullReport["policy"]>, "unusedGrants" | "idleRefusals"> {
   const used = new Set(report.rules);
   const unused = rules.filter(({ rule }) => !used.has(`${source}: ${rule.path}`));
   const of = (wanted: ReviewedRule["kind"]) =>
@@ -42,7 +42,7 @@ export function unusedRules(
 }
 
 /** For a person. Names in it are agents' and programs' own words. */
-export function describeReport(report: WholeReport, verification: string, paint: Paint): string {
+export function describeReport(report: FullReport, verification: string, paint: Paint): string {
   const { deciders, hosts, sessions, policy, leftOut } = report;
   const few = (name: keyof AuditReport & string, counts: readonly Counted[]) =>
     `${inline(counts)}${leftOut.includes(name) ? ", …" : ""}`;

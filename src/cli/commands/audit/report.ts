@@ -8,7 +8,7 @@ import { paintFor } from "../../output/colour.js";
 import { jsonText } from "../../output/json-text.js";
 import { stdout } from "../../output/output.js";
 import { describeVerification } from "./audit.js";
-import { describeReport, unusedRules, type WholeReport } from "./report-text.js";
+import { describeReport, type FullReport, unusedRules } from "./report-text.js";
 
 export interface ReportCommandOptions extends LogOptions {
   readonly since?: Date;
@@ -32,7 +32,7 @@ export function report(options: ReportCommandOptions): Promise<number> {
       ...(top !== undefined && { top }),
     });
     const chain = await verifyAudit(directory, { signal });
-    const whole: WholeReport = {
+    const whole: FullReport = {
       since: since.toISOString(),
       until: until?.toISOString() ?? null,
       chain,

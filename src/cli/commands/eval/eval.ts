@@ -86,7 +86,7 @@ export async function evaluateFile([file]: readonly string[], options: EvalOptio
   return interrupted ?? 0;
 }
 
-interface Work {
+interface EvaluationInput {
   readonly problems: Awaited<ReturnType<typeof loadProblems>>;
   readonly samples: Awaited<ReturnType<typeof loadSamples>>;
   readonly total: number;
@@ -95,7 +95,7 @@ interface Work {
 /** Undefined: all of them were run; otherwise the exit status of the interruption. */
 async function runRest(
   options: EvalOptions,
-  { problems, samples, total }: Work,
+  { problems, samples, total }: EvaluationInput,
   take: (result: SampleResult) => void,
 ): Promise<number | undefined> {
   if (samples.length === 0) return undefined;

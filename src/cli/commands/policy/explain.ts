@@ -161,5 +161,5 @@ function riskLines({ risk }: Explained): string[] {
 function wallLines({ requiredIsolation, securityMode, backend, risk }: Explained): string[] {
   if (requiredIsolation === undefined || risk === undefined) return [];
   const where = backend === undefined ? "" : `; it runs in ${escapeUnsafe(backend)}`;
-  return ["", "walls:", `  at least ${requiredIsolation} isolation in ${securityMode} mode${where}`];
+  return ["", "isolation:", `  at least ${requiredIsolation} isolation in ${securityMode} mode${where}`];
 }

@@ -1,7 +1,7 @@
 import type { ConfirmationOutcome } from "../../../guard/confirmation/index.js";
 import { assessCall, type CallPlan } from "./assess-call.js";
 import { assessTerminal, UNKNOWN_INPUT } from "./assess-terminal.js";
-import { describeSurroundings } from "./call-parts.js";
+import { describeContext } from "./call-parts.js";
 import type { CallRecord } from "./call-record.js";
 import { type CheckedCall, languageOf, notRun, textOf } from "./checked-call.js";
 import type { Guards } from "./guards.js";
@@ -111,7 +111,7 @@ function ask(call: CheckedCall, plan: CallPlan, { confirmations }: Guards, signa
       limits: { ...plan.limits },
       // An approval for the session must not cover these because the same command was agreed to without them.
       surroundings: {
-        ...describeSurroundings(call),
+        ...describeContext(call),
         ...(call.kind.type === "terminal" && { terminal: UNKNOWN_INPUT }),
         ...(call.kind.type === "background" && { background: WITHOUT_END }),
       },

@@ -24,8 +24,8 @@ export function partsOf(call: CheckedCall): CallPart[] {
   ];
 }
 
-/** Facts for the record that are no code: hashes instead of content. */
-export function surroundingsOf(call: CheckedCall): Record<string, string> | undefined {
+/** What the record says besides the code: hashes instead of content. */
+export function contextFactsOf(call: CheckedCall): Record<string, string> | undefined {
   const facts = {
     ...(call.kind.type === "context" && { context: call.kind.name }),
     ...(call.kind.type === "harness" && harnessFacts(call.kind.harness)),
@@ -40,7 +40,7 @@ export function surroundingsOf(call: CheckedCall): Record<string, string> | unde
 }
 
 /** What else a person should see, as text. */
-export function describeSurroundings(call: CheckedCall): Record<string, string> {
+export function describeContext(call: CheckedCall): Record<string, string> {
   const shown = new Map<string, string>();
   if (call.kind.type === "context") shown.set("context", call.kind.name);
   for (const { name, text } of harnessScripts(call)) shown.set(name, text);

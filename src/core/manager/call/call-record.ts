@@ -5,7 +5,7 @@ import type { ErrorCode, SandboxError } from "../../../kit/errors.js";
 import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
 import type { Metrics } from "../../metrics/index.js";
 import { ruleName, withJson } from "../result-json.js";
-import { surroundingsOf } from "./call-parts.js";
+import { contextFactsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, textOf } from "./checked-call.js";
 import type { ToolResult } from "./tool-call.js";
 
@@ -122,7 +122,7 @@ export class CallRecord {
     const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
     const details = {
       ...callDetails(this.#call),
-      ...surroundingsOf(this.#call),
+      ...contextFactsOf(this.#call),
       ...(this.#waitedMs !== undefined && { waited_ms: Math.round(this.#waitedMs) }),
       ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
       ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),

@@ -29,7 +29,7 @@ export async function routeCall(
         : `${level === undefined ? "this" : `${level}-risk`} code`;
     throw new SandboxError(
       "BACKEND_TOO_WEAK",
-      `The backend ${name} has ${isolation === "none" ? "no walls" : `${isolation} isolation`}; ${what} needs at least ${required} isolation`,
+      `The backend ${name} has ${isolation === "none" ? "no isolation" : `${isolation} isolation`}; ${what} needs at least ${required} isolation`,
       { hint: 'Leave the backend out, or set it to "auto": the best isolating one of this host is used.' },
     );
   }

@@ -48,7 +48,7 @@ const MAX_EVENTS_PER_SECOND = 1000;
 const UNDERWAY = /(?:^|\/)\.skerry-[0-9a-f]{18}\.tmp$|\.skerry-\d+$/;
 
 /** What the caller may see of a directory. FILE_TOO_LARGE: it has too many entries to watch. */
-export async function lookAt(
+export async function listVisible(
   files: SandboxFiles,
   { path, recursive, maySee }: Omit<WatchedDirectory, "entries">,
 ): Promise<EntriesByPath> {
@@ -169,7 +169,7 @@ export class PollingWatch implements FileWatch {
     const sandbox = find();
     if (sandbox === undefined) return undefined;
     try {
-      return await abortable(lookAt(sandbox.files, this.#options), signal);
+      return await abortable(listVisible(sandbox.files, this.#options), signal);
     } catch (error) {
       if (signal?.aborted === true || this.#ended !== undefined || !sandbox.isRunning) return undefined;
       // The directory is gone, or something else is in its place: nothing is in it any more.

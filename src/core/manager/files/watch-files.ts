@@ -1,6 +1,6 @@
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import { type FileCall, type FileResult, type SessionCall, workValue } from "../call/file-call.js";
-import { lookAt, type WatchedDirectory } from "./file-watch.js";
+import { listVisible, type WatchedDirectory } from "./file-watch.js";
 
 /** A directory of a session to watch, and on whose behalf. */
 export interface WatchCall
@@ -24,7 +24,7 @@ export async function openWatch(
     paths: [{ path: directory, access: "read" }],
     work: async ({ files, maySee }) => {
       const watched = { path: directory, recursive, maySee };
-      return { ...watched, entries: await lookAt(files, watched) };
+      return { ...watched, entries: await listVisible(files, watched) };
     },
   });
   return workValue(result);

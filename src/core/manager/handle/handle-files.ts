@@ -2,8 +2,8 @@ import { Readable } from "node:stream";
 import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
 import { parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
+import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
-import { everythingAt } from "../call/everything-at.js";
 import { type FileCall, workValue } from "../call/file-call.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
@@ -75,7 +75,7 @@ export class HandleFiles implements SandboxSessionFiles {
       summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
       paths: [writes(file)],
       work: async (guarded) => {
-        const gone = recursive ? await everythingAt(file, guarded) : [file];
+        const gone = recursive ? await allFilesAt(file, guarded) : [file];
         await guarded.files.remove(file, { recursive });
         for (const each of gone) guarded.changed(each, "deleted");
       },
@@ -90,7 +90,7 @@ export class HandleFiles implements SandboxSessionFiles {
       paths: [reads(old), writes(old), writes(moved)],
       work: async (guarded) => {
         // A directory would take along what the policy keeps back.
-        const gone = await everythingAt(old, guarded);
+        const gone = await allFilesAt(old, guarded);
         await guarded.files.move(old, moved);
         for (const each of gone) {
           guarded.changed(each, "deleted");

@@ -35,7 +35,7 @@ export class SessionControl {
 
   constructor(private readonly options: SessionControlOptions) {}
 
-  /** Opens a door to a sandbox that has started; the function returned closes it. */
+  /** Opens the control socket of a started sandbox; the function returned closes it. */
   open(sandbox: RunningSandbox): () => void {
     const { stateDir, egress, areOpen } = this.options;
     if (!areOpen) return () => undefined;
@@ -44,12 +44,12 @@ export class SessionControl {
       changeEgress: (change: EgressChange) => egress.change(sandbox, change),
     };
     // A session whose control socket cannot be opened still runs.
-    const door = openControlSocket(stateDir, sandbox.sessionId, handler).catch(() => undefined);
-    this.#control.add(door);
+    const socket = openControlSocket(stateDir, sandbox.sessionId, handler).catch(() => undefined);
+    this.#control.add(socket);
     return () => {
-      void door.then(async (opened) => {
+      void socket.then(async (opened) => {
         await opened?.close();
-        this.#control.delete(door);
+        this.#control.delete(socket);
       });
     };
   }
@@ -98,7 +98,7 @@ export class SessionControl {
   async close(): Promise<void> {
     await Promise.all([
       ...[...this.#ports].map((port) => port.close()),
-      ...[...this.#control].map(async (door) => (await door)?.close()),
+      ...[...this.#control].map(async (socket) => (await socket)?.close()),
     ]);
   }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { everythingAt } from "../../manager/index.js";
+import { allFilesAt } from "../../manager/index.js";
 import { useFilesAt, writes } from "../files/use-files.js";
 import { createReply, invalidArguments } from "../replies/tool-reply.js";
 import { CHANGES, defineTool } from "../tool.js";
@@ -24,7 +24,7 @@ export const fileDelete = defineTool({
         paths: [writes(path)],
         work: async (guarded) => {
           const { files, changed } = guarded;
-          const gone = recursive ? await everythingAt(path, guarded) : [(await files.stat(path)).path];
+          const gone = recursive ? await allFilesAt(path, guarded) : [(await files.stat(path)).path];
           await files.remove(path, { recursive });
           for (const each of gone) changed(each, "deleted");
           return createReply({

@@ -29,7 +29,7 @@ export function scrubber(
     ),
   );
   // The whole of what was put in comes back as the whole that it was.
-  const wholes = echoes.map((echo) => soughtWhole(echo, placed));
+  const wholes = echoes.map((echo) => wholeForm(echo, placed));
   const all: readonly SecretForm[] = [...wholes, ...values];
   let makeBody = (): Transform => new AnswerStream(all, guesses);
 
@@ -73,7 +73,7 @@ export function scrubber(
 }
 
 /** What stands before the value in it is the program's: having that right is no guess. */
-function soughtWhole({ sent, was }: Echo, placed: readonly PlacedSecret[]): SecretForm {
+function wholeForm({ sent, was }: Echo, placed: readonly PlacedSecret[]): SecretForm {
   const asked = Buffer.from(was, "base64").toString("latin1");
   const secrets = placed.filter(({ placeholder }) => asked.includes(placeholder));
   const known = [...sent].findIndex((character, index) => character !== was[index]);

@@ -11,7 +11,7 @@ import {
   type Tree,
   textOf,
   unaddressable,
-  type WholeTree,
+  type WorkspaceTree,
 } from "../../workspace/index.js";
 import { batches } from "../guest-files/bootstrap-target.js";
 import { notAListing, scriptFailure, tooSlow } from "../guest-files/failures.js";
@@ -38,7 +38,7 @@ const MAX_LINK_BYTES = 4096;
 const WORKSPACE = { text: "", components: [] };
 
 /** The files inside, through commands and transfers of the guest. All that it answers is the hostile side's word. */
-export class GuestTree implements WholeTree {
+export class GuestTree implements WorkspaceTree {
   readonly #inside: Inside;
   readonly #commands: FileCommands;
   readonly #writes: PendingWrites;

@@ -3,7 +3,7 @@ import { quoted, tooLarge } from "../file-errors.js";
 import { isReserved } from "../host-tree.js";
 import { PathTraversalError } from "../path-traversal-error.js";
 import { MAX_PATH_BYTES, parseRelativePath, type RelativePath } from "../relative-path.js";
-import { TREE_MAX_DEPTH } from "../whole-tree.js";
+import { TREE_MAX_DEPTH } from "../workspace-tree.js";
 import { archiveInvalid } from "./archive-bytes.js";
 import { type SnapshotEntry, type SnapshotLimits, tooMany, tooMuch } from "./snapshot.js";
 import type { TarHeader } from "./tar-stream.js";

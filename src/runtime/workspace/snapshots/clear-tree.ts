@@ -1,7 +1,7 @@
 import { SandboxError } from "../../../kit/errors.js";
 import { quoted } from "../file-errors.js";
 import { TimeSlice } from "../time-slice.js";
-import type { Tree, TreeNode, WholeTree } from "../whole-tree.js";
+import type { Tree, TreeNode, WorkspaceTree } from "../workspace-tree.js";
 import type { SnapshotEntry, SnapshotLimits } from "./snapshot.js";
 import type { WorkClock } from "./work-clock.js";
 
@@ -24,11 +24,11 @@ export class Clearing {
   readonly kept = new Map<string, string>();
   /** The modes of directories that had to be opened. */
   readonly opened = new Map<string, number>();
-  readonly #tree: WholeTree;
+  readonly #tree: WorkspaceTree;
   readonly #wanted: ReadonlyMap<string, SnapshotEntry>;
   readonly #options: ClearingOptions;
 
-  constructor(tree: WholeTree, wanted: ReadonlyMap<string, SnapshotEntry>, options: ClearingOptions) {
+  constructor(tree: WorkspaceTree, wanted: ReadonlyMap<string, SnapshotEntry>, options: ClearingOptions) {
     this.#tree = tree;
     this.#wanted = wanted;
     this.#options = options;

@@ -3,7 +3,7 @@ import { SandboxError, systemCode } from "../../../kit/errors.js";
 import { forEachParallel } from "../../../kit/parallel.js";
 import { byteNameOf, textOf } from "../byte-name.js";
 import { fileError, quoted, tooLarge } from "../file-errors.js";
-import { TREE_MAX_DEPTH, type Tree, type WholeTree } from "../whole-tree.js";
+import { TREE_MAX_DEPTH, type Tree, type WorkspaceTree } from "../workspace-tree.js";
 import { type SnapshotEntry, type SnapshotLimits, tooMany, tooMuch } from "./snapshot.js";
 import type { SnapshotContents } from "./snapshot-store.js";
 import type { Stage } from "./stage.js";
@@ -35,7 +35,7 @@ export interface KeepOptions {
  * Every file is read. Times say nothing: a program can change a file through a mapping, and no time changes with it.
  */
 export async function keepTree(
-  tree: WholeTree,
+  tree: WorkspaceTree,
   stage: Stage,
   options: KeepOptions,
 ): Promise<SnapshotContents> {
@@ -70,7 +70,7 @@ export async function keepTree(
 }
 
 /** What is there, all of it; throws where that is more than may be kept. */
-async function lookThrough(tree: WholeTree, maxFiles: number): Promise<Tree> {
+async function lookThrough(tree: WorkspaceTree, maxFiles: number): Promise<Tree> {
   for (let look = 1; ; look++) {
     // One more than fits tells that it does not.
     const seen = await tree.look(maxFiles + 1);

@@ -5,7 +5,7 @@ import { forEachParallel } from "../../../kit/parallel.js";
 import { byteNameOf } from "../byte-name.js";
 import { quoted } from "../file-errors.js";
 import { TimeSlice } from "../time-slice.js";
-import type { Tree, TreeNode, WholeTree } from "../whole-tree.js";
+import type { Tree, TreeNode, WorkspaceTree } from "../workspace-tree.js";
 import { Clearing } from "./clear-tree.js";
 import type { SnapshotProgress } from "./keep-tree.js";
 import type { Content, SnapshotEntry, SnapshotLimits } from "./snapshot.js";
@@ -40,7 +40,7 @@ const TIME_SLACK_NS = 1_000_000n;
  * where that cannot be done; to do it again goes on from there.
  */
 export async function restoreTree(
-  tree: WholeTree,
+  tree: WorkspaceTree,
   entries: AsyncIterable<SnapshotEntry>,
   options: RestoreTreeOptions,
 ): Promise<RestoreReport> {
@@ -50,7 +50,7 @@ export async function restoreTree(
 }
 
 class Restoring {
-  readonly #tree: WholeTree;
+  readonly #tree: WorkspaceTree;
   readonly #wanted: Map<string, SnapshotEntry>;
   readonly #options: RestoreTreeOptions;
   readonly #isProtected: (path: string) => boolean;
@@ -59,7 +59,7 @@ class Restoring {
   readonly #written = new Set<string>();
   #bytes = 0;
 
-  constructor(tree: WholeTree, wanted: Map<string, SnapshotEntry>, options: RestoreTreeOptions) {
+  constructor(tree: WorkspaceTree, wanted: Map<string, SnapshotEntry>, options: RestoreTreeOptions) {
     this.#tree = tree;
     this.#wanted = wanted;
     this.#options = options;

@@ -7,7 +7,7 @@ import type { FilesystemRules } from "../../backend.js";
 /** A walk of a shared host directory stops here, and says so. */
 const MAX_ENTRIES = 100_000;
 
-/** The kernel's and other programs' doors, and what the sandbox itself stands on. */
+/** Interfaces of the kernel and of other programs, and what the sandbox itself needs. */
 const NEVER_SHARED = ["/proc", "/sys", "/dev", "/run", "/var/run", "/workspace", "/opt/skerry"];
 
 /** What the configured rules mean for this host's files, as bubblewrap's arguments. */

@@ -2,7 +2,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { GuardedFiles } from "./call-kind.js";
 
 /** A file, or a directory and the files in it. FILE_DENIED: the policy keeps some of them back. */
-export async function everythingAt(
+export async function allFilesAt(
   path: string,
   { files, maySee }: Pick<GuardedFiles, "files" | "maySee">,
 ): Promise<string[]> {

@@ -2,11 +2,11 @@ import { SandboxError } from "./sandbox-error.js";
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 30_000;
-/** A connection that lasted so long was none of those that are lost again and again. */
+/** A connection that lasted this long resets the count of losses. */
 const STEADY_MS = 5000;
 
-/** Connections that were lost one after the other: how often, and when to try again. */
-export class Losses {
+/** Connects again after a lost connection, with backoff, up to a number of retries. */
+export class Reconnector {
   readonly #retries: number;
   readonly #signal: AbortSignal | undefined;
   #count = 0;
@@ -17,7 +17,7 @@ export class Losses {
     this.#signal = signal;
   }
 
-  /** Connects, again where that fails on the way. Rejects with what the server says, or when it failed too often. */
+  /** Connects, and retries where that is useful. Rejects with the server's error, or after too many failures. */
   async open<T>(connect: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -31,7 +31,7 @@ export class Losses {
     }
   }
 
-  /** One was lost: resolves when it is time for another. Rejects with the error after too many, and with CANCELLED. */
+  /** After a loss: resolves when it is time to try again. Rejects with the error after too many, and with CANCELLED. */
   async note(error: SandboxError): Promise<void> {
     if (Date.now() - this.#since >= STEADY_MS) this.#count = 0;
     this.#since = Date.now();

@@ -40,7 +40,7 @@ export interface Tree {
  * All of a workspace, to be kept and brought back: through a directory of this host, or through the guest. It knows no
  * `denyWrite`. What several calls leave undone is told by the next look, also where a call itself does not fail.
  */
-export interface WholeTree {
+export interface WorkspaceTree {
   /** Everything that is there now. */
   look(maxEntries: number): Promise<Tree>;
   /** A regular file's bytes. It may be gone, which this or the stream reports, or endless: the reader has to count. */
