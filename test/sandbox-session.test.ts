@@ -80,6 +80,25 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       await expect.poll(async () => (await session.exec("pgrep -f 'sleep 424[2]'")).exitCode).toBe(1);
     }));
 
+  it("gives output as text, and its bytes on demand, awaited and iterated", () =>
+    inSession(async (session) => {
+      const command = "printf '\\303\\251\\377'; printf '\\357\\273\\277e' >&2";
+      const [stdout, stderr] = [
+        [0xc3, 0xa9, 0xff],
+        [0xef, 0xbb, 0xbf, 0x65],
+      ];
+      const awaited = session.exec(command);
+      expect(await awaited).toMatchObject({ stdout: "é\ufffd", stderr: "\ufeffe" });
+      const bytes = await awaited.bytes();
+      expect([[...bytes.stdout], [...bytes.stderr]]).toEqual([stdout, stderr]);
+      for (const events of [awaited, session.exec(command)]) {
+        const seen = { stdout: [] as number[], stderr: [] as number[] };
+        for await (const event of events)
+          if (event.type === "stdout" || event.type === "stderr") seen[event.type].push(...event.data);
+        expect(seen).toEqual({ stdout, stderr });
+      }
+    }));
+
   it("has files, as text, bytes and streams", () =>
     inSession(async ({ files }) => {
       await files.write("a/text", "é");

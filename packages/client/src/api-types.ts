@@ -519,6 +519,9 @@ export interface components {
             readonly signal: string | null;
             readonly stdout: string;
             readonly stderr: string;
+            /** @description The bytes of `stdout`, where they are not all UTF-8. Left out: they are those of the text. */
+            readonly stdoutBase64?: string;
+            readonly stderrBase64?: string;
             /** @description Output was cut. */
             readonly truncated: boolean;
             /** @description One line for a person when it did not succeed. */

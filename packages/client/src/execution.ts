@@ -11,7 +11,8 @@ export type RichResult = NonNullable<ExecutionResult["results"]>[number];
 export type ExecutionEvent =
   | { readonly type: "execution"; readonly executionId: string; readonly sessionId: string }
   | { readonly type: "started" }
-  | { readonly type: "stdout" | "stderr"; readonly text: string }
+  /** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
+  | { readonly type: "stdout" | "stderr"; readonly text: string; readonly data: Uint8Array }
   | { readonly type: "result"; readonly result: RichResult }
   | { readonly type: "exit"; readonly result: ExecutionResult };
 
@@ -57,6 +58,12 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     return this.#events();
   }
 
+  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  async bytes(): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array }> {
+    const { stdout, stderr, stdoutBase64, stderrBase64 } = await this;
+    return { stdout: bytesOf(stdout, stdoutBase64), stderr: bytesOf(stderr, stderrBase64) };
+  }
+
   get [Symbol.toStringTag](): string {
     return "RemoteExecution";
   }
@@ -84,7 +91,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   async *#wholeOutput(): AsyncGenerator<ExecutionEvent> {
     const result = await this;
     for (const type of ["stdout", "stderr"] as const)
-      if (result[type] !== "") yield { type, text: result[type] };
+      if (result[type] !== "") yield outputEvent(type, result[type], result[`${type}Base64`]);
     for (const shown of result.results ?? []) yield { type: "result", result: shown };
     yield { type: "exit", result };
   }
@@ -123,9 +130,12 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
 function eventOf(type: string, data: unknown): ExecutionEvent | undefined {
   switch (type) {
     case "execution":
-    case "stdout":
-    case "stderr":
       return { type, ...(data as object) } as ExecutionEvent;
+    case "stdout":
+    case "stderr": {
+      const { text, base64 } = data as { readonly text: string; readonly base64?: string };
+      return outputEvent(type, text, base64);
+    }
     case "started":
       return { type };
     case "result":
@@ -135,4 +145,20 @@ function eventOf(type: string, data: unknown): ExecutionEvent | undefined {
     default:
       return undefined;
   }
+}
+
+function outputEvent(type: "stdout" | "stderr", text: string, base64: string | undefined): ExecutionEvent {
+  return {
+    type,
+    text,
+    get data() {
+      return bytesOf(text, base64);
+    },
+  };
+}
+
+/** Without base64 the bytes are those of the text. */
+function bytesOf(text: string, base64: string | undefined): Uint8Array {
+  if (base64 === undefined) return new TextEncoder().encode(text);
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }

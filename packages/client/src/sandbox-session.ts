@@ -44,6 +44,9 @@ export interface SessionResult {
   /** Empty where the execution was iterated: the events had it. */
   readonly stdout: string;
   readonly stderr: string;
+  /** The bytes of `stdout`, where they are not all UTF-8; `bytes()` of the execution has them in any case. */
+  readonly stdoutBase64?: string;
+  readonly stderrBase64?: string;
   /** True when output was cut. */
   readonly truncated: boolean;
   readonly executionTimeMs: number;
@@ -65,7 +68,8 @@ export interface SessionResult {
 /** What happens while something runs, in the order it happens. The last event is the exit. */
 export type SessionEvent =
   | { readonly type: "started" }
-  | { readonly type: "stdout" | "stderr"; readonly text: string }
+  /** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
+  | { readonly type: "stdout" | "stderr"; readonly text: string; readonly data: Uint8Array }
   | { readonly type: "result"; readonly result: NonNullable<SessionResult["results"]>[number] }
   | { readonly type: "exit"; readonly result: SessionResult }
   | { readonly type: "execution" };
@@ -74,7 +78,10 @@ export type SessionEvent =
  * Something on its way: await it for its result, or iterate it for its events. Iterated where it is made, events come as they
  * happen, and a loop that is slow holds the program back; iterated later, they come at the end. Leaving the loop ends what runs.
  */
-export interface SessionExecution extends PromiseLike<SessionResult>, AsyncIterable<SessionEvent> {}
+export interface SessionExecution extends PromiseLike<SessionResult>, AsyncIterable<SessionEvent> {
+  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  bytes(): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array }>;
+}
 
 /** Files of a session. Paths are relative to the workspace. */
 export interface SandboxSessionFiles {

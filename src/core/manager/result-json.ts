@@ -60,6 +60,11 @@ export function createResultSchema({ z }: typeof zod) {
     signal: z.string().nullable(),
     stdout: z.string(),
     stderr: z.string(),
+    stdoutBase64: z
+      .string()
+      .exactOptional()
+      .describe("The bytes of `stdout`, where they are not all UTF-8. Left out: they are those of the text."),
+    stderrBase64: z.string().exactOptional(),
     truncated: z.boolean().describe("Output was cut."),
     error: z.string().exactOptional().describe("One line for a person when it did not succeed."),
     executionTimeMs: z.number(),

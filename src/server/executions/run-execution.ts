@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ToolResult } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
@@ -82,7 +83,7 @@ async function sendEvents(
         break;
       case "stdout":
       case "stderr":
-        if (event.text !== "") await stream.send(event.type, { text: event.text });
+        await stream.send(event.type, toOutput(event));
         break;
       case "result":
         await stream.send("result", event.result);
@@ -92,4 +93,10 @@ async function sendEvents(
         break;
     }
   }
+}
+
+/** With the bytes, where they are not those of the text: no UTF-8, or a part of a character. */
+function toOutput({ text, data }: { readonly text: string; readonly data: Buffer }): object {
+  const isText = data.length === Buffer.byteLength(text) && isUtf8(data);
+  return { text, ...(!isText && { base64: data.toString("base64") }) };
 }

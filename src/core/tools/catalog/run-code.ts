@@ -122,7 +122,7 @@ function replyOf(result: ToolResult): ToolReply {
   return createReply({
     status: statusOf(result),
     summary: summaryOf(result),
-    data: { ...toResultJson(result) },
+    data: dataOf(result),
     inside: [
       ...(printed === "" ? [] : [{ what: "What the program printed follows", text: printed }]),
       ...(changed === "" ? [] : [{ what: "Names of the files that it changed follow", text: changed }]),
@@ -130,6 +130,12 @@ function replyOf(result: ToolResult): ToolReply {
     words: [...(printed === "" ? ["(no output)"] : []), ...wordsOf(result)],
     ...(results.length > 0 && { images: picturesOf(results) }),
   });
+}
+
+/** Bytes that are no text are nothing for a model. */
+function dataOf(result: ToolResult): Record<string, unknown> {
+  const { stdoutBase64: _, stderrBase64: __, ...data } = toResultJson(result);
+  return data;
 }
 
 function summaryOf(result: ToolResult): string {

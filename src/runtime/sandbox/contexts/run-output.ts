@@ -57,8 +57,7 @@ export class RunOutput {
     return {
       ...outcome,
       reason: reason ?? outcome.reason,
-      stdout: this.#collector.text("stdout"),
-      stderr: this.#collector.text("stderr"),
+      ...this.#collector.output,
       truncated: this.#isOver,
     };
   }

@@ -1,5 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
-import type { ExecutionResult } from "./result.js";
+import { type ExecutionResult, outputBytes } from "./result.js";
 
 /** What happens while a command runs, in the order it happens. The last event is the exit. `More`: of its own kind. */
 export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, More = never> =
@@ -92,6 +92,12 @@ export class Execution<
     return this.then().finally(onFinally);
   }
 
+  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  async bytes(): Promise<{ readonly stdout: Buffer; readonly stderr: Buffer }> {
+    const result = await this.#result;
+    return { stdout: outputBytes(result, "stdout"), stderr: outputBytes(result, "stderr") };
+  }
+
   /** Known when it begins to run. */
   get streams(): boolean {
     return this.#streams;
@@ -115,7 +121,7 @@ export class Execution<
   async *#wholeOutput(): AsyncGenerator<ExecutionEvent<Result, More>> {
     const result = await this.#result;
     for (const type of ["stdout", "stderr"] as const)
-      if (result[type] !== "") yield { type, text: result[type], data: Buffer.from(result[type]) };
+      if (result[type] !== "") yield { type, text: result[type], data: outputBytes(result, type) };
     yield { type: "exit", result };
   }
 

@@ -1,3 +1,6 @@
+import { isUtf8 } from "node:buffer";
+import type { PrintedOutput } from "./result.js";
+
 /** Keeps the first bytes of both outputs, up to one limit for the two together. */
 export class OutputCollector {
   readonly #limit: number;
@@ -25,9 +28,19 @@ export class OutputCollector {
     return !this.#truncated;
   }
 
+  get output(): PrintedOutput {
+    const [stdout, stderr] = [Buffer.concat(this.#parts.stdout), Buffer.concat(this.#parts.stderr)];
+    return {
+      stdout: this.#text(stdout),
+      stderr: this.#text(stderr),
+      ...(!isUtf8(stdout) && { stdoutBase64: stdout.toString("base64") }),
+      ...(!isUtf8(stderr) && { stderrBase64: stderr.toString("base64") }),
+    };
+  }
+
   /** Bytes that are no UTF-8 become replacement characters; a character cut by the limit is left out. */
-  text(type: "stdout" | "stderr"): string {
-    const bytes = Buffer.concat(this.#parts[type]);
-    return this.#truncated ? new TextDecoder().decode(bytes, { stream: true }) : bytes.toString("utf8");
+  #text(bytes: Buffer): string {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    return this.#truncated ? decoder.decode(bytes, { stream: true }) : bytes.toString("utf8");
   }
 }

@@ -15,15 +15,22 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
+/** What was printed. */
+export interface PrintedOutput {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The bytes of `stdout`, where they are not all UTF-8; left out: they are those of the text. */
+  readonly stdoutBase64?: string;
+  readonly stderrBase64?: string;
+}
+
 /** What happened. A non-zero exit is a result, not an exception. */
-export interface ExecutionResult {
+export interface ExecutionResult extends PrintedOutput {
   readonly success: boolean;
   readonly reason: Reason;
   readonly exitCode: number | null;
   /** "SIGKILL", or null when it exited. */
   readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
   /** True when output was cut. */
   readonly truncated: boolean;
   readonly executionTimeMs: number;
@@ -53,12 +60,10 @@ export interface ExecutionResult {
 }
 
 /** How a command ended, before it is put into words. */
-export interface CommandOutcome {
+export interface CommandOutcome extends PrintedOutput {
   readonly reason: Reason;
   readonly exitCode: number | null;
   readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
   readonly truncated: boolean;
   readonly durationMs: number;
   readonly cpuTimeMs: number;
@@ -82,6 +87,7 @@ interface ResultContext {
 
 /** Puts an outcome and where it happened together. */
 export function createResult(outcome: CommandOutcome, context: ResultContext): ExecutionResult {
+  const { stdout, stderr, stdoutBase64, stderrBase64 } = outcome;
   const success = outcome.reason === "exited" && outcome.exitCode === 0;
   const { timeoutMs, fileChanges, sandboxType, sandboxId, sessionId, ...more } = context;
   const paths = (isGone: boolean) =>
@@ -91,8 +97,10 @@ export function createResult(outcome: CommandOutcome, context: ResultContext): E
     reason: outcome.reason,
     exitCode: outcome.exitCode,
     signal: outcome.signal,
-    stdout: outcome.stdout,
-    stderr: outcome.stderr,
+    stdout,
+    stderr,
+    ...(stdoutBase64 !== undefined && { stdoutBase64 }),
+    ...(stderrBase64 !== undefined && { stderrBase64 }),
     truncated: outcome.truncated,
     executionTimeMs: round(outcome.durationMs),
     cpuTimeMs: round(outcome.cpuTimeMs),
@@ -107,6 +115,12 @@ export function createResult(outcome: CommandOutcome, context: ResultContext): E
     warm: outcome.warm,
     ...(!success && { error: describeFailure(outcome, timeoutMs) }),
   };
+}
+
+/** One output of a result as bytes. */
+export function outputBytes(result: PrintedOutput, type: "stdout" | "stderr"): Buffer {
+  const base64 = result[`${type}Base64`];
+  return base64 === undefined ? Buffer.from(result[type]) : Buffer.from(base64, "base64");
 }
 
 function describeFailure(outcome: CommandOutcome, timeoutMs: number): string {

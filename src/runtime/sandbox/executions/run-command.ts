@@ -214,8 +214,7 @@ function describe(
   return {
     ...outcome,
     reason: ending.reason ?? (memoryKilled && failed ? "memory" : outcome.reason),
-    stdout: collector.text("stdout"),
-    stderr: collector.text("stderr"),
+    ...collector.output,
     truncated: collector.truncated || ending.reason === "output-limit",
   };
 }
