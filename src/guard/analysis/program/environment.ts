@@ -18,7 +18,7 @@ export function isSecretVariable(name: string): boolean {
 
 /** Commands that print a credential or the whole environment. */
 const SECRET_COMMANDS =
-  /^(?:gh auth token|gcloud auth (?:application-default )?print-(?:access|identity)-token|az account get-access-token|aws (?:sts (?:get-session-token|assume-role)|configure (?:get|export-credentials)|secretsmanager get-secret-value|ecr get-login-password)|kubectl (?:get (?:-\S+ (?:\S+ )?)*secrets?\b|config view --raw|create token)|vault (?:kv get|read|print token)|pass (?:show )?\w|op (?:read|item get)|security find-(?:generic|internet)-password|secret-tool lookup|git credential|doctl auth|heroku auth:token|npm token|env\b|printenv\b|export -p|declare -[px]|set$|history\b|gpg \S*export-secret|keyctl |bw get|lpass show|cat \S*\/environ\b|cat \S*_history\b|xclip -o|xsel|pbpaste|wl-paste)/;
+  /^(?:gh auth token|gcloud auth (?:application-default )?print-(?:access|identity)-token|az account get-access-token|aws (?:sts (?:get-session-token|assume-role)|configure (?:get|export-credentials)|secretsmanager get-secret-value|ecr get-login-password)|kubectl (?:get (?:-\S+ (?:\S+ )?)*secrets?\b|config view --raw|create token)|vault (?:kv get|read|print token)|pass (?:show )?\w|op (?:read|item get)|security find-(?:generic|internet)-password|secret-tool lookup|git credential|doctl auth|heroku auth:token|npm (?:token|config get \S*_auth)|gh api \S*secrets|env\b|printenv\b|export -p|declare -[px]|set$|history\b|gpg \S*export-secret|keyctl |bw get|lpass show|cat \S*\/environ\b|cat \S*_history\b|xclip -o|xsel|pbpaste|wl-paste)/;
 
 export function isSecretCommand(command: string): boolean {
   return SECRET_COMMANDS.test(command.slice(0, 256).trim());

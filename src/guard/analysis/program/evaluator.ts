@@ -197,12 +197,12 @@ export function elementOf(value: Value): Value {
     const one = anyOf(value.items);
     return { ...one, marks: one.marks | (value.marks & ~MARKS.built) };
   }
-  const names = value.names.filter((name) => name === PROCESSES).map((name) => `${name}[]`);
+  const names = value.names.filter((name) => LISTED.test(name)).map((name) => `${name}[]`);
   return value.marks === 0 && names.length === 0 ? UNKNOWN : { ...UNKNOWN, names, marks: value.marks };
 }
 
-/** A list whose items are worth a name. */
-const PROCESSES = "psutil.process_iter()";
+/** Lists whose items are worth a name: processes, and what a service holds. */
+const LISTED = /^(?:psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120})\(\)$/;
 
 /** A member of a value, by a constant name. */
 export function memberOf(value: Value, name: string): Value {

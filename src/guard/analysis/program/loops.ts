@@ -62,13 +62,45 @@ export function createLoops(tree: FlatTree, syntax: LoopSyntax): Loops {
     return verdict;
   };
 
+  /** A function that starts itself again whatever happens is a loop. */
+  const callsItself = (definition: number): boolean => {
+    const known = verdicts.get(definition);
+    if (known !== undefined) return known;
+    const title = tree.source(tree.child(definition, "name"));
+    let found = false;
+    if (title !== "" && !has("exits", tree.child(definition, "body")))
+      for (let node = tree.child(definition, "body"); node < tree.after(definition) && !found; node++)
+        found =
+          tree.kind(node) === "identifier" && tree.source(node) === title && isCertain(node, definition);
+    verdicts.set(definition, found);
+    return found;
+  };
+
+  /** Nothing but calls stands around it: neither a condition nor a timer. */
+  const isCertain = (node: number, definition: number): boolean => {
+    for (let at = tree.parent(node), up = 0; at !== definition; at = tree.parent(at), up++) {
+      if (
+        up > MAX_UP ||
+        at === -1 ||
+        /^(?:if|for|while|try|conditional|ternary|switch|match|lambda|arrow)/.test(tree.kind(at))
+      )
+        return false;
+      if (
+        /^call/.test(tree.kind(at)) &&
+        /^(?:setTimeout|setInterval|(?:threading\.)?Timer|\w+\.after)\b/.test(tree.source(at))
+      )
+        return false;
+    }
+    return true;
+  };
+
   return {
     isEndless(node) {
       let up = 0;
       for (let at = tree.parent(node); at !== -1 && up < MAX_UP; at = tree.parent(at), up++) {
         const kind = tree.kind(at);
         if (syntax.isLoop(kind) && isEndlessLoop(at)) return true;
-        if (syntax.isFunction(kind)) return false;
+        if (syntax.isFunction(kind)) return callsItself(at);
       }
       return false;
     },

@@ -44,6 +44,14 @@ export const HUGE_ALLOCATION: Match = {
 };
 const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
 const MAX_HANDED = 16;
+const MAX_PARTS = 64;
+const LISTENING_PATCH: Match = {
+  rule: "monkey-patch",
+  level: "high",
+  why: "Puts a function into a module that hands on what it is given.",
+};
+
+const ADDRESS = /["'`](?:\w+:\/\/[\w$]|\d{1,3}(?:\.\d{1,3}){3})/;
 
 /** Goes through the tree of a program once and collects its facts. A language says what its nodes mean. */
 export abstract class ProgramReader {
@@ -55,6 +63,8 @@ export abstract class ProgramReader {
   protected readonly mentions: { known: KnownFunction; offset: number }[] = [];
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
+  private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
+    [];
 
   constructor(
     protected readonly language: ProgramFacts["language"],
@@ -68,6 +78,10 @@ export abstract class ProgramReader {
     const { tree, evaluator, calls, possibleCalls, otherCalls, starts, imports, mentions, signs, inputs } =
       this;
     for (let node = 0; node < tree.size; node++) this.visit(node, tree.kind(node));
+    for (const { from, to, match, when } of this.parts) {
+      const call = calls.find((one) => one.offset >= from && one.offset < to && when(one));
+      if (call !== undefined) signs.push({ match, offset: call.offset });
+    }
     const incomplete = tree.truncated ? "too-long" : evaluator.gaveUp ? "too-complex" : undefined;
     return {
       ...{
@@ -91,6 +105,25 @@ export abstract class ProgramReader {
   /** Where a value goes that is not called. */
   protected abstract useOf(node: number, parent: number): Use;
 
+  /** Says something of a part of the program in which there is such a call. */
+  protected watch(part: number, match: Match, when: (call: KnownCall) => boolean): void {
+    const from = this.tree.start(part);
+    if (this.parts.length < MAX_PARTS)
+      this.parts.push({ from, to: from + this.tree.source(part).length, match, when });
+  }
+
+  /** A function of a module is replaced by one of the program's own, which tells somebody else what it sees. */
+  protected readPatch(target: number, value: number): void {
+    const names = this.valueOf(target).names.filter((name) => /^[a-z][\w.-]*$/i.test(name));
+    if (names.length === 0 || value === -1) return;
+    for (const name of this.valueOf(value).names) {
+      const definition = /^<def (\d+)>$/.exec(name)?.[1];
+      // What it is given may be an address too; only one of its own is somebody else.
+      if (definition !== undefined && ADDRESS.test(this.tree.source(Number(definition))))
+        this.watch(Number(definition), LISTENING_PATCH, ({ known }) => known.sends === true);
+    }
+  }
+
   protected sign(match: Match, node: number): void {
     this.signs.push({ match, offset: this.tree.start(node) });
   }
@@ -111,6 +144,7 @@ export abstract class ProgramReader {
     const done = new Set<KnownFunction>();
     for (const target of evaluator.targetsOf(node)) {
       this.readName(target.name, node, target);
+      if (DESTROYS.test(target.name)) this.sign(DESTRUCTION, node);
       if (isUnknownMember(target.name, table) || LEADS_ANYWHERE.test(target.name))
         this.starts.push(unknownStart(tree.start(node), target.name));
       const known = table.find(target.name);
@@ -120,6 +154,7 @@ export abstract class ProgramReader {
     }
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
+    if (method !== undefined && DESTROYS.test(`.${method}`)) this.sign(DESTRUCTION, node);
     if (method !== undefined && ![...done].some(isStarting)) {
       const known = table.method(method);
       if (known !== undefined && (done.size === 0 || isStarting(known))) {
@@ -222,6 +257,14 @@ export abstract class ProgramReader {
     return key.texts.length === 0 || key.texts.every((name) => name.includes(HOLE));
   }
 }
+
+const DESTROYS =
+  /\[\](?:\..*)?\.(?:delete|terminate|destroy|drop\w*)$|\.(?:drop_?[dD]atabase|flush_?[aA]ll|terminate_instances|delete_(?:bucket|namespace|db_instance|db_cluster|cluster|stack|vpc|resource_group))$|\b(?:Delete(?:Bucket|DBInstance|DBCluster|Cluster|Stack|Table|Vpc|Volume|Snapshot)|TerminateInstances|ScheduleKeyDeletion)Command$/;
+const DESTRUCTION: Match = {
+  rule: "service-destruction",
+  level: "high",
+  why: "Destroys machines, or everything that a service holds.",
+};
 
 /** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
 export type Use = "followed" | "handed on" | "passed up";

@@ -57,6 +57,12 @@ function judgeDropped(facts: ProgramFacts, report: Report): void {
         fetched: ((marks & MARKS.network) !== 0 || call.known.sends) === true,
       });
   }
+  const started = starts.filter(
+    (start) =>
+      start.kind === "argv" && start.argv.some((word) => /^\.\/program\.(?:js|py)$/.test(word ?? "")),
+  );
+  if (new Set(started.map(({ at }) => at)).size > 1)
+    report.add({ ...SPAWNING, level: "high" }, started[0]!.at);
   for (const { path, offset, fetched: own } of written) {
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (name === "package.json" && installScript) report.add(INSTALL_SCRIPT, offset);
@@ -66,10 +72,17 @@ function judgeDropped(facts: ProgramFacts, report: Report): void {
       start.kind === "argv" ? start.argv.some(isNamed) : start.kind === "text" && isNamed(start.text),
     );
     const loaded = imports.find(({ module }) => module.endsWith(name) || `${module}.py` === name);
-    if (run !== undefined || loaded !== undefined) report.add(FETCHED_PROGRAM, run?.at ?? loaded!.offset);
+    const taken = [...calls, ...otherCalls].find(
+      (call) =>
+        LOADS.test("name" in call ? call.name : (call.names[0] ?? "")) &&
+        call.args.some(({ texts }) => texts.some(isNamed)),
+    );
+    const place = run?.at ?? loaded?.offset ?? taken?.offset;
+    if (place !== undefined) report.add(FETCHED_PROGRAM, place);
   }
 }
 
+const LOADS = /^(?:sys\.path\.|runpy\.|importlib\.|imp\.|zipimport\.|ctypes\.|vm\.|process\.dlopen)/;
 const WRITING = /(?:^|\.)(?:write\w*|end|pipe\w*|copyfileobj|append\w*|download\w*)$/;
 const FETCHED_PROGRAM: Match = {
   rule: "remote-code",
@@ -182,6 +195,7 @@ function judgeCommand(call: KnownCall, report: Report): void {
     });
   }
   const input = known.input === undefined ? UNKNOWN : argument(call, known.input);
+  if (allTexts(command).some((text) => INTERPRETER.test(text))) judgeSource(input, "command", offset, report);
   if (input.texts.length > 0 && allTexts(command).some((text) => /(?:^|\/)(?:ba|da|z|k)?sh$/.test(text)))
     for (const text of input.texts) nestShell(withHoles(text), offset, report);
 }
@@ -229,8 +243,10 @@ function quote(word: string): string {
 }
 
 /** The path of a secret, or the environment, given to something that is not known. */
-function judgeOtherCall({ names, args, offset }: OtherCall, report: Report): void {
+function judgeOtherCall({ names, method, args, offset }: OtherCall, report: Report): void {
   if (names.some((name) => /^(?:builtins|logging|console)\./.test(name))) return;
+  if (/^(?:execute\w*|query|\$?executeRaw\w*|raw|command|get|request|fetch)$/i.test(method ?? ""))
+    for (const match of args.flatMap((arg) => arg.texts).flatMap(assessText)) report.add(match, offset);
   for (const text of args.flatMap((arg) => arg.texts)) {
     if (text.length > 256 || !/^[~/.]/.test(text)) continue;
     const match = assessPath(text, "read");
@@ -316,13 +332,25 @@ function send(call: KnownCall, report: Report): void {
       call.offset,
     );
   }
+  const scanned = SCANS.test(call.name) && (marksOf(call.args) & MARKS.others) !== 0;
   const values = [call.receiver, ...call.args, ...call.keywords.values()];
+  if (
+    scanned &&
+    !values.flatMap((value) => allTexts(value)).some((text) => /^(?:localhost|127\.)/.test(text))
+  )
+    report.add(
+      { rule: "scan", level: "high", why: "Tries one machine or port after the other." },
+      call.offset,
+    );
   for (const value of values) {
     for (const text of allTexts(value)) {
       for (const match of assessText(text)) report.add(match, call.offset);
     }
   }
 }
+
+const SCANS =
+  /^(?:socket|paramiko|telnetlib|net|asyncssh)\b.*(?:connect\w*|create_connection|createConnection|Telnet)$/;
 
 function takeAmount(call: KnownCall, [ref, limit]: readonly [ArgumentRef, number], report: Report): void {
   if (argument(call, ref).numbers.some((amount) => amount >= limit)) report.add(HUGE_ALLOCATION, call.offset);

@@ -124,7 +124,7 @@ export const PATH_RULES: readonly PathRule[] = [
   {
     rule: "whole-tree",
     test: /^~\/(?:Documents|Pictures|Desktop|Downloads|Music|Videos|Library)(?:\/\*?)?$/,
-    ...{ read: "low", write: "medium", remove: "high" },
+    ...{ read: "low", write: "high", remove: "high" },
     why: "Everything of one kind that a person has.",
   },
   {

@@ -26,6 +26,12 @@ export const TEXT_RULES: readonly TextRule[] = [
     why: "Access to the container daemon is root on the host.",
   },
   {
+    rule: "service-destruction",
+    level: "high",
+    test: /\bDROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?(?![`"[]?\w{0,64}(?:test|tmp|temp))|\bdropDatabase\s*\(|^FLUSHALL$|:9200\/(?:_all|\*)/i,
+    why: "Destroys everything that a service holds.",
+  },
+  {
     rule: "hidden-service",
     level: "high",
     test: /\.onion\b/,

@@ -226,10 +226,20 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
     }
   }
   for (const assignment of assignments) assign(assignment);
+  for (const call of calls) listen(call);
   for (const call of calls) handOver(call);
   for (const { object, handler } of handlers) {
     for (const parameter of parameters.get(handler) ?? [])
       bind(inner.get(handler)!, parameter, object, "value");
+  }
+
+  /** bus.on("x", (a) => …): what bus.emit("x", a) hands over. */
+  function listen(call: number): void {
+    const property = tree.child(tree.child(call, "function"), "property");
+    if (property === -1 || !/^(?:on|once|addListener|addEventListener)$/.test(name(property))) return;
+    const [event, listener] = namedChildren(tree, tree.child(call, "arguments"), 2);
+    if (listener !== undefined && tree.kind(event!) === "string" && FUNCTIONS.has(tree.kind(listener)))
+      push(functions, `emit ${textOf(tree, event!)}`, listener);
   }
 
   /** A name gets its value where it is declared, which may stand further down. */
@@ -294,6 +304,12 @@ export function collectNames(tree: FlatTree): JavaScriptNames {
         if (names[place] !== undefined) bind(inner.get(definition)!, names[place], value, "value");
       });
     }
+    if (called === "emit" && given.length > 0 && tree.kind(given[0]!) === "string")
+      for (const listener of (functions.get(`emit ${textOf(tree, given[0]!)}`) ?? []).slice(0, 4))
+        (parameters.get(listener) ?? []).forEach((parameter, place) => {
+          const value = given[place + 1];
+          if (value !== undefined) bind(inner.get(listener)!, parameter, value, "value");
+        });
     for (const one of given) {
       if (!FUNCTIONS.has(tree.kind(one))) continue;
       for (const parameter of parameters.get(one) ?? []) {

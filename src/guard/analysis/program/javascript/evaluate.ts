@@ -350,6 +350,11 @@ export function createJavaScriptEvaluator(
     if (LOADERS.has(name)) return moduleNamed(args[0]);
     if (name === "Reflect.get")
       return anyOf((args[1]?.texts ?? ["?"]).map((key) => memberNamed(args[0] ?? UNKNOWN, key)));
+    if (name === "Object.getOwnPropertyDescriptor" || name === "Reflect.getOwnPropertyDescriptor")
+      return mapping(
+        ["value"],
+        [anyOf((args[1]?.texts ?? []).map((key) => memberNamed(args[0] ?? UNKNOWN, key)))],
+      );
     if (name.endsWith(".bind")) return named(name.slice(0, -5));
     const folded = FUNCTIONS.get(name)?.(args);
     if (folded !== undefined) return folded;
@@ -426,6 +431,8 @@ function plainName(name: string): string {
 function withEnvironment(value: Value): Value {
   const [name] = value.names;
   if (name === "process.execPath" || name === "process.argv0") return text("node", MARKS.partial);
+  if (value.names.some((one) => /^<def \d+>\.constructor$|constructor\.constructor$/.test(one)))
+    return named("Function.constructor");
   const marks = value.names.reduce((all, one) => all | (NAMES.get(one) ?? 0), 0);
   return marks === 0 ? value : mark(value, marks);
 }

@@ -103,6 +103,7 @@ class JavaScriptReader extends ProgramReader {
     const target = tree.child(node, "left");
     if (target === -1 || !/^(?:member|subscript)_expression$/.test(tree.kind(target))) return;
     const owner = this.valueOf(tree.child(target, "object"));
+    this.readPatch(target, tree.child(node, "right"));
     if (owner.names.some((name) => name === "Object.prototype" || name.endsWith(".__proto__")))
       this.sign(PROTOTYPE, node);
     if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
@@ -114,6 +115,8 @@ class JavaScriptReader extends ProgramReader {
     super.readCall(node);
     const { tree, evaluator } = this;
     const callee = evaluator.calleeOf(node);
+    if (callee !== -1 && tree.source(callee) === "Proxy")
+      this.watch(node, PROXY, ({ known }) => known.starts !== undefined || known.code !== undefined);
     const object = callee === -1 ? -1 : tree.child(callee, "object");
     if (object === -1) return;
     const { args, keywords } = evaluator.argumentsOf(node);
@@ -169,6 +172,13 @@ class JavaScriptReader extends ProgramReader {
   protected readName(name: string, node: number, { args }: Arguments): void {
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
     if (name === "Function.constructor") this.sign(HIDDEN_CONSTRUCTOR, node);
+    else if (
+      /^(?:Function|eval)$/.test(name) &&
+      this.tree.source(this.evaluator.calleeOf(node)).includes(".")
+    )
+      this.sign(HIDDEN_CONSTRUCTOR, node);
+    else if (name === "?.constructor" && args.at(-1)?.texts.some((code) => /[(;=\s]/.test(code)))
+      this.readConstructor(node, this.evaluator.calleeOf(node), args);
     if (/^child_process\.\w+\(\)\.stdin\.(?:write|end)$/.test(name))
       this.inputs.push({ value: args[0] ?? UNKNOWN, offset: this.tree.start(node) });
     if (name === "Reflect.get") this.readHiddenKey(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN, node);
@@ -316,6 +326,11 @@ function isAlone(tree: FlatTree, statement: number): boolean {
   return tree.parent(statement) === 0 && tree.after(statement) === tree.size && tree.first(0) === statement;
 }
 
+const PROXY = {
+  rule: "hidden-command",
+  level: "high",
+  why: "Runs commands behind an object that looks like any other.",
+} as const;
 const REPLACED_MODULE = {
   rule: "loader-internals",
   level: "high",

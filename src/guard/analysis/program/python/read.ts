@@ -61,6 +61,10 @@ class PythonReader extends ProgramReader {
         this.readCall(node);
         this.readValue(node, kind);
         break;
+      case "assignment":
+        if (tree.kind(tree.child(node, "left")) === "attribute")
+          this.readPatch(tree.child(node, "left"), tree.child(node, "right"));
+        break;
       case "decorated_definition":
         this.readDecorators(node);
         break;

@@ -21,6 +21,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       runpy.run_path runpy.run_module code.interact code.InteractiveConsole imp.load_source
       imp.load_module
     `),
+    unpacks: 0,
     why: "Runs code from elsewhere.",
   },
   {
@@ -330,7 +331,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       asyncssh.* pycurl.* boto3.* dns.* zmq.* redis.* pymongo.* six.moves.urllib.request.* urllib.urlopen
       urllib.urlretrieve urllib.urlencode socket.gethostbyname socket.getaddrinfo socket.gethostbyname_ex
       http.server.* pip._vendor.requests.* scapy.* slack_sdk.* discord.* telegram.* selenium.*
-      playwright.* kubernetes.* ldap3.*
+      playwright.* kubernetes.* ldap3.* psycopg2.* psycopg.* pymysql.* mysql.* asyncpg.* google.cloud.* azure.*
     `),
     called: true,
     sends: true,
@@ -388,10 +389,17 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     why: "Asks the system.",
   },
   {
+    rule: "persistence",
+    level: "high",
+    names: words("winreg.SetValueEx winreg.SetValue winreg.CreateKey winreg.CreateKeyEx _winreg.SetValueEx"),
+    called: true,
+    why: "Starts a program again later, without being asked.",
+  },
+  {
     rule: "credential-store",
     level: "low",
     names: words(
-      "keyring.get_password keyring.get_credential pyperclip.paste secretstorage.* browser_cookie3.*",
+      "boto3.Session().get_credentials boto3.session.Session().get_credentials keyring.get_password keyring.get_credential pyperclip.paste secretstorage.* browser_cookie3.*",
     ),
     returns: MARKS.secret,
     called: true,

@@ -98,6 +98,7 @@ export class ShellFlow {
     const found: Flow[] = [];
     for (const [, name] of text.matchAll(/\$\{?([A-Za-z_]\w*)/g)) {
       found.push(this.variables.get(name!) ?? NOTHING);
+      if (name === "HOME") found.push({ sources: [], words: ["~"] });
       if (name === "PPID") found.push({ sources: ["ps"], words: [] });
       if (isSecretVariable(name!) && !FETCHES_TOKEN.test(line)) found.push({ sources: [SECRET], words: [] });
     }
@@ -123,10 +124,10 @@ export class ShellFlow {
     const words = [name ?? "", ...args.map((arg) => arg ?? "")];
     const secret = isSecretCommand(words.join(" ")) || words.slice(1).some(isTelling);
     const own = secret ? [...decoding(command), SECRET] : decoding(command);
-    const listed =
-      name === "find" || name === "ls" ? args.filter((arg) => arg !== undefined && isPath(arg)) : [];
+    const fetched = CODE.test(name ?? "") && /https?:\/\//.test(words.join(" ")) ? ["curl"] : [];
+    const listed = LISTING.test(name ?? "") ? args.filter((arg) => arg !== undefined && isPath(arg)) : [];
     const above = reads.slice(0, MAX_SOURCES).map((one) => (one === command ? NOTHING : this.shallow(one)));
-    return joined([{ sources: own, words: listed as string[] }, ...above]);
+    return joined([{ sources: [...own, ...fetched], words: listed as string[] }, ...above]);
   }
 
   private shallow(command: ShellCommand): Flow {
@@ -156,6 +157,9 @@ function isInside(inner: ShellCommand, { name, via }: ShellCommand): boolean {
 function isTelling(word: string): boolean {
   return isSecretPath(word) || /^\/etc\/passwd$|_history$/.test(word);
 }
+
+const LISTING = /^(?:find|ls|grep|rg|egrep|cat|tar|du)$/;
+const CODE = /^(?:python[\d.]*|node|perl|ruby|php|deno|bun)$/;
 
 function isPath(word: string): boolean {
   return /^[~/]|^\../.test(word);

@@ -150,7 +150,7 @@ function readCommand(command: ShellCommand, flow: Flow, add: (match: Match) => v
   }
   if (
     DOWNLOADERS.includes(name) &&
-    flow.words.some((word) => isWholeTree(word) || /^\/(?:etc|var)\b/.test(word))
+    flow.words.some((word) => isWholeTree(word) || isSecretPath(word) || /^\/(?:etc|var)\b/.test(word))
   )
     add({ rule: "exfiltration", level: "high", why: "Sends files from all over the machine." });
   if (name === "kill" && flow.words.some((word) => word.startsWith("/proc"))) add(SIGNALS_ALL);
@@ -212,7 +212,9 @@ function readPaths(command: ShellCommand, flow: Flow, directory: string, add: (m
       if (/^(?:>|>>|>\|)$/.test(operator)) for (const word of flow.words) touch(word, "write", add);
       continue;
     }
-    if (/^\/dev\/(?:tcp|udp)\/(?!localhost\/|127\.)/.test(target)) add(SHELL_SOCKET);
+    if (/^\/dev\/(?:tcp|udp)\/(?:localhost\/|127\.)/.test(target))
+      add({ ...SHELL_SOCKET, rule: "socket", level: "medium" });
+    else if (/^\/dev\/(?:tcp|udp)\//.test(target)) add(SHELL_SOCKET);
     else if (operator.includes(">") && !operator.endsWith("&")) touch(target, "write", add);
     else if (operator.startsWith("<") && !operator.startsWith("<<")) touch(target, "read", add);
   }
@@ -360,9 +362,14 @@ function readInlineCode(
       { ...SHELL_SOCKET, level: /\bexec|\bsystem|\/bin\/|popen/.test(code) ? "critical" : "medium" },
       offset,
     );
+  } else if (/\beval\b/.test(code) && /https?:\/\//.test(code)) {
+    report.add({ ...DOWNLOADED, why: "Runs code that came over the network." }, offset);
   } else if (/\b(?:exec|system|popen|passthru|shell_exec|eval|unlink|rmtree)\b|`/.test(code)) {
     report.add(FOREIGN_SHELL, offset);
   }
+  if (known.language === undefined && /\b(?:rm_rf?|rmtree|remove_\w+|unlink|rmdir|delete)\b/.test(code))
+    for (const [, path] of code.matchAll(/["']([~/][^"'\n]{0,200})["']/g))
+      touch(path!, "remove", (match) => report.add(match, offset));
 }
 
 /** Code that an interpreter gets from a here-document or a here-string. */
