@@ -4,6 +4,7 @@ import type { SandboxManager, SandboxManagerOptions, SecurityMode } from "../../
 import type { AuditLogger } from "../../guard/audit/index.js";
 import type { ConfirmationService } from "../../guard/confirmation/index.js";
 import type { Policy } from "../../guard/policy/index.js";
+import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
 import type { GuardOptions, SandboxOptions } from "../definition/options.js";
@@ -91,22 +92,13 @@ async function openGuards(
     guarded ? openConfirmation(options, asks) : undefined,
     options.audit ? openAudit(config) : undefined,
   ]);
-  return {
-    ...(policy !== undefined && { policy }),
-    ...(securityMode !== undefined && { securityMode }),
-    ...(confirmation !== undefined && { confirmation }),
-    ...(audit !== undefined && { audit }),
-  };
+  return defined({ policy, securityMode, confirmation, audit });
 }
 
 /** The names that the policy decides by and the audit log keeps. */
 export function identityOf({ sandbox }: Config, options: GuardOptions): CallIdentity {
   const role = options.role ?? sandbox.policy.role;
-  return {
-    ...(role !== undefined && { role }),
-    ...(options.agent !== undefined && { agentId: options.agent }),
-    ...(options.org !== undefined && { orgId: options.org }),
-  };
+  return defined({ role, agentId: options.agent, orgId: options.org });
 }
 
 /** The policy file that is named, or the configuration's. */

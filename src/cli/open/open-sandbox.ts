@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Config } from "../../core/config/index.js";
 import type { SandboxManager, SandboxManagerOptions } from "../../core/manager/index.js";
+import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Limits } from "../../runtime/backends/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
@@ -35,11 +36,7 @@ export async function createManager(
 
 /** The limits that the command line asks for. */
 export function limitsOf({ memory, cpus, pids }: SandboxOptions): Limits {
-  return {
-    ...(memory !== undefined && { memoryMb: memory }),
-    ...(cpus !== undefined && { cpus }),
-    ...(pids !== undefined && { pids }),
-  };
+  return defined({ memoryMb: memory, cpus, pids });
 }
 
 /** The session's sandbox, or without a session one that is thrown away. */

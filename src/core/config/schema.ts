@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { defined } from "../../kit/defined.js";
 import { toSandboxError } from "../../kit/errors.js";
 import {
   allowedDomainComplaint,
@@ -188,15 +189,8 @@ const limits = z
   })
   .transform(
     ({ memory, cpus, pids, openFiles, fileSize, workspace, workspaceInodes, tmp, output }): LimitsConfig => ({
-      ...(memory !== undefined && { memoryMb: memory }),
-      ...(cpus !== undefined && { cpus }),
-      ...(pids !== undefined && { pids }),
-      ...(openFiles !== undefined && { openFiles }),
-      ...(fileSize !== undefined && { fileSizeMb: fileSize }),
-      ...(workspace !== undefined && { workspaceMb: workspace }),
-      ...(workspaceInodes !== undefined && { workspaceInodes }),
-      ...(tmp !== undefined && { tmpMb: tmp }),
-      ...(output !== undefined && { outputBytes: output }),
+      ...defined({ memoryMb: memory, cpus, pids, openFiles, fileSizeMb: fileSize, workspaceMb: workspace }),
+      ...defined({ workspaceInodes, tmpMb: tmp, outputBytes: output }),
     }),
   );
 

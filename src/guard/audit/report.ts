@@ -1,3 +1,4 @@
+import { defined } from "../../kit/defined.js";
 import { Durations } from "./durations.js";
 import { type AuditQuery, queryAudit } from "./query.js";
 import { type AuditRecord, EXECUTION_EVENT } from "./record.js";
@@ -75,9 +76,7 @@ export async function reportAudit(directory: string, options: ReportOptions = {}
   const { top = 10, since, until, signal } = options;
   const tally = new ReportCounts();
   const query: AuditQuery = {
-    ...(since !== undefined && { since }),
-    ...(until !== undefined && { until }),
-    ...(signal !== undefined && { signal }),
+    ...defined({ since, until, signal }),
   };
   for await (const record of queryAudit(directory, query)) tally.add(record);
   return tally.report(top);

@@ -5,6 +5,7 @@ import { chooseBackend, SandboxManager } from "../../core/manager/index.js";
 import { createMetrics, type Metrics, SandboxMonitor } from "../../core/metrics/index.js";
 import type { AuditLogger } from "../../guard/audit/index.js";
 import type { Policy } from "../../guard/policy/index.js";
+import { defined } from "../../kit/defined.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
@@ -199,10 +200,7 @@ function createManager(
     onConnection: (connection) => recent.noteConnection(connection),
     handleSignals: false,
     assertMayRun: () => lease.assertHeld(),
-    ...(backend !== undefined && { backend }),
-    ...(policy !== undefined && { policy }),
-    ...(pool !== undefined && { pool }),
-    ...(audit !== undefined && { audit }),
+    ...defined({ backend, policy, pool, audit }),
     // No org waits for another one's answers.
     ...(isGuarded && { confirmation: approvals, confirmationsAtOnce: Number.POSITIVE_INFINITY }),
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
+import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { App } from "../http/app.js";
 import { moment, pageOf, pageQuery, replies, toMoment } from "../http/schemas.js";
@@ -109,9 +110,7 @@ function toEntry({ log, seq, session, eventType, tool, result, at }: AuditEntry)
     seq,
     eventType,
     at: toMoment(at),
-    ...(session !== undefined && { session }),
-    ...(tool !== undefined && { tool }),
-    ...(result !== undefined && { result }),
+    ...defined({ session, tool, result }),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   verifyAudit,
 } from "../../../guard/audit/index.js";
 import type { Paint } from "../../../guard/confirmation/index.js";
+import { defined } from "../../../kit/defined.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { type LogOptions, latest, withLog, writeArray } from "../../open/audit-log.js";
@@ -59,13 +60,7 @@ export function query(options: QueryOptions): Promise<number> {
   return withLog(options, async (directory, signal) => {
     const { session, agent, org, tool, result, since, until } = options;
     const wanted: AuditQuery = {
-      ...(session !== undefined && { session }),
-      ...(agent !== undefined && { agent }),
-      ...(org !== undefined && { org }),
-      ...(tool !== undefined && { tool }),
-      ...(result !== undefined && { result }),
-      ...(since !== undefined && { since }),
-      ...(until !== undefined && { until }),
+      ...defined({ session, agent, org, tool, result, since, until }),
       signal,
     };
     const records = latest(directory, wanted, options.limit);

@@ -9,6 +9,7 @@ import {
   PolicyEngine,
   type PolicyRequest,
 } from "../../../guard/policy/index.js";
+import { defined } from "../../../kit/defined.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe, escapeUnsafeLines } from "../../../kit/escape-unsafe.js";
 import type { GlobalOptions } from "../../definition/options.js";
@@ -91,9 +92,7 @@ function explanationJson(explained: Explained): Record<string, unknown> {
     why: decision?.verdict === verdict ? decision.why : why,
     ...(decision !== undefined && { policyVerdict: decision.verdict }),
     ...(risk !== undefined && { riskLevel: risk.level, findings: risk.findings }),
-    ...(securityMode !== undefined && { securityMode }),
-    ...(requiredIsolation !== undefined && { requiredIsolation }),
-    ...(backend !== undefined && { backend }),
+    ...defined({ securityMode, requiredIsolation, backend }),
     ...(obstacle !== undefined && { obstacle: obstacle.toJSON() }),
   };
 }

@@ -1,5 +1,6 @@
 import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import type { PolicyDecision, PolicyRequest, PolicyVerdict } from "../../../guard/policy/index.js";
+import { defined } from "../../../kit/defined.js";
 import { type SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { Isolation } from "../../../runtime/backends/index.js";
 import { assessCall, type CallPlan } from "./assess-call.js";
@@ -47,9 +48,7 @@ export async function explainCall(
   const { verdict, plan, denial } = await assessCall(call, guards, { paths });
   const { decision, risk, securityMode } = plan;
   const said = {
-    ...(decision !== undefined && { decision }),
-    ...(risk !== undefined && { risk }),
-    ...(securityMode !== undefined && { securityMode }),
+    ...defined({ decision, risk, securityMode }),
     requiredIsolation: requiredIsolation(plan),
   };
   if (denial !== undefined) return { verdict, why: denial.why, ...said };

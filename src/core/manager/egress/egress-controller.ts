@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { AuditLogger } from "../../../guard/audit/index.js";
 import type { PolicyDecision } from "../../../guard/policy/index.js";
+import { defined } from "../../../kit/defined.js";
 import { SandboxError, systemCode, toSandboxError } from "../../../kit/errors.js";
 import { expandHome } from "../../../kit/expand-home.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
@@ -260,9 +261,7 @@ function detailsOf(event: EgressEvent) {
     via,
     host,
     port,
-    ...(address !== undefined && { address }),
-    ...(method !== undefined && { method }),
-    ...(path !== undefined && { path }),
+    ...defined({ address, method, path }),
     ...(open === true && { open }),
     duration_ms: Math.round(durationMs),
     ...(count !== undefined && { count }),
