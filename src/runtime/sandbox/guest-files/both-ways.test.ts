@@ -40,6 +40,9 @@ let base: string;
 let root: string;
 let outside: string;
 let guest: StartedGuest | undefined;
+const opened: AgentWorkspace[] = [];
+const openDescriptors = () => readdirSync("/proc/self/fd").length;
+let descriptors: number;
 
 beforeEach(() => {
   base = temporaryDirectory();
@@ -48,11 +51,15 @@ beforeEach(() => {
   mkdirSync(root);
   mkdirSync(outside);
   writeFileSync(join(outside, "secret.txt"), SECRET);
+  descriptors = openDescriptors();
 });
 
 afterEach(async () => {
   await guest?.stop();
   guest = undefined;
+  for (const workspace of opened) workspace.close();
+  // A stream closes its descriptor a moment after its end.
+  if (opened.splice(0).length > 0) await expect.poll(openDescriptors, { interval: 5 }).toBe(descriptors);
   expect(readdirSync(outside)).toEqual(["secret.txt"]);
   expect(readFileSync(join(outside, "secret.txt"), "utf8")).toBe(SECRET);
 });
@@ -74,8 +81,14 @@ const throughGuest =
     return new RunnerWorkspace(guest, rules);
   };
 
+const openDirectly: Open = async (rules = {}) => {
+  const workspace = AgentWorkspace.open(root, rules);
+  opened.push(workspace);
+  return workspace;
+};
+
 const WAYS: readonly (readonly [string, Open])[] = [
-  ["a directory of this host", async (rules = {}) => AgentWorkspace.open(root, rules)],
+  ["a directory of this host", openDirectly],
   ["the guest", throughGuest({})],
   ["a guest with bash for sh", throughGuest({ sh: BASH })],
   ["a guest with a plain find", throughGuest({ find: PLAIN_FIND })],
@@ -237,12 +250,19 @@ describe.each(WAYS)("files through %s", (way, open) => {
     expect(existsSync(join(root, "secrets/a/b"))).toBe(true);
   });
 
-  it.each(["../outside/secret.txt", "a/../../outside", "/etc/passwd", "a\0b"])("refuses %j", async (path) => {
+  it.each([
+    "../outside/secret.txt",
+    "a/../../outside/secret.txt",
+    "/etc/passwd",
+    "/proc/self/environ",
+    "a\0b",
+  ])("refuses %j", async (path) => {
     const workspace = await open();
     for (const attempt of [
       workspace.readFile(path),
       workspace.writeFile(path, "x"),
       workspace.writeNew(path, "x"),
+      workspace.writeStream(path, ["x"]),
       workspace.createReadStream(path),
       workspace.list(path),
       workspace.stat(path),
@@ -313,6 +333,8 @@ describe.each(WAYS)("files through %s", (way, open) => {
     symlinkSync(outside, join(root, "dirlink"));
     await expect(workspace.writeNew("link", "x")).rejects.toThrow(failsWith("FILE_EXISTS"));
     await expect(workspace.writeNew("dangling", "x")).rejects.toThrow(failsWith("FILE_EXISTS"));
+    const exclusive = workspace.writeFile("dangling", "x", { exclusive: true });
+    await expect(exclusive).rejects.toThrow(failsWith("FILE_EXISTS"));
     expect(await workspace.exists("dangling")).toBe(true);
     await workspace.writeFile("link", "mine");
     await workspace.writeStream("dangling", ["mine"]);
