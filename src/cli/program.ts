@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { SandboxError } from "../kit/errors.js";
-import { packageVersion } from "../kit/package-version.js";
+import { packageVersion } from "../kit/package-root.js";
 import { defineApprovals } from "./commands/approvals/define.js";
 import { defineAudit } from "./commands/audit/define.js";
 import { defineBench } from "./commands/bench/define.js";

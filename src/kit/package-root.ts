@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -7,4 +7,10 @@ export const PACKAGE_ROOT = findRoot(dirname(fileURLToPath(import.meta.url)));
 
 function findRoot(directory: string): string {
   return existsSync(join(directory, "package.json")) ? directory : findRoot(dirname(directory));
+}
+
+/** The version that this package says it is. */
+export function packageVersion(): string {
+  const text = readFileSync(join(PACKAGE_ROOT, "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }

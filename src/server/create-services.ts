@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import { packageVersion } from "../kit/package-version.js";
+import { packageVersion } from "../kit/package-root.js";
 import { DeadServerReaper } from "./cluster/dead-servers.js";
 import { ExecutionLog } from "./executions/execution-log.js";
 import { logError } from "./http/error-reply.js";

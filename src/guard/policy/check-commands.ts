@@ -4,8 +4,8 @@ import { checkCommandPaths } from "./check-paths.js";
 import { commandPattern, HARMLESS_BUILTINS, isReachedThrough, matchCommand } from "./command-patterns.js";
 import type { Consideration, PolicyRequest } from "./decision.js";
 import { allowLists, denyItems, type Layers } from "./effective-settings.js";
-import { languageName } from "./languages.js";
 import type { Items, RuleReference } from "./policy.js";
+import { languageName } from "./tools.js";
 
 /** No program takes one: what comes behind it would be lost, or joined with what stands before it. */
 const NUL_BYTE: RuleReference = { path: "built in", source: "skerry", line: 1, column: 1 };

@@ -19,9 +19,8 @@ import {
   strictest,
   strictMode,
 } from "./effective-settings.js";
-import { languageName } from "./languages.js";
 import type { Items, Policy, RuleReference } from "./policy.js";
-import { BUILT_IN_TOOLS, CUSTOM_TOOL, type Tier } from "./tools.js";
+import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
 

@@ -2,9 +2,8 @@ import { closestWord } from "../../kit/closest-word.js";
 import { toSandboxError } from "../../kit/errors.js";
 import { allowedRangeComplaint, rangeComplaint, tooWideComplaint } from "../../kit/hosts.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
-import { LANGUAGE_NAMES, languageName } from "./languages.js";
 import type { SettingName } from "./policy.js";
-import { TIERS } from "./tools.js";
+import { LANGUAGE_NAMES, languageName, TIERS } from "./tools.js";
 
 /** What is wrong with an entry of a list. */
 export type Complaint = string | { readonly message: string; readonly hint: string };

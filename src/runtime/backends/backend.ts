@@ -1,7 +1,6 @@
 import type { ErrorCode } from "../../kit/errors.js";
 import type { Runner } from "../wire/index.js";
 import type { Isolation } from "./isolation.js";
-import type { LimitsConfig } from "./limits.js";
 
 /** What a backend can enforce on this host. The manager refuses a limit or a policy that needs more. */
 export interface Capabilities {
@@ -161,3 +160,17 @@ export interface BackendContext {
 }
 
 export type BackendFactory = (context: BackendContext) => SandboxBackend;
+
+export interface LimitsConfig {
+  readonly memoryMb?: number;
+  /** In cores: 0.5 is half of one. */
+  readonly cpus?: number;
+  readonly pids?: number;
+  readonly openFiles?: number;
+  readonly fileSizeMb?: number;
+  readonly workspaceMb?: number;
+  readonly workspaceInodes?: number;
+  readonly tmpMb?: number;
+  /** Bytes of standard output and standard error together, per execution. */
+  readonly outputBytes?: number;
+}

@@ -6,6 +6,7 @@ export type {
   FilesystemRules,
   Instance,
   Limits,
+  LimitsConfig,
   Probe,
   ResourceUsage,
   SandboxBackend,
@@ -33,7 +34,6 @@ export {
 } from "./docker/index.js";
 export { findPrebuilt } from "./guest-runtime.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
-export type { LimitsConfig } from "./limits.js";
 export {
   BACKEND_DEFAULTS,
   type BackendSettings,

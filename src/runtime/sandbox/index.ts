@@ -66,7 +66,6 @@ export {
 export { needsModuleSyntax } from "./programs/module-syntax.js";
 export type { WarmSettings } from "./programs/warm-interpreters.js";
 export { type ExecOptions, type RunCodeOptions, RunningSandbox } from "./running-sandbox.js";
-export { SessionSync } from "./sync/session-sync.js";
+export { SessionSync, UnsavedFiles } from "./sync/session-sync.js";
 export { syncContainerToWorkspace, syncWorkspaceToContainer } from "./sync/sync-sandbox.js";
 export type { SyncProblem, SyncReport } from "./sync/sync-workspace.js";
-export { UnsavedFiles } from "./sync/unsaved-files.js";

@@ -37,9 +37,8 @@ import type { Harness } from "./programs/harness.js";
 import { findLanguage } from "./programs/languages.js";
 import { ProgramPreparer } from "./programs/program-preparer.js";
 import type { SandboxInit, SandboxSettings } from "./sandbox-init.js";
-import type { SessionSync } from "./sync/session-sync.js";
+import { type SessionSync, UnsavedFiles } from "./sync/session-sync.js";
 import type { SyncReport } from "./sync/sync-workspace.js";
-import { UnsavedFiles } from "./sync/unsaved-files.js";
 
 export type { ExecOptions, RunCodeOptions } from "./executions/exec-options.js";
 

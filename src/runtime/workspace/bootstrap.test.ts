@@ -15,7 +15,7 @@ import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
 import { bootstrapWorkspace } from "./bootstrap.js";
 import { staysInside } from "./copy-entry.js";
-import { PathTraversalError } from "./path-traversal-error.js";
+import { PathTraversalError } from "./file-errors.js";
 
 let base: string;
 let sourceRoot: string;

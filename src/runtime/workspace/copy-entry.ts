@@ -2,8 +2,7 @@ import { closeSync, futimesSync, lchownSync, readlinkSync, readSync, symlinkSync
 import { systemCode } from "../../kit/errors.js";
 import { writeAll } from "../../kit/write-all.js";
 import { beneath, makeDirectories, type Owner, openRegularFile, withParent } from "./descriptor-walk.js";
-import { fileError, quoted } from "./file-errors.js";
-import { PathTraversalError } from "./path-traversal-error.js";
+import { fileError, PathTraversalError, quoted } from "./file-errors.js";
 import { PendingFile, removeQuietly } from "./pending-file.js";
 import type { RelativePath } from "./relative-path.js";
 

@@ -1,6 +1,5 @@
-import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
+import { type ErrorCode, SandboxError, type SandboxErrorInit, systemCode } from "../../kit/errors.js";
 import { escapeFileName } from "../../kit/escape-unsafe.js";
-import { PathTraversalError } from "./path-traversal-error.js";
 
 interface Meaning {
   readonly code: ErrorCode;
@@ -112,4 +111,14 @@ export function tooLarge(path: string, maxBytes: number): SandboxError {
 /** A path for a message: the workspace itself has no name. */
 export function quoted(path: string): string {
   return path === "" ? "The workspace" : `"${escapeFileName(path)}"`;
+}
+
+/** A path that leaves the workspace, or that would have to follow a link to be opened. */
+export class PathTraversalError extends SandboxError {
+  declare readonly code: "PATH_TRAVERSAL";
+
+  constructor(message: string, init: SandboxErrorInit = {}) {
+    super("PATH_TRAVERSAL", message, init);
+    this.name = "PathTraversalError";
+  }
 }

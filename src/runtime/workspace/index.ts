@@ -22,10 +22,17 @@ export { type Owner, openRegularFile } from "./descriptor-walk.js";
 export { type DiskSpace, diskSpace, isDiskLow } from "./disk-space.js";
 export type { Entry } from "./entry.js";
 export { bytesOf, foundNothing, requireCount, requireElsewhere, requireMode } from "./file-arguments.js";
-export { directoryTypeError, fileError, linkError, quoted, tooLarge, typeError } from "./file-errors.js";
+export {
+  directoryTypeError,
+  fileError,
+  linkError,
+  PathTraversalError,
+  quoted,
+  tooLarge,
+  typeError,
+} from "./file-errors.js";
 export { HostTree, IncomingFile, isReserved, reserved, special, unaddressable } from "./host-tree.js";
 export { allocateOwner, countOwners, moveOwner, releaseOwner, releaseUnheld } from "./owner-ids.js";
-export { PathTraversalError } from "./path-traversal-error.js";
 export { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
 export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";

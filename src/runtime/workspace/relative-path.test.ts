@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeFileName } from "../../kit/escape-unsafe.js";
-import { PathTraversalError } from "./path-traversal-error.js";
+import { PathTraversalError } from "./file-errors.js";
 import { parseInnerPath, parseRelativePath } from "./relative-path.js";
 
 describe("parseRelativePath", () => {

@@ -1,6 +1,6 @@
 import { SandboxError } from "../../kit/errors.js";
 import { escapeFileName } from "../../kit/escape-unsafe.js";
-import { PathTraversalError } from "./path-traversal-error.js";
+import { PathTraversalError } from "./file-errors.js";
 
 const MAX_COMPONENT_BYTES = 255;
 /** Of a whole path, its slashes included. */

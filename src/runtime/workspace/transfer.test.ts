@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { AgentWorkspace } from "./agent-workspace.js";
-import { PathTraversalError } from "./path-traversal-error.js";
+import { PathTraversalError } from "./file-errors.js";
 import { collectOutputFiles, putInputFiles } from "./transfer.js";
 
 let root: string;

@@ -2,7 +2,7 @@ import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { packageVersion } from "../../kit/package-version.js";
+import { packageVersion } from "../../kit/package-root.js";
 import type { App } from "../http/app.js";
 import { disconnectSignal } from "../http/disconnect-signal.js";
 import { logError } from "../http/error-reply.js";

@@ -1,6 +1,6 @@
 import { createTools } from "../../../core/tools/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { packageVersion } from "../../../kit/package-version.js";
+import { packageVersion } from "../../../kit/package-root.js";
 import {
   createMcpServer,
   createSessionFiles,

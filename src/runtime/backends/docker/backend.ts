@@ -21,7 +21,6 @@ import { SandboxMounts } from "./container/sandbox-mounts.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon/daemon-facts.js";
 import { findImage, type SandboxImage } from "./images/sandbox-image.js";
-import { isDockerInstalled, runscVersion } from "./installed.js";
 import { DockerInstance } from "./instance.js";
 import { installPodmanFiles } from "./podman/podman-files.js";
 import {
@@ -29,8 +28,10 @@ import {
   capabilitiesOf,
   type DockerOptions,
   gvisorGaps,
+  isDockerInstalled,
   missingImages,
   ownsUsers,
+  runscVersion,
   sharesFiles,
   weaknesses,
 } from "./probe.js";

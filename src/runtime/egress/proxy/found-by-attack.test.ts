@@ -4,7 +4,7 @@ import { duplexPair } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { allowing, EgressHosts, onPorts, until } from "../../../../test/setup/egress-hosts.js";
-import { isOwnAddress } from "../rules/own-addresses.js";
+import { isOwnAddress } from "../rules/addresses.js";
 import { sniff } from "./tunnel.js";
 
 vi.mock("node:os", async (original) => {

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import { networkInterfaces } from "node:os";
 
 /** An address as a number. Those of IPv4 that are written in IPv6 (`::ffff:127.0.0.1`) are of IPv4. */
 interface Parsed {
@@ -215,4 +216,20 @@ function once<T>(make: () => T): () => T {
     made ??= { value: make() };
     return made.value;
   };
+}
+
+/** Addresses come and go with interfaces; to ask the kernel for every connection would cost more than the rest. */
+const KEPT_MS = 5000;
+
+let known: ReadonlySet<string> = new Set();
+let knownUntil = 0;
+
+/** Does the address lead back to this machine? Its public ones do as much as loopback does. */
+export function isOwnAddress(address: string): boolean {
+  if (performance.now() >= knownUntil) {
+    const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    known = new Set(all.map((each) => canonicalAddress(each.address) ?? each.address));
+    knownUntil = performance.now() + KEPT_MS;
+  }
+  return known.has(canonicalAddress(address) ?? address);
 }

@@ -1,8 +1,7 @@
 import { matchingDomain } from "../../../kit/domains.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { inRange, isNamedBy, isSpecialAddress, leadsInto } from "./addresses.js";
+import { inRange, isNamedBy, isOwnAddress, isSpecialAddress, leadsInto } from "./addresses.js";
 import { type Host, hostText } from "./host.js";
-import { isOwnAddress } from "./own-addresses.js";
 import { matchesPath, readPath } from "./paths.js";
 import {
   DEFAULT_PORTS,

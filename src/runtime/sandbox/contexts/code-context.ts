@@ -6,10 +6,14 @@ import { Execution, type ExecutionSink } from "../executions/execution.js";
 import type { TrackedExecution } from "../executions/executions.js";
 import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
-import { checkContextRun } from "./check-options.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
 import type { ContextLanguage } from "./context-languages.js";
-import type { Checkpoint, CheckpointOptions, ContextRunOptions } from "./context-options.js";
+import {
+  type Checkpoint,
+  type CheckpointOptions,
+  type ContextRunOptions,
+  checkContextRun,
+} from "./context-options.js";
 import type { ContextResult, ResultEvent } from "./context-result.js";
 import { Interruption } from "./interruption.js";
 import { type Finished, Kernel, type KernelEnd } from "./kernel.js";

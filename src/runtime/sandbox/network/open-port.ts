@@ -1,7 +1,6 @@
 import { createServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, pipeline } from "node:stream";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { joinStreams } from "./join-streams.js";
 
 const HOST = "127.0.0.1";
 /** More would only be held up by the wire. */
@@ -94,4 +93,10 @@ function cannotListen(error: unknown, port: number): SandboxError {
     hint: "Choose another, or leave it out for any that is free.",
     cause: error,
   });
+}
+
+/** Carries bytes both ways until both sides are done; the trouble of one ends the other. */
+export function joinStreams(one: Duplex, other: Duplex): void {
+  pipeline(one, other, () => undefined);
+  pipeline(other, one, () => undefined);
 }

@@ -14,7 +14,7 @@ import {
 } from "../../../kit/control-socket.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { processLabel } from "../../../kit/process-label.js";
-import { joinStreams } from "./join-streams.js";
+import { joinStreams } from "./open-port.js";
 
 export type { ControlSocket } from "../../../kit/control-socket.js";
 

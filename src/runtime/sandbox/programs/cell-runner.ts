@@ -1,11 +1,10 @@
 import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
-import type { CellLimits, WarmHandle } from "../../wire/index.js";
+import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
 import type { CommandStart } from "../executions/command-start.js";
 import type { RunCodeOptions } from "../executions/exec-options.js";
 import { explainMissingCommand, type Language } from "./languages.js";
-import type { PreparedProgram } from "./prepared-program.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */
 export interface CellSettings {
@@ -131,4 +130,15 @@ function limitsFor(limits: CellLimits): Record<string, number> {
       value === undefined ? [] : [[name, Math.round(value)]],
     ),
   );
+}
+
+/** A program given as text that is ready to run. */
+export interface PreparedProgram {
+  readonly request: Omit<RunRequest, "env" | "cwd">;
+  /** Called when the program has ended; the result waits for it. Never throws. */
+  readonly tidyUp?: () => Promise<void>;
+  /** The error for the caller when it could not be run. */
+  explain(error: unknown): unknown;
+  /** Called once, whatever came of it. */
+  release?(): Promise<void>;
 }

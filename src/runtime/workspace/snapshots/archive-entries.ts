@@ -1,7 +1,6 @@
 import { staysInside } from "../copy-entry.js";
-import { quoted, tooLarge } from "../file-errors.js";
+import { PathTraversalError, quoted, tooLarge } from "../file-errors.js";
 import { isReserved } from "../host-tree.js";
-import { PathTraversalError } from "../path-traversal-error.js";
 import { MAX_PATH_BYTES, parseRelativePath, type RelativePath } from "../relative-path.js";
 import { TREE_MAX_DEPTH } from "../workspace-tree.js";
 import { archiveInvalid } from "./archive-bytes.js";

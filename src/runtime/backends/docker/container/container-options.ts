@@ -1,8 +1,9 @@
+import { posix } from "node:path";
 import type { MountSettings } from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
+import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import type { CreateSpec, Limits } from "../../backend.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../../linux/guest-layout.js";
-import { volumesInMemory } from "../images/image-volumes.js";
 import { podmanOptions } from "../podman/podman-options.js";
 import { containerName, LABEL, makerLabels, sessionLabel } from "../reap/labels.js";
 import type { ContainerOptions, ContainerPlan } from "./container-plan.js";
@@ -193,4 +194,27 @@ function workspaceMb({ limits, requestedLimits }: CreateSpec): number {
 /** In whole pages: what is left over would be rounded up. */
 function bytes(megabytes: number): number {
   return Math.max(4096, Math.floor((megabytes * MB) / 4096) * 4096);
+}
+
+/** Mounts of ours are there: the daemon then makes no volume. */
+const COVERED = ["/workspace", "/tmp", "/opt/skerry"];
+/** A volume there would hide files of a session, of ours or the kernel's. */
+const OURS = ["/workspace", "/opt/skerry", "/dev", "/proc", "/sys"];
+/** Memory there would hide what the image needs to work, and a volume could be written to without a limit. */
+const SYSTEM = ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sbin", "/usr"];
+
+/** Where an image wants volumes and gets limited memory instead. Throws where it cannot have that either. */
+export function volumesInMemory(volumes: readonly string[]): string[] {
+  const paths = [...new Set(volumes.map((path) => posix.join("/", path, ".").replace(/(?<=.)\/$/, "")))];
+  return paths.filter((path) => {
+    if (COVERED.includes(path)) return false;
+    if (path === "/" || [...OURS, ...SYSTEM].some((each) => path === each || path.startsWith(`${each}/`))) {
+      throw new SandboxError(
+        "SANDBOX_START_FAILED",
+        `The image declares a volume at ${escapeUnsafe(path)}, which a sandbox cannot have there`,
+        { hint: "Build it without that VOLUME line; docker inspect shows which image it comes from." },
+      );
+    }
+    return true;
+  });
 }

@@ -1,9 +1,10 @@
-import { createHash } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { linkSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { systemCode } from "../../../../kit/errors.js";
+import { unlessMissing } from "../../../../kit/if-missing.js";
 import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
-import { stateDirectoryId } from "./state-directory-id.js";
 
 const PREFIX = "dev.skerry.";
 /** A container that has ended and is this old, of a process that we cannot see, is an orphan. */
@@ -114,4 +115,29 @@ function read(path: string): string {
 
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** A random name of a state directory, made once and kept in it: machines and paths are copied. "": there is none yet. */
+function stateDirectoryId(stateDir: string): string {
+  const file = join(resolve(stateDir), "state-id");
+  return readId(file) ?? makeId(file);
+}
+
+function makeId(file: string): string {
+  const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    writeFileSync(unfinished, randomBytes(16).toString("hex"), { mode: 0o600, flag: "wx" });
+    linkSync(unfinished, file);
+  } catch (error) {
+    // Nothing can have been made in a directory that is not there; and of two who make it at once, one is first.
+    if (systemCode(error) === "ENOENT") return "";
+    if (systemCode(error) !== "EEXIST") throw error;
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
+  return readId(file) ?? "";
+}
+
+function readId(file: string): string | undefined {
+  return unlessMissing(undefined, () => readFileSync(file, "utf8"));
 }

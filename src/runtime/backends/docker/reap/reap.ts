@@ -3,8 +3,7 @@ import { removeContainer } from "../container/container.js";
 import { reapGuestVolumes } from "../container/guest-volume.js";
 import { reapMounts } from "../container/sandbox-mounts.js";
 import { callDaemon } from "../daemon/call-daemon.js";
-import { findOrphans } from "./find-orphans.js";
-import { LABEL, stateLabels } from "./labels.js";
+import { isContainerName, isOrphan, LABEL, type LabelledResource, stateLabels } from "./labels.js";
 
 /** A close meanwhile waits for it. */
 const CALL_TIMEOUT_MS = 5000;
@@ -43,4 +42,26 @@ async function reapInDaemon(docker: Docker, stateDir: string): Promise<number> {
   const failed = removed.find((each) => each.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return left.length;
+}
+
+/** Those of our place whose makers are gone. Who makes an image of a sandbox has our labels on what runs from it. */
+async function findOrphans<Listed extends Docker.ContainerInfo>(
+  docker: Docker,
+  listed: readonly Listed[],
+): Promise<Listed[]> {
+  const gone = listed.filter(
+    (each) => each.Names.some(isContainerName) && isOrphan(each as LabelledResource),
+  );
+  const inherited = await Promise.all(gone.map((each) => hasLabelsOfImage(docker, each)));
+  return gone.filter((_, index) => !inherited[index]);
+}
+
+async function hasLabelsOfImage(docker: Docker, { ImageID, Labels }: Docker.ContainerInfo): Promise<boolean> {
+  try {
+    const { Config } = await callDaemon(CALL_TIMEOUT_MS, docker.getImage(ImageID).inspect());
+    return Config.Labels?.[LABEL.maker] === Labels[LABEL.maker];
+  } catch {
+    // An image can be removed by force while its containers stay, and theirs are then all that there is.
+    return false;
+  }
 }
