@@ -58,7 +58,7 @@ export interface SandboxManagerOptions {
   readonly controlSocket?: boolean;
 }
 
-/** A connection, and whose it is. */
+/** A connection and its session. */
 export interface SandboxConnection extends EgressEvent {
   readonly sandboxId: string;
   readonly sessionId: string;

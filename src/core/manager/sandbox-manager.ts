@@ -185,7 +185,7 @@ export class SandboxManager {
     const watch = await this.#watches.open(name, named.signal, () =>
       openWatch(named, (files) => this.useFiles(files)),
     );
-    // What ends a session, or this manager, has not known of it yet.
+    // The session, or this manager, may have ended before this was registered.
     const isThere = this.#store.exists(name) || this.#sandboxes.find(name) !== undefined;
     if (this.#closed || !isThere) this.#watches.end(name);
     return watch;

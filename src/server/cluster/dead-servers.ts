@@ -40,7 +40,7 @@ export class DeadServerReaper {
     await Promise.all(events.map((event) => this.#write(event)));
   }
 
-  /** A record that fails does not prevent the others. */
+  /** A failing record does not prevent the others. */
   async #write(event: AuditEvent): Promise<void> {
     const { audit, onFailure } = this.options;
     await audit?.log(event).catch(onFailure);

@@ -3,7 +3,7 @@ import type { LongRunningHandle, ToolResult } from "../../core/manager/index.js"
 import { SandboxError } from "../../kit/errors.js";
 import type { SessionRecord } from "../store/index.js";
 
-/** How a call ended: with a result, or with why there is none. */
+/** How a call ended: with a result, or with the reason for none. */
 export type LiveOutcome =
   | { readonly result: ToolResult; readonly failure?: undefined }
   | { readonly failure: SandboxError; readonly result?: undefined };

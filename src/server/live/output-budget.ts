@@ -1,8 +1,8 @@
-/** Something that keeps output in memory. */
+/** Output that is kept in memory. */
 export interface OutputBuffer {
-  /** The memory it takes. */
+  /** In bytes. */
   readonly capacity: number;
-  /** Of what no longer fits the oldest goes. */
+  /** Drops the oldest output that no longer fits. */
   resize(capacity: number): void;
 }
 
@@ -10,8 +10,8 @@ export interface OutputBuffer {
 const WORTH_GROWING = 1.25;
 
 /**
- * What the outputs that are kept for an org take together. What has ended makes way first, the oldest of it first; those that
- * run then share what there is.
+ * The memory of all kept outputs of an org. Outputs that have ended shrink first, the oldest first; running ones then
+ * share the rest.
  */
 export class OutputBudget {
   readonly #running = new Set<OutputBuffer>();
@@ -44,7 +44,7 @@ export class OutputBudget {
     if (this.#running.delete(buffer) || this.#ended.delete(buffer)) this.#used -= buffer.capacity;
   }
 
-  /** Gives one that runs as much as it wants, or as much as there is for it. */
+  /** Grows a running output to what it wants, or to what there is. */
   grow(buffer: OutputBuffer, wanted: number): void {
     this.#takeFromEnded(wanted - buffer.capacity);
     if (this.#free < wanted - buffer.capacity) this.#takeFromRunning(buffer, wanted);
@@ -66,7 +66,7 @@ export class OutputBudget {
     }
   }
 
-  /** Until this output has its share. One that has it does not look at the others: it would do so with every line. */
+  /** Takes memory until this output has its share. One that has it skips the loop, which would otherwise run for every line. */
   #takeFromRunning(buffer: OutputBuffer, wanted: number): void {
     const share = Math.floor(this.most / this.#running.size);
     const missing = () => Math.min(wanted, share) - buffer.capacity - this.#free;

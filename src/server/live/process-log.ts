@@ -23,7 +23,7 @@ export interface LogPage {
 /** What is kept of one process. */
 const MOST_BYTES = 1024 * 1024;
 const FIRST_BYTES = 4096;
-/** For so many bytes one change from one output to the other is kept: a log of one character each must not grow in the index. */
+/** At most one switch between the outputs is kept per so many bytes: alternating characters must not grow the index. */
 const BYTES_PER_RUN = 16;
 
 /**
@@ -69,7 +69,7 @@ export class ProcessLog implements OutputBuffer {
     this.#append(stream, all.subarray(0, whole));
   }
 
-  /** Nothing more comes; what is kept stays until the budget needs its memory. */
+  /** Ends the log; the kept part stays until the budget needs its memory. */
   end(): void {
     for (const stream of ["stdout", "stderr"] as const) this.#append(stream, this.#halves[stream]);
     this.#isEnded = true;
@@ -168,7 +168,7 @@ export class ProcessLog implements OutputBuffer {
     const surplus = this.#runs.length - most;
     if (surplus > 0) this.#ring.dropTo(Math.floor(this.#runs[surplus - 1]! / 2));
     const first = this.#runAfter(this.#ring.start);
-    // One by one each would move all others.
+    // Removing one by one would move all others each time.
     if (first * 2 >= this.#runs.length) this.#runs = this.#runs.slice(first);
   }
 

@@ -87,7 +87,7 @@ export class ServerTerminal extends LiveCall<GuardedTerminal> {
     );
   }
 
-  /** Sends a connection what is kept from a position on, and what comes; until it closes. */
+  /** Sends a connection the kept output from a position on, and new output, until it closes. */
   attach(socket: ManagedSocket, cursor: number): void {
     const watcher = new TerminalWatcher(socket, this.#screen, cursor, () => this.#hold());
     this.#watchers.add(watcher);

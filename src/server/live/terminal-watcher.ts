@@ -5,7 +5,7 @@ import type { ByteRing } from "./byte-ring.js";
 const MOST_BUFFERED_BYTES = 64 * 1024;
 const PIECE_BYTES = 32 * 1024;
 
-/** One connection to a terminal: is sent what is kept from a position on, and what comes, as fast as it takes it. */
+/** One connection to a terminal: gets the kept output from a position on, and new output, as fast as it reads. */
 export class TerminalWatcher {
   #goodbye: unknown;
 
@@ -41,13 +41,13 @@ export class TerminalWatcher {
     this.socket.close(1000, "the terminal has ended");
   }
 
-  /** Nothing more comes: it is told so after everything else. */
+  /** The end of the output: sent after everything else. */
   end(goodbye: unknown): void {
     this.#goodbye = goodbye;
     this.look();
   }
 
-  /** Says where it is, and what it has missed. */
+  /** Sends its position, and how much it has missed. */
   #open(): void {
     const cursor = Math.max(this.position, this.screen.start);
     this.socket.tell({ type: "open", cursor, dropped: cursor - this.position });

@@ -54,7 +54,7 @@ export async function assessCall(
   let decision = await decide();
   const unread = streamsOf(call).filter(({ head }) => head === undefined);
   if (unread.length > 0 && decision?.verdict !== "deny") {
-    // What is denied by its name is not even opened; the rest is decided about with what is in it.
+    // A file that is denied by name is not opened; the others are decided about with their content.
     record?.note({ decision }, call);
     for (const input of unread) await input.look(signal);
     parts = partsOf(call);

@@ -16,7 +16,7 @@ export function assessTerminal(assessed: CallAssessment): CallAssessment {
   return { ...assessed, plan: { ...assessed.plan, risk: withUnknownInput(risk) } };
 }
 
-/** Rules that would have to hold for what is typed: nothing could hold it to them. */
+/** Rules that cannot be enforced for terminal input. */
 function denialOf(decision: PolicyDecision): CallAssessment["denial"] {
   // A rule that has said no says it better.
   if (decision.verdict === "deny") return undefined;

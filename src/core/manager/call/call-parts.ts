@@ -10,7 +10,7 @@ const MAX_PATTERNS = 100;
 /** Shells run the file that these name before anything else. */
 const STARTUP_VARIABLES = ["BASH_ENV", "ENV"];
 
-/** Everything a call brings along that is or may become code: nothing of it goes past policy, risk and person. */
+/** Every part of a call that is or may become code: policy, risk and the person see all of them. */
 export function partsOf(call: CheckedCall): CallPart[] {
   if (call.kind.type === "files") return scriptsOf(call);
   const isShell = isShellLanguage(languageOf(call));

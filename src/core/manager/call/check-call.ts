@@ -145,7 +145,7 @@ const TEXTS = [
 ] as const;
 
 /**
- * The call as it is now, whatever the caller does to its own afterwards. What makes no sense stays as it is, for
+ * A copy of the call, which the caller cannot change afterwards. Invalid values stay as they are, for
  * `checkToolCall` to refuse; what cannot even be read becomes no call at all.
  */
 export function copyCall(given: ToolCall): ToolCall {

@@ -26,7 +26,7 @@ export interface SessionCall
   readonly tool: string;
 }
 
-/** What came of it; `value` is left out where it was not allowed to happen. */
+/** The outcome; `value` is left out where the call was refused. */
 export interface FileResult<Value> extends ToolResult {
   readonly value?: Value;
 }

@@ -7,7 +7,7 @@ import type { EgressController } from "../egress/egress-controller.js";
 import type { LiveSandboxes } from "../sandboxes/live-sandboxes.js";
 import type { SecurityMode } from "./required-sandbox.js";
 
-/** Everything a tool call passes through; what is left out has no say. */
+/** Everything that decides about and records a tool call; each part may be left out. */
 export interface Guards {
   readonly policy: PolicyEngine | undefined;
   /** Undefined: code is not looked at. */

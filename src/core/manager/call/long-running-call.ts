@@ -6,7 +6,7 @@ import type { ToolResult } from "./tool-call.js";
 
 /** A tool call that was allowed to begin, in the hands of its caller while it runs. */
 export interface LongRunningHandle extends AsyncDisposable {
-  /** What came of it, once it is remembered and its sandbox let go; rejects when the sandbox was lost. */
+  /** Its result, once it is recorded and its sandbox released; rejects when the sandbox was lost. */
   readonly exit: Promise<ToolResult>;
   /** Ends it, as cancelled if it still runs; resolves when it is over. */
   close(): Promise<void>;
@@ -25,7 +25,7 @@ export interface LongRunningCall<Handle> {
 export interface LongRunningRequest<Handle> {
   /** What it is called where it did not begin. */
   readonly what: string;
-  /** What a caller whose policy forbids it can do instead. */
+  /** The hint for a caller whose policy forbids it. */
   readonly hint?: string;
   /** The caller's. */
   readonly signal: AbortSignal | undefined;

@@ -70,7 +70,7 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
   });
 }
 
-/** What no tool call could be is left as it is, for `checkToolCall` to refuse. */
+/** An invalid value is passed on as it is: `checkToolCall` refuses it. */
 function toolCallOf(call: TerminalCall, signal: AbortSignal): ToolCall {
   if (typeof call !== "object" || call === null) return call;
   const shared = Object.fromEntries(SHARED.map((name) => [name, call[name]]));

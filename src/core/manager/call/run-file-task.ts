@@ -10,7 +10,7 @@ const writers = new WeakMap<RunningSandbox, Mutex>();
 /** More changes than these are not told one by one. */
 const MAX_CHANGES = 10_000;
 
-/** Does the task, and reports what it touched as of any execution. */
+/** Runs the task, and reports the files it touched as for any execution. */
 export async function runFileTask(
   sandbox: RunningSandbox,
   { paths, run, touchesAllFiles }: FileTask,

@@ -5,7 +5,7 @@ import { type LongRunningCall, type LongRunningHandle, startLongRunning } from "
 import { runToolCall } from "./run-tool-call.js";
 import type { ToolCall } from "./tool-call.js";
 
-/** What a process is not: part of a context or a cell, or something whose files are brought back at its end. */
+/** Options that a background process cannot have. */
 const NOT_OF_PROCESSES = ["context", "isolate", "outputFiles", "onOutputFile"] as const;
 
 /** A program or a command to leave running, and on whose behalf. */
@@ -15,7 +15,7 @@ export type ProcessCall = Omit<ToolCall, (typeof NOT_OF_PROCESSES)[number]>;
 export interface GuardedProcess extends LongRunningHandle {
   /** What it prints, each an `OutputPiece`. Unread it holds the program back; to destroy it is to close the process. */
   readonly output: Readable;
-  /** To its whole process group. Of one that has ended nothing comes. INVALID_ARGUMENT: there is no such signal. */
+  /** To its whole process group; does nothing after its end. INVALID_ARGUMENT: there is no such signal. */
   signal(name: SendableSignal): void;
 }
 
@@ -34,7 +34,7 @@ export function startProcess(call: ProcessCall, guards: Guards): LongRunningCall
   });
 }
 
-/** What no tool call could be is left as it is, for `checkToolCall` to refuse. */
+/** An invalid value is passed on as it is: `checkToolCall` refuses it. */
 function toolCallOf(call: ProcessCall, signal: AbortSignal): ToolCall {
   if (typeof call !== "object" || call === null) return call;
   const without = Object.fromEntries(NOT_OF_PROCESSES.map((name) => [name, undefined]));

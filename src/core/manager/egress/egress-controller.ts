@@ -55,7 +55,7 @@ export interface EgressOrigin {
 
 const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
-/** Everything that sandboxes of one manager may reach, and what is remembered of it. */
+/** Opens, changes and records the egress of one manager's sandboxes. */
 export class EgressController {
   readonly #options: EgressControllerOptions;
   /** What holds for every sandbox. */
@@ -150,7 +150,7 @@ export class EgressController {
   #rulesOf(sessionId: string): EgressRules {
     const change = this.#changes.get(sessionId);
     const rules = change === undefined ? this.#rules : joinRules(this.#rules, rulesOfChange(change));
-    // Where a policy decides, a configuration that names no hosts has nothing to say but what it denies.
+    // Where a policy decides, a configuration without allowed hosts only denies.
     return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
   }
 

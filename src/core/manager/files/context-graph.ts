@@ -19,7 +19,7 @@ const CALL_MS = 10_000;
 /** What waits behind calls that take long; more is lost, and told of. */
 const MAX_WAITING = 50_000;
 
-/** Tells a context graph what happened, in order within a session, without letting it hold up or fail what it is told of. */
+/** Reports changes to a context graph, in order within a session. A slow or failing graph does not affect the calls. */
 export class ChangeRecorder {
   readonly #graph: ContextGraph;
   /** The last of each session's. */

@@ -12,7 +12,7 @@ export interface EntryChange {
 /** What is there, by path. */
 export type EntriesByPath = ReadonlyMap<string, Entry>;
 
-/** What is no longer there, the deepest first; then what is new or another. Something of another type is both. */
+/** Deleted entries, the deepest first; then new and changed ones. An entry that changed its type is both. */
 export function entryChanges(before: EntriesByPath, after: EntriesByPath): EntryChange[] {
   const gone: EntryChange[] = [];
   const come: EntryChange[] = [];

@@ -18,7 +18,7 @@ export interface FileWatch extends AsyncIterable<WatchEvent>, Disposable {
   close(): void;
 }
 
-/** What is watched, as it was at the beginning. */
+/** A watched directory, as it was at the beginning. */
 export interface WatchedDirectory {
   readonly path: string;
   readonly recursive: boolean;
@@ -41,7 +41,7 @@ const MAX_ENTRIES = 10_000;
 /** A path can be 16 KB long. */
 const MAX_PATH_CHARACTERS = 8 * 1024 * 1024;
 const INTERVAL_MS = 300;
-/** All who look take at most one part in so many of the time: a look holds others up. */
+/** All watchers together list for at most one part in so many of the time: a listing delays other calls. */
 const PAUSE_FACTOR = 10;
 const MAX_EVENTS_PER_SECOND = 1000;
 /** Files on their way into the workspace, beside their targets. */
@@ -93,7 +93,7 @@ export class PollingWatch implements FileWatch {
     return this.#events;
   }
 
-  /** Something of the session's has just ended: looks as soon as it may. */
+  /** A call of the session has just ended: lists as soon as it may. */
   nudge(): void {
     this.#isNudged = true;
     this.#wake?.();

@@ -47,7 +47,7 @@ export class StreamedInput {
   readonly #given: HostFile | Readable;
   #source: Source | undefined;
   #head: Buffer | undefined;
-  /** The head is all there was; what is added to the file later was not decided about. */
+  /** The head was the whole file; what is added later was not decided about, and is not read. */
   #isHeadAll = false;
   #isGiven = false;
   #hash: string | undefined;
@@ -68,7 +68,7 @@ export class StreamedInput {
     return this.#source?.size;
   }
 
-  /** Of everything, once all of it went by. */
+  /** Of the whole content, once all of it was read. */
   get hash(): string | undefined {
     return this.#hash;
   }

@@ -16,7 +16,7 @@ export interface HandleHost {
   connectPort(sessionId: string, port: number): Promise<Duplex>;
 }
 
-/** In whose name a sandbox is used. */
+/** The caller on whose behalf a sandbox is used. */
 export interface SandboxCaller extends Pick<ToolCall, "agentId" | "role"> {}
 
 /** The same, and the session: what every call of a handle says. A server also says for whom, where and until when. */

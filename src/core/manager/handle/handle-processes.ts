@@ -79,7 +79,7 @@ export class HandleProcess implements SessionProcess {
     yield { type: "exit", process: await this.#process.exit };
   }
 
-  /** Passes over what was not followed. */
+  /** Skips output that was not followed. */
   async wait(): Promise<ToolResult> {
     this.#process.output.resume();
     return this.#process.exit;

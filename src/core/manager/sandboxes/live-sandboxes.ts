@@ -214,7 +214,7 @@ export class LiveSandboxes {
     await entry.leaving;
   }
 
-  /** A sandbox of its own whose files go with it; with `content` they are the caller's to see to, once it has opened. */
+  /** A sandbox of its own whose files go with it; with `content` the caller fills and removes them, once it has opened. */
   async start(key: string, options: StartOptions, content?: InitialContent): Promise<RunningSandbox> {
     const forget = () => {
       this.#ephemeral.delete(entry);
@@ -274,7 +274,7 @@ export class LiveSandboxes {
   async stopAll(): Promise<void> {
     this.#expiry.stop();
     const entries = [...this.#entries.values(), ...this.#ephemeral];
-    // First, so that no request waits for what is given back below.
+    // First, so that no request waits for the items released below.
     const drained = this.#pooled?.clear();
     const stopped = await Promise.allSettled([
       ...entries.map(async ({ sandbox }) => (await sandbox.catch(() => undefined))?.stop()),

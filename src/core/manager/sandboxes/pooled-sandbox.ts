@@ -64,7 +64,7 @@ export class PooledSandbox implements PoolItem {
     return (await this.#sandbox?.isHealthy()) === true;
   }
 
-  /** Offers to be used again: `renew` makes another sandbox of what is left of this one, or throws and leaves nothing. */
+  /** Makes it reusable: `renew` makes another sandbox of its instance, or throws and leaves nothing. */
   offerReset(
     renew: (used: {
       readonly instance: NonNullable<Awaited<ReturnType<RunningSandbox["retire"]>>>;

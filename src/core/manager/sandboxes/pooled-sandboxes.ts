@@ -85,7 +85,7 @@ export class PooledSandboxes {
     return runningIn(item);
   }
 
-  /** Gives a throw-away sandbox back in the background. False: it is none of the pool's. */
+  /** Gives a throw-away sandbox back in the background. False: it is not from the pool. */
   giveBack(sandbox: RunningSandbox): boolean {
     const item = this.#items.get(sandbox);
     if (item === undefined) return false;
@@ -177,7 +177,7 @@ export class PooledSandboxes {
   /** A start takes processor time from what runs: the call that just got a sandbox goes first, unless another waits for one. */
   async #giveWay(signal: AbortSignal): Promise<void> {
     for (;;) {
-      // A hit is over in a moment; who waits longer than that waits for us.
+      // A hit is over in a moment; a longer wait counts as a miss.
       await sleep(1, undefined, { signal });
       const remainingMs = this.#handedOutAt + GIVE_WAY_MS - performance.now();
       if (this.#wait > 0 || remainingMs <= 0) return;

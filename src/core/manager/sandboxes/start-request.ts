@@ -24,7 +24,7 @@ export interface StartOptions {
   readonly forFiles?: boolean | undefined;
 }
 
-/** What a sandbox's workspace is filled with, and who is told where it is. */
+/** The initial content of a sandbox's workspace, and a callback with its path. */
 export interface InitialContent {
   readonly fill: ForkRequest["fill"];
   readonly opened: (session: StoredSession) => void;

@@ -1,6 +1,6 @@
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 
-/** Throws what became of stopping everything, unless all went well: one failure as it is, several together. */
+/** Throws the failures of a stop: one as it is, several together. */
 export function throwStopFailures(
   outcomes: readonly PromiseSettledResult<unknown>[],
   more: readonly unknown[],

@@ -197,7 +197,7 @@ export class SessionStore {
     return this.#read(join(this.#root, "sessions", this.#directoryName(key))) !== undefined;
   }
 
-  /** Where a session is; undefined: there is none. */
+  /** A session's directory; undefined: there is no such session. */
   find(key: string): string | undefined {
     return this.exists(key) ? join(this.#root, "sessions", this.#directoryName(key)) : undefined;
   }
