@@ -105,8 +105,11 @@ export function blockers(options: DockerOptions, facts: DaemonFacts): Problem[] 
 
 /** What is weaker than it could be, and what a user would otherwise only find out. */
 export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+  return [...weakLimits(options, facts, host), ...weakFiles(options, facts, host)];
+}
+
+function weakLimits(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
   const found: Problem[] = [];
-  const shares = sharesFiles(options, facts, host.isRoot);
   const { limits } = facts;
   const missing = [!limits.memory && "memory", !limits.cpu && "CPU time", !limits.pids && "processes"].filter(
     (each) => each !== false,
@@ -150,6 +153,12 @@ export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: Hos
       remedy: "Run as root, which gives every session a uid of its own, or use a rootless daemon.",
     });
   }
+  return found;
+}
+
+function weakFiles(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+  const found: Problem[] = [];
+  const shares = sharesFiles(options, facts, host.isRoot);
   const others = new Set(Object.values(options.images).filter((image) => image !== options.image)).size;
   if (shares && others > 0) {
     found.push({

@@ -11,7 +11,12 @@ import { type SecureContext, connect as tlsConnect } from "node:tls";
 import { decideRequest } from "../rules/decide.js";
 import { type Authority, formatAuthority, hostText } from "../rules/host.js";
 import type { EgressDecision, RuleSets } from "../rules/rules.js";
-import { type EdgeSecrets, type HttpHeader, SecretLeak } from "../secrets/edge-secrets.js";
+import {
+  type EdgeSecrets,
+  type HttpHeader,
+  type PreparedRequest,
+  SecretLeak,
+} from "../secrets/edge-secrets.js";
 import { type Connections, EgressRefused, type Route, Unreachable } from "./connections.js";
 import { CLOSED_INSIDE, type EgressAttempt } from "./egress-attempt.js";
 import { answer } from "./error-response.js";
@@ -142,209 +147,274 @@ export interface Forwarded {
 
 /** Sends one request that was allowed, and its answer back. Resolves when both are over, whatever becomes of them. */
 export function forward(sender: Sender, forwarded: Forwarded): Promise<void> {
-  const { request, response, link, path, attempt, verdict, upgrade } = forwarded;
-  const { limits, connections, secrets } = sender;
+  const { request, response, link, path, attempt } = forwarded;
   const { host, port } = link.authority;
-  const method = request.method ?? "GET";
-  const hasBody =
-    request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
   const headers = endToEnd(headersOf(request.rawHeaders)).filter(
     ([name]) => !/^(?:host|expect)$/i.test(name),
   );
-  const prepared = secrets?.request({
-    host: hostText(host),
-    port,
-    secure: link.secure,
-    method,
-    path,
-    headers,
-  }) ?? {
-    ok: true,
-    path,
-    headers,
-    used: [],
-  };
+  const asked = { host: hostText(host), port, secure: link.secure, method: methodOf(request), path, headers };
+  const prepared = sender.secrets?.request(asked) ?? { ok: true, path, headers, used: [] };
   if (!prepared.ok) {
     attempt.deny({ allowed: false, rule: "secrets", why: prepared.why }, prepared.secrets);
     answer(response, 403, prepared.why, { denied: true });
     return Promise.resolve();
   }
   attempt.uses(prepared.used);
+  return new Promise((resolve) => new Exchange(sender, forwarded, prepared, resolve).start());
+}
 
-  return new Promise((resolve) => {
-    const outgoing = link.request({
-      method,
+/** One request that is on its way to a host, and its answer. */
+class Exchange {
+  readonly #outgoing: ClientRequest;
+  readonly #hasBody: boolean;
+  /** What the request is written to. */
+  #stream: Duplex | undefined;
+  #isAnswered = false;
+  #isSent = false;
+
+  constructor(
+    private readonly sender: Sender,
+    private readonly forwarded: Forwarded,
+    private readonly prepared: Extract<PreparedRequest, { ok: true }>,
+    private readonly resolve: () => void,
+  ) {
+    const { request, link, upgrade } = forwarded;
+    const { "content-length": length, "transfer-encoding": coding } = request.headers;
+    this.#hasBody = length !== undefined || coding !== undefined;
+    this.#outgoing = link.request({
+      method: methodOf(request),
       path: prepared.path,
       headers: [
         ["host", formatAuthority(link.authority, link.secure ? 443 : 80)] as HttpHeader,
         ...prepared.headers,
-        ...framing(prepared.headers, hasBody, upgrade !== undefined),
+        ...framing(prepared.headers, this.#hasBody, upgrade !== undefined),
       ].flat(),
     });
-    let stream: Duplex | undefined;
-    let isAnswered = false;
-    let isSent = false;
-    const onTimeout = () =>
-      response.writableFinished
-        ? giveUpBody(`took no more of the body for ${limits.idleMs / 1000} s`)
-        : fail(new Unreachable(504, `${hostText(host)} did not answer in time`));
-    const over = () => {
-      request.socket.off("close", onGone);
-      stream?.off("drain", onDrain);
-      route()?.socket.setTimeout(0).off("timeout", onTimeout);
-      resolve();
-    };
-    const route = () => (stream === undefined ? undefined : link.routeOf(stream));
-    const onDrain = () => void outgoing.emit("drain");
-    const onGone = () => {
-      // It has its answer and gave its whole body: the rest is on its way.
-      if (request.complete && response.writableFinished) return;
-      if (!attempt.isOver) attempt.fail(CLOSED_INSIDE);
-      outgoing.destroy();
-      over();
-    };
-    /** A host may answer before it has the whole body, and then take the rest or not. */
-    const settle = () => {
-      if (attempt.isOver || !response.writableFinished) return;
-      if (isSent || outgoing.writableFinished) {
-        attempt.finish();
-        over();
-      } else if (outgoing.destroyed) giveUpBody("closed before it had taken the whole body");
-    };
-    const giveUpBody = (why: string) => {
-      attempt.fail(`${hostText(host)} answered, and ${why}`);
-      outgoing.destroy();
-      over();
-    };
-    const fail = (error: Error) => {
-      if (attempt.isOver) return;
-      if (response.writableFinished && !(error instanceof SecretLeak)) return settle();
-      outgoing.destroy();
-      over();
-      if (error instanceof EgressRefused) {
-        attempt.deny(error.verdict);
-        answer(response, 403, error.verdict.why, { denied: true });
-      } else if (error instanceof SecretLeak) {
-        attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
-        answer(response, 403, error.message, { denied: true });
-      } else {
-        const [status, why] =
-          error instanceof Unreachable
-            ? [error.status, error.message]
-            : [502, `${hostText(host)}: ${error.message}`];
-        attempt.fail(why);
-        // A kept connection that the host closed just now: to the client it is as if it had been its own.
-        if (outgoing.reusedSocket && !response.headersSent && !(error instanceof Unreachable))
-          response.destroy();
-        else answer(response, status, why);
-      }
-    };
+  }
+
+  start(): void {
+    const { request, response, link, path, attempt, verdict, upgrade } = this.forwarded;
+    const { host, port } = link.authority;
+    const scheme = link.secure ? "https" : "http";
     attempt.allow(
       verdict,
-      (rules: RuleSets) =>
-        decideRequest(rules, { host, port, method, path, scheme: link.secure ? "https" : "http" }),
+      (rules: RuleSets) => decideRequest(rules, { host, port, method: methodOf(request), path, scheme }),
       () => {
-        outgoing.destroy();
+        this.#outgoing.destroy();
         response.destroy();
       },
     );
-    outgoing.once("socket", (socket) => {
-      stream = socket;
-      // One that waited in a tunnel was stopped there.
-      if (socket.isPaused()) socket.resume();
-      const taken = route();
-      if (taken === undefined) return;
-      attempt.takes(taken);
-      taken.socket.setTimeout(outgoing.writableFinished ? limits.responseMs : limits.idleMs);
-      taken.socket.once("timeout", onTimeout);
+    this.#outgoing.once("socket", (socket) => this.#take(socket));
+    this.#outgoing.once("finish", () => {
+      this.#isSent = true;
+      if (!this.#isAnswered) this.#route?.socket.setTimeout(this.sender.limits.responseMs);
+      this.#settle();
     });
-    outgoing.once("finish", () => {
-      isSent = true;
-      if (!isAnswered) route()?.socket.setTimeout(limits.responseMs);
-      settle();
-    });
-    outgoing.on("error", fail);
-    outgoing.once("close", settle);
-    /** What a host sends must not end this process, whatever is made of it. */
-    const orFail =
-      <Args extends unknown[]>(handle: (...args: Args) => void) =>
-      (...args: Args) => {
-        try {
-          handle(...args);
-        } catch (error) {
-          fail(error as Error);
-        }
-      };
-    const onResponse = (incoming: IncomingMessage) => {
-      isAnswered = true;
-      // No proxy removes another coding, and it would hide the body from us.
-      const coding = incoming.headers["transfer-encoding"];
-      if (coding !== undefined && coding.toLowerCase() !== "chunked") {
-        return fail(
-          new Unreachable(502, `${hostText(host)} answered with a transfer encoding besides chunked`),
-        );
-      }
-      // Node's client no longer listens for it once the answer is there, and the rest of the body would wait forever.
-      if (!isSent) stream?.on("drain", onDrain);
-      route()?.socket.setTimeout(limits.idleMs);
-      connections.meter(incoming);
-      const received = endToEnd(headersOf(incoming.rawHeaders));
-      const shownHeaders = prepared.response?.headers(received) ?? received;
-      const body = prepared.response?.body();
-      response.sendDate = false;
-      const phrase = prepared.response?.text(incoming.statusMessage ?? "") ?? incoming.statusMessage ?? "";
-      const message = /^[\t\x20-\x7e]*$/.test(phrase) ? phrase : "";
-      response.writeHead(incoming.statusCode ?? 502, message, shownHeaders.flat() as string[]);
-      incoming.once("error", (error) => fail(error));
-      incoming.once("aborted", () => fail(new Unreachable(502, `${hostText(host)} broke off its answer`)));
-      if (body === undefined) incoming.pipe(response);
-      else incoming.pipe(body.once("error", fail)).pipe(response);
-    };
-    outgoing.once("response", orFail(onResponse));
-    if (upgrade !== undefined) {
-      const onUpgrade = (incoming: IncomingMessage, socket: Socket, head: Buffer) => {
-        const taken = link.routeOf(socket);
-        if (taken === undefined) return fail(new Unreachable(502, "the upgrade has no connection"));
-        taken.socket.off("timeout", onTimeout);
-        const received = endToEnd(headersOf(incoming.rawHeaders));
-        const shownHeaders = prepared.response?.headers(received) ?? received;
-        const inward = prepared.response?.body();
-        response.detachSocket(upgrade as never);
-        upgrade.write(
-          `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n${shownHeaders.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
-          "latin1",
-        );
-        if (head.length > 0) socket.unshift(head);
-        relay(upgrade, socket, {
-          connections,
-          idleMs: limits.idleMs,
-          outward: secrets?.guard(),
-          inward,
-          over: (error) => {
-            if (error instanceof SecretLeak)
-              attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
-            else if (error instanceof Unreachable) attempt.fail(error.message);
-            else attempt.finish();
-            resolve();
-          },
-        });
-      };
-      outgoing.once("upgrade", orFail(onUpgrade));
-    }
-    response.once("finish", settle);
+    this.#outgoing.on("error", this.#fail);
+    this.#outgoing.once("close", this.#settle);
+    this.#outgoing.once(
+      "response",
+      this.#orFail((incoming) => this.#passBack(incoming)),
+    );
+    if (upgrade !== undefined)
+      this.#outgoing.once(
+        "upgrade",
+        this.#orFail((incoming: IncomingMessage, socket: Socket, head: Buffer) =>
+          this.#switch(upgrade, incoming, socket, head),
+        ),
+      );
+    response.once("finish", this.#settle);
     response.once("close", () => {
-      if (!response.writableFinished) onGone();
+      if (!response.writableFinished) this.#onGone();
     });
     // An answer that is over no longer hears about it.
-    request.socket.once("close", onGone);
-    connections.meter(request);
+    request.socket.once("close", this.#onGone);
+    this.#sendBody();
+    if (response.destroyed || response.socket?.destroyed) this.#fail(new Error(CLOSED_INSIDE));
+  }
+
+  get #host(): string {
+    return hostText(this.forwarded.link.authority.host);
+  }
+
+  get #route(): Route | undefined {
+    return this.#stream === undefined ? undefined : this.forwarded.link.routeOf(this.#stream);
+  }
+
+  #take(socket: Duplex): void {
+    const { limits } = this.sender;
+    this.#stream = socket;
+    // One that waited in a tunnel was stopped there.
+    if (socket.isPaused()) socket.resume();
+    const route = this.#route;
+    if (route === undefined) return;
+    this.forwarded.attempt.takes(route);
+    route.socket.setTimeout(this.#outgoing.writableFinished ? limits.responseMs : limits.idleMs);
+    route.socket.once("timeout", this.#onTimeout);
+  }
+
+  #sendBody(): void {
+    const { request } = this.forwarded;
+    this.sender.connections.meter(request);
+    if (!this.#hasBody) {
+      this.#outgoing.end();
+      return;
+    }
     // The host hears about a body before its first byte.
-    if (hasBody) outgoing.flushHeaders();
-    if (!hasBody) outgoing.end();
-    else if (prepared.body === undefined) request.pipe(outgoing);
-    else request.pipe(prepared.body.once("error", fail)).pipe(outgoing);
-    if (response.destroyed || response.socket?.destroyed) fail(new Error(CLOSED_INSIDE));
-  });
+    this.#outgoing.flushHeaders();
+    const { body } = this.prepared;
+    if (body === undefined) request.pipe(this.#outgoing);
+    else request.pipe(body.once("error", this.#fail)).pipe(this.#outgoing);
+  }
+
+  #passBack(incoming: IncomingMessage): void {
+    const { response } = this.forwarded;
+    const { response: scrubbed } = this.prepared;
+    this.#isAnswered = true;
+    // No proxy removes another coding, and it would hide the body from us.
+    const coding = incoming.headers["transfer-encoding"];
+    if (coding !== undefined && coding.toLowerCase() !== "chunked") {
+      this.#fail(new Unreachable(502, `${this.#host} answered with a transfer encoding besides chunked`));
+      return;
+    }
+    // Node's client no longer listens for it once the answer is there, and the rest of the body would wait forever.
+    if (!this.#isSent) this.#stream?.on("drain", this.#onDrain);
+    this.#route?.socket.setTimeout(this.sender.limits.idleMs);
+    this.sender.connections.meter(incoming);
+    const body = scrubbed?.body();
+    response.sendDate = false;
+    const phrase = scrubbed?.text(incoming.statusMessage ?? "") ?? incoming.statusMessage ?? "";
+    const message = /^[\t\x20-\x7e]*$/.test(phrase) ? phrase : "";
+    response.writeHead(incoming.statusCode ?? 502, message, this.#headersOf(incoming).flat() as string[]);
+    incoming.once("error", this.#fail);
+    incoming.once("aborted", () => this.#fail(new Unreachable(502, `${this.#host} broke off its answer`)));
+    if (body === undefined) incoming.pipe(response);
+    else incoming.pipe(body.once("error", this.#fail)).pipe(response);
+  }
+
+  /** The connection goes on as a WebSocket. */
+  #switch(client: Duplex, incoming: IncomingMessage, socket: Socket, head: Buffer): void {
+    const { link, response, attempt } = this.forwarded;
+    const { connections, limits, secrets } = this.sender;
+    const route = link.routeOf(socket);
+    if (route === undefined) {
+      this.#fail(new Unreachable(502, "the upgrade has no connection"));
+      return;
+    }
+    route.socket.off("timeout", this.#onTimeout);
+    const headers = this.#headersOf(incoming).map(([name, value]) => `${name}: ${value}\r\n`);
+    const inward = this.prepared.response?.body();
+    response.detachSocket(client as never);
+    client.write(
+      `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n${headers.join("")}\r\n`,
+      "latin1",
+    );
+    if (head.length > 0) socket.unshift(head);
+    relay(client, socket, {
+      connections,
+      idleMs: limits.idleMs,
+      outward: secrets?.guard(),
+      inward,
+      over: (error) => {
+        if (error instanceof SecretLeak)
+          attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
+        else if (error instanceof Unreachable) attempt.fail(error.message);
+        else attempt.finish();
+        this.resolve();
+      },
+    });
+  }
+
+  /** The headers of an answer, as the sandbox may see them. */
+  #headersOf(incoming: IncomingMessage): readonly HttpHeader[] {
+    const received = endToEnd(headersOf(incoming.rawHeaders));
+    return this.prepared.response?.headers(received) ?? received;
+  }
+
+  /** What a host sends must not end this process, whatever is made of it. */
+  #orFail<Args extends unknown[]>(handle: (...args: Args) => void): (...args: Args) => void {
+    return (...args) => {
+      try {
+        handle(...args);
+      } catch (error) {
+        this.#fail(error as Error);
+      }
+    };
+  }
+
+  /** A host may answer before it has the whole body, and then take the rest or not. */
+  readonly #settle = (): void => {
+    const { attempt, response } = this.forwarded;
+    if (attempt.isOver || !response.writableFinished) return;
+    if (this.#isSent || this.#outgoing.writableFinished) {
+      attempt.finish();
+      this.#end();
+    } else if (this.#outgoing.destroyed) this.#giveUpBody("closed before it had taken the whole body");
+  };
+
+  #giveUpBody(why: string): void {
+    this.forwarded.attempt.fail(`${this.#host} answered, and ${why}`);
+    this.#outgoing.destroy();
+    this.#end();
+  }
+
+  readonly #fail = (error: Error): void => {
+    const { attempt, response } = this.forwarded;
+    if (attempt.isOver) return;
+    if (response.writableFinished && !(error instanceof SecretLeak)) {
+      this.#settle();
+      return;
+    }
+    this.#outgoing.destroy();
+    this.#end();
+    if (error instanceof EgressRefused) {
+      attempt.deny(error.verdict);
+      answer(response, 403, error.verdict.why, { denied: true });
+    } else if (error instanceof SecretLeak) {
+      attempt.deny({ allowed: false, rule: "secrets", why: error.message }, error.secrets);
+      answer(response, 403, error.message, { denied: true });
+    } else this.#answerUnreachable(error);
+  };
+
+  #answerUnreachable(error: Error): void {
+    const { attempt, response } = this.forwarded;
+    const isKnown = error instanceof Unreachable;
+    const why = isKnown ? error.message : `${this.#host}: ${error.message}`;
+    attempt.fail(why);
+    // A kept connection that the host closed just now: to the client it is as if it had been its own.
+    if (this.#outgoing.reusedSocket && !response.headersSent && !isKnown) response.destroy();
+    else answer(response, isKnown ? error.status : 502, why);
+  }
+
+  readonly #onTimeout = (): void => {
+    if (this.forwarded.response.writableFinished)
+      this.#giveUpBody(`took no more of the body for ${this.sender.limits.idleMs / 1000} s`);
+    else this.#fail(new Unreachable(504, `${this.#host} did not answer in time`));
+  };
+
+  readonly #onDrain = (): void => {
+    this.#outgoing.emit("drain");
+  };
+
+  readonly #onGone = (): void => {
+    const { request, response, attempt } = this.forwarded;
+    // It has its answer and gave its whole body: the rest is on its way.
+    if (request.complete && response.writableFinished) return;
+    if (!attempt.isOver) attempt.fail(CLOSED_INSIDE);
+    this.#outgoing.destroy();
+    this.#end();
+  };
+
+  #end(): void {
+    this.forwarded.request.socket.off("close", this.#onGone);
+    this.#stream?.off("drain", this.#onDrain);
+    this.#route?.socket.setTimeout(0).off("timeout", this.#onTimeout);
+    this.resolve();
+  }
+}
+
+function methodOf({ method = "GET" }: IncomingMessage): string {
+  return method;
 }
 
 /** How the length of the message is told, and what becomes of the connection. */
