@@ -1,9 +1,10 @@
 // Writes what every entry point of both packages exports to api/, as the types in dist/ say it. Prints the types of ours
 // that an exported declaration names and no entry point exports.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CompilerState, Extractor, ExtractorConfig } from "@microsoft/api-extractor";
+import ts from "typescript";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const reportFolder = join(root, "api");
@@ -55,6 +56,32 @@ const configs = entries.map(([name, file]) =>
 rmSync(reportFolder, { recursive: true, force: true });
 mkdirSync(reportFolder);
 const compilerState = CompilerState.create(configs[0], { additionalEntryPoints: files });
+const { program } = compilerState;
+const checker = program.getTypeChecker();
+const declarationOf = (symbol) =>
+  symbol.flags & ts.SymbolFlags.Alias
+    ? checker.getAliasedSymbol(symbol)
+    : checker.getExportSymbolOfSymbol(symbol);
+const exported = new Set(
+  files.flatMap((file) =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file))).map(declarationOf),
+  ),
+);
+
+/** Whether a name in a file is a type that its user cannot name. Constants and generic aliases only serve to write a type. */
+function isOutOfReach(name, file) {
+  const meaning = ts.SymbolFlags.Type | ts.SymbolFlags.Value | ts.SymbolFlags.Alias;
+  const found = checker
+    .getSymbolsInScope(program.getSourceFile(file), meaning)
+    .find((each) => each.name === name);
+  if (found === undefined) return true;
+  const symbol = declarationOf(found);
+  const isHelper =
+    symbol.flags & ts.SymbolFlags.Variable ||
+    (symbol.flags & ts.SymbolFlags.TypeAlias && symbol.declarations[0].typeParameters !== undefined);
+  return !isHelper && !exported.has(symbol);
+}
+
 const missing = new Set();
 for (const config of configs) {
   Extractor.invoke(config, {
@@ -62,14 +89,12 @@ for (const config of configs) {
     compilerState,
     messageCallback(message) {
       message.handled = true;
-      if (message.messageId === "ae-forgotten-export") missing.add(/"(.+?)"/.exec(message.text)[1]);
-      else if (message.logLevel === "error") throw new Error(message.text);
+      const { messageId, text, sourceFilePath: file } = message;
+      if (messageId === "ae-forgotten-export") {
+        const name = /"(.+?)(?:_\d+)?"/.exec(text)[1];
+        if (isOutOfReach(name, file)) missing.add(`${relative(root, file)} needs ${name}`);
+      } else if (message.logLevel === "error") throw new Error(text);
     },
   });
 }
-const checker = compilerState.program.getTypeChecker();
-for (const file of files) {
-  const module = checker.getSymbolAtLocation(compilerState.program.getSourceFile(file));
-  for (const { name } of checker.getExportsOfModule(module)) missing.delete(name);
-}
-for (const name of [...missing].sort()) console.log(name);
+for (const each of [...missing].sort()) console.log(each);

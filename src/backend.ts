@@ -1,6 +1,7 @@
 export {
   type BackendContext,
   type BackendFactory,
+  type BackendSettings,
   type Capabilities,
   type CreateSpec,
   type FilesystemRules,
@@ -10,11 +11,25 @@ export {
   type Isolation,
   isAtLeast,
   type Limits,
+  type LimitsConfig,
   listBackends,
   type Probe,
+  type ProbeOptions,
   type ResourceUsage,
   registerBackend,
   type SandboxBackend,
   type SessionDirectory,
+  type Violation,
 } from "./runtime/backends/index.js";
-export { GuestConnection, type Runner } from "./runtime/wire/index.js";
+export {
+  type CellLimits,
+  type CellRequest,
+  GuestConnection,
+  type GuestStreams,
+  type RunExit,
+  type RunHandle,
+  type Runner,
+  type RunRequest,
+  type WarmHandle,
+  type WarmRequest,
+} from "./runtime/wire/index.js";

@@ -17,4 +17,5 @@ export {
   type SampleResult,
   type SampleVerdict,
   summarise,
+  type TaskCounts,
 } from "./core/tools/index.js";

@@ -6,6 +6,7 @@ export {
   clientName,
   ElicitationConfirmationService,
   type Elicited,
+  type ElicitOptions,
 } from "./elicitation.js";
 export { createSessionFiles, type SessionFiles } from "./session-files.js";
 export { StdioTransport, type StdioTransportOptions } from "./stdio-transport.js";

@@ -32,7 +32,9 @@ export type Answer<P extends keyof paths, M extends Method> =
       ? Done
       : never;
 
-export type CallOptions = Pick<RequestOptions, "signal">;
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Asks for the JSON of a route. */
 export function call<M extends Method, P extends PathOf<M>>(

@@ -35,6 +35,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   #isSent = false;
   #result: Promise<ExecutionResult> | undefined;
 
+  /** @internal */
   constructor(transport: Transport, order: ExecutionOrder) {
     this.#transport = transport;
     this.#order = order;

@@ -1,7 +1,8 @@
-export { addressOf } from "./address.js";
+export { addressOf, type Query } from "./address.js";
 export type { CallOptions } from "./api.js";
 export { ApiError, apiErrorOf, unreachable } from "./api-error.js";
-export type { ClientOptions } from "./client-options.js";
+export type { components as ApiComponents } from "./api-types.js";
+export type { ClientOptions, SocketClass, SocketLike } from "./client-options.js";
 export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
 export { type ErrorCode, SandboxError, type SandboxErrorInit } from "./sandbox-error.js";
 export type {
@@ -25,36 +26,46 @@ export type {
   SessionTerminal,
   SessionTerminalConnection,
 } from "./sandbox-session.js";
-export { type RunOptions, Session, type SessionInfo } from "./session.js";
+export { type ExecuteRequest, type RunOptions, Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,
+  type CodeRequest,
   Context,
   type ContextInfo,
   type ContextRunOptions,
+  type SessionContexts,
 } from "./session-contexts.js";
-export type { FileEntry } from "./session-files.js";
-export type { Tunnel } from "./session-ports.js";
+export type { FileEntry, SessionFiles } from "./session-files.js";
+export type { SessionPorts, Tunnel } from "./session-ports.js";
 export {
+  type LogQuery,
   type ProcessEvent,
   type ProcessInfo,
   type ProcessLogs,
+  type ProcessRequest,
   type ProcessSignal,
   RemoteProcess,
+  type SessionProcesses,
   type StartOptions,
 } from "./session-processes.js";
-export type { RestoreReport, SnapshotInfo } from "./session-snapshots.js";
+export type { RestoreReport, SessionSnapshots, SnapshotInfo } from "./session-snapshots.js";
 export {
   type NewTerminal,
   RemoteTerminal,
+  type SessionTerminals,
   TerminalConnection,
   type TerminalInfo,
 } from "./session-terminals.js";
 export {
   type Approval,
   type ApprovalEvent,
+  type ApprovalsClient,
   type AuditRecord,
   type Decided,
   type DecisionInput,
   type ExecutionInfo,
+  type ExecutionsClient,
+  type NewSession,
+  type SessionsClient,
   SkerryClient,
 } from "./skerry-client.js";

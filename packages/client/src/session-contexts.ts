@@ -7,7 +7,7 @@ const ONE = "/v1/sessions/{name}/contexts/{id}";
 
 export type ContextInfo = Answer<typeof ALL, "post">;
 export type CheckpointInfo = ContextInfo["checkpoints"][number];
-type CodeRequest = Input<`${typeof ONE}/execute`, "post">["json"];
+export type CodeRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
 export interface ContextRunOptions extends CallOptions, Omit<CodeRequest, "code" | "language"> {}
 
@@ -16,6 +16,7 @@ export class SessionContexts {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;
@@ -48,6 +49,7 @@ export class Context {
   readonly #transport: Transport;
   readonly #path: { readonly name: string; readonly id: string };
 
+  /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;

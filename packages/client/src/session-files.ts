@@ -14,6 +14,7 @@ export class SessionFiles {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;

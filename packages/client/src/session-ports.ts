@@ -19,6 +19,7 @@ export class SessionPorts {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;

@@ -5,12 +5,12 @@ import type { Transport } from "./transport.js";
 
 const ALL = "/v1/sessions/{name}/processes";
 const ONE = "/v1/sessions/{name}/processes/{id}";
-type ProcessRequest = Input<typeof ALL, "post">["json"];
+export type ProcessRequest = Input<typeof ALL, "post">["json"];
 
 export type ProcessInfo = Answer<typeof ALL, "post">;
 export type ProcessLogs = Answer<`${typeof ONE}/logs`, "get">;
 export type ProcessSignal = Input<`${typeof ONE}/signal`, "post">["json"]["signal"];
-type LogQuery = NonNullable<Input<`${typeof ONE}/logs`, "get">["query"]>;
+export type LogQuery = NonNullable<Input<`${typeof ONE}/logs`, "get">["query"]>;
 
 /** What a process prints, as it happens. The last event is the exit. */
 export type ProcessEvent =
@@ -26,6 +26,7 @@ export class SessionProcesses {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;
@@ -63,6 +64,7 @@ export class RemoteProcess {
   readonly #transport: Transport;
   readonly #path: { readonly name: string; readonly id: string };
 
+  /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;

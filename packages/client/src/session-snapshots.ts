@@ -13,6 +13,7 @@ export class SessionSnapshots {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;

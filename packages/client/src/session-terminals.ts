@@ -19,6 +19,7 @@ export class SessionTerminals {
   readonly #transport: Transport;
   readonly #session: string;
 
+  /** @internal */
   constructor(transport: Transport, session: string) {
     this.#transport = transport;
     this.#session = session;
@@ -47,6 +48,7 @@ export class RemoteTerminal {
   readonly #transport: Transport;
   readonly #path: { readonly name: string; readonly id: string };
 
+  /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;
@@ -83,6 +85,7 @@ export class TerminalConnection implements AsyncIterable<Uint8Array> {
   readonly #retries: number;
   #isClosed = false;
 
+  /** @internal */
   constructor(socket: Socket, connect: (cursor: number) => Promise<Socket>, retries: number) {
     this.#socket = socket;
     this.#connect = connect;

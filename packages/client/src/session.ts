@@ -10,7 +10,7 @@ import { SessionTerminals } from "./session-terminals.js";
 import type { Transport } from "./transport.js";
 
 const ONE = "/v1/sessions/{name}";
-type ExecuteRequest = Input<`${typeof ONE}/execute`, "post">["json"];
+export type ExecuteRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
 export type SessionInfo = Answer<typeof ONE, "get">;
 
@@ -27,6 +27,7 @@ export class Session implements SandboxSession {
   readonly ports: SessionPorts;
   readonly #transport: Transport;
 
+  /** @internal */
   constructor(transport: Transport, sessionId: string) {
     this.sessionId = sessionId;
     this.#transport = transport;

@@ -8,7 +8,7 @@ import { Session, type SessionInfo } from "./session.js";
 import { Socket } from "./socket.js";
 import { Transport } from "./transport.js";
 
-type NewSession = NonNullable<Input<"/v1/sessions", "post">["json"]>;
+export type NewSession = NonNullable<Input<"/v1/sessions", "post">["json"]>;
 type Filter<P extends "/v1/sessions" | "/v1/executions" | "/v1/audit"> =
   Input<P, "get"> extends { query?: infer Query } ? Omit<NonNullable<Query>, "limit" | "cursor"> : never;
 export type ExecutionInfo = Answer<"/v1/executions/{id}", "get">;
@@ -70,6 +70,7 @@ export class SkerryClient {
 export class SessionsClient {
   readonly #transport: Transport;
 
+  /** @internal */
   constructor(transport: Transport) {
     this.#transport = transport;
   }
@@ -115,6 +116,7 @@ export class SessionsClient {
 export class ExecutionsClient {
   readonly #transport: Transport;
 
+  /** @internal */
   constructor(transport: Transport) {
     this.#transport = transport;
   }
@@ -141,6 +143,7 @@ export class ExecutionsClient {
 export class ApprovalsClient {
   readonly #transport: Transport;
 
+  /** @internal */
   constructor(transport: Transport) {
     this.#transport = transport;
   }

@@ -1,12 +1,13 @@
 export { allFilesAt } from "./call/all-files-at.js";
 export { missingRole } from "./call/assess-call.js";
-export type { CallHarness, GuardedFiles, TouchedPath } from "./call/call-kind.js";
+export type { CallHarness, FileTask, GuardedFiles, TouchedPath } from "./call/call-kind.js";
 export { textOf } from "./call/checked-call.js";
 export type { ExplainOptions, Explanation } from "./call/explain-call.js";
 export {
   type FileCall,
   type FileResult,
   type SandboxCall,
+  type SessionCall,
   workValue,
 } from "./call/file-call.js";
 export type { LongRunningHandle } from "./call/long-running-call.js";
@@ -16,16 +17,25 @@ export { getRequiredSandbox, SECURITY_MODES, type SecurityMode } from "./call/re
 export type { GuardedProcess, ProcessCall } from "./call/start-process.js";
 export type { ToolCall, ToolResult } from "./call/tool-call.js";
 export { type Diagnosis, diagnose } from "./doctor/doctor.js";
+export type { ChecklistItem } from "./doctor/readiness.js";
 export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
 export type { WatchCall } from "./files/watch-files.js";
-export { HandleFiles } from "./handle/handle-files.js";
+export { HandleContext, HandleContexts } from "./handle/handle-contexts.js";
+export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
+export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
+export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
 export { SandboxHandle, type SandboxRunOptions } from "./handle/sandbox-handle.js";
-export type { CellOptions, OpenSessionOptions, SandboxConnection } from "./manager-options.js";
+export type {
+  CellOptions,
+  ExpectedCaller,
+  OpenSessionOptions,
+  SandboxConnection,
+} from "./manager-options.js";
 export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } from "./result-json.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";

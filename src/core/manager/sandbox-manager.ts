@@ -191,7 +191,7 @@ export class SandboxManager {
     return watch;
   }
 
-  /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. */
+  /** Runs a call's code by a harness, in a sandbox that is thrown away, through the same steps as `execute`. @internal */
   async executeBy(harness: CallHarness, call: ToolCall): Promise<ToolResult> {
     const named = this.#inSession(copyCall(call));
     return new Execution<ToolResult>((sink) =>

@@ -4,6 +4,7 @@ export {
   KNOWN_STATUSES,
   KNOWN_TOOLS,
   KNOWN_VIOLATIONS,
+  type NetworkVerdict,
   POOL_STATUSES,
 } from "./labels.js";
 export {
@@ -11,6 +12,8 @@ export {
   type ExecutionMetric,
   type Metrics,
   type MetricsOptions,
+  type NetworkMetric,
+  type SandboxUsage,
   type ViolationMetric,
 } from "./metrics.js";
 export {

@@ -4,12 +4,12 @@ import { boundData } from "./replies/bounded-data.js";
 import type { ToolReply } from "./replies/tool-reply.js";
 import type { ToolAnnotations } from "./tool.js";
 
-type Schema = Readonly<Record<string, unknown>>;
+export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** As OpenAI's chat completions take tools; the answer to a call is a message with `reply.text` as its content. */
 export interface OpenAiTool {
   readonly type: "function";
-  readonly function: { readonly name: string; readonly description: string; readonly parameters: Schema };
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonSchema };
 }
 
 export function toOpenAiTools(tools: ToolSet): OpenAiTool[] {
@@ -23,7 +23,7 @@ export function toOpenAiTools(tools: ToolSet): OpenAiTool[] {
 export interface AnthropicTool {
   readonly name: string;
   readonly description: string;
-  readonly input_schema: Schema;
+  readonly input_schema: JsonSchema;
 }
 
 export function toAnthropicTools(tools: ToolSet): AnthropicTool[] {
@@ -86,7 +86,7 @@ export function toVercelTools(tools: ToolSet): Record<string, VercelTool> {
 
 /** As MCP lists tools. */
 export interface McpTool extends Pick<ToolDescription, "name" | "title" | "description"> {
-  readonly inputSchema: Schema;
+  readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
 }
 

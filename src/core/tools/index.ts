@@ -1,6 +1,7 @@
 export {
   type AnthropicTool,
   type AnthropicToolResult,
+  type JsonSchema,
   type McpTool,
   type McpToolResult,
   type OpenAiTool,
@@ -34,6 +35,7 @@ export {
   type SampleResult,
   type SampleVerdict,
   summarise,
+  type TaskCounts,
 } from "./evaluation/index.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";
@@ -47,6 +49,7 @@ export {
   type FunctionCall,
   findTestingLanguage,
   type GenerateRequest,
+  type PythonRunner,
   parseCases,
   type ReflectionOptions,
   type ReflectionResult,

@@ -1,3 +1,4 @@
+export type { DialogueStreams } from "./dialogue.js";
 export { createPaint, type Paint, type Style } from "./paint.js";
 export type {
   DecideResult,

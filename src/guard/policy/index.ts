@@ -15,8 +15,18 @@ export { describeDecision, explainDecision } from "./explain.js";
 export { loadPolicy, readPolicyText } from "./load-policy.js";
 export { checkPolicy, parsePolicy } from "./parse-policy.js";
 export { coversPath, matchesPath, pathGlob, resolveSandboxPath } from "./path-globs.js";
-export type { Policy, PolicyProblem, RuleReference } from "./policy.js";
+export type {
+  Items,
+  NetworkRules,
+  Policy,
+  PolicyProblem,
+  Role,
+  RuleBlock,
+  RuleReference,
+  Setting,
+  Settings,
+} from "./policy.js";
 export { PolicyEngine } from "./policy-engine.js";
 export { type ReviewedRule, rulesToReview } from "./rules-to-review.js";
 export { POLICY_TEMPLATE } from "./template.js";
-export { BUILT_IN_TOOLS, TIERS, type Tier } from "./tools.js";
+export { BUILT_IN_TOOLS, TIERS, type Tier, type Tool } from "./tools.js";

@@ -8,6 +8,7 @@ export type {
   Limits,
   LimitsConfig,
   Probe,
+  ProbeOptions,
   ResourceUsage,
   SandboxBackend,
   SessionDirectory,

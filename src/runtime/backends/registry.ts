@@ -14,15 +14,11 @@ import { SUBPROCESS } from "./subprocess/index.js";
  */
 const BUILT_IN = { bubblewrap: BUBBLEWRAP, srt: SRT, docker: DOCKER, gvisor: GVISOR, subprocess: SUBPROCESS };
 
-type WithSettings = {
-  readonly [Name in keyof typeof BUILT_IN as (typeof BUILT_IN)[Name] extends { settings: unknown }
-    ? Name
-    : never]: (typeof BUILT_IN)[Name];
-};
-
 /** The blocks of the built-in backends under `sandbox.backends`. */
 export type BackendSettings = {
-  readonly [Name in keyof WithSettings]: WithSettings[Name]["settings"]["defaults"];
+  readonly [Name in keyof typeof BUILT_IN as (typeof BUILT_IN)[Name] extends { settings: unknown }
+    ? Name
+    : never]: (typeof BUILT_IN)[Name] extends { settings: { defaults: infer Defaults } } ? Defaults : never;
 };
 
 const definitions: ReadonlyMap<string, BackendDefinition> = new Map(Object.entries(BUILT_IN));

@@ -25,7 +25,7 @@ export {
   type SecretLocation,
 } from "./rules/settings.js";
 export { checkSecretHosts, loadSecrets, parseSecretOption } from "./secrets/load-secrets.js";
-export { Secret, type SecretOptions } from "./secrets/secret.js";
+export { Secret, type SecretOptions, type SecretOrigin } from "./secrets/secret.js";
 
 /** Rules that let sandboxes reach these hosts: names, or `*.name` for all names below one. */
 export function allowDomains(...domains: readonly string[]): EgressRules {

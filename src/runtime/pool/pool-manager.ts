@@ -18,7 +18,7 @@ export class PoolManager {
     this.#settings = resolveSettings(options);
   }
 
-  /** Says where the sandboxes come from, once. What it returns knows their type. */
+  /** Says where the sandboxes come from, once. What it returns knows their type. @internal */
   bind<Item extends PoolItem>(source: PoolSource<Item>, home?: PoolHome): BoundPool<Item> {
     if (this.#pool !== undefined || this.#stopped) {
       throw new SandboxError("INVALID_ARGUMENT", "This pool belongs to a manager already", {

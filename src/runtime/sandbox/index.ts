@@ -15,6 +15,7 @@ export {
   Execution,
   type ExecutionEvent,
   type ExecutionSink,
+  type OutputSink,
 } from "./executions/execution.js";
 export { type ExecutionResult, exitStatusOf, REASONS, type Reason } from "./executions/result.js";
 export {
@@ -62,6 +63,7 @@ export {
   type Language,
   languageForFile,
   languageNames,
+  type WarmLanguage,
 } from "./programs/languages.js";
 export { needsModuleSyntax } from "./programs/module-syntax.js";
 export type { WarmSettings } from "./programs/warm-interpreters.js";

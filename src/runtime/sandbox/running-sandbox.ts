@@ -49,7 +49,7 @@ export class RunningSandbox {
   readonly type: string;
   readonly files: SandboxFiles;
   readonly network: SandboxNetwork;
-  /** What its end could not copy to this host. */
+  /** What its end could not copy to this host. @internal */
   readonly unsaved = new UnsavedFiles();
   readonly #instance: Instance;
   readonly #settings: SandboxSettings;
@@ -68,6 +68,7 @@ export class RunningSandbox {
   #sessionId: string;
   #stopping: Promise<void> | undefined;
 
+  /** @internal */
   constructor(init: SandboxInit<RunningSandbox>) {
     this.id = init.instance.id;
     this.#sessionId = init.sessionId;
@@ -155,12 +156,12 @@ export class RunningSandbox {
     return this.#instance.guestWorkspace;
   }
 
-  /** Marks it as used: the idle timeout starts again. */
+  /** Marks it as used: the idle timeout starts again. @internal */
   touch(): void {
     this.#activity.touch();
   }
 
-  /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. */
+  /** The listener is told what each execution changed before its result is out; it resolves soon, and never rejects. @internal */
   tellFileChanges(listener: (changes: readonly FileChange[]) => Promise<void>): void {
     this.#touched.tell(listener);
   }
@@ -186,7 +187,7 @@ export class RunningSandbox {
     }
   }
 
-  /** Assigns a sandbox that was started ahead to its session. */
+  /** Assigns a sandbox that was started ahead to its session. @internal */
   assign(sessionId: string): void {
     this.#sessionId = sessionId;
     this.touch();
@@ -219,7 +220,7 @@ export class RunningSandbox {
     return new Execution((sink) => this.execInto(sink, argv, options));
   }
 
-  /** The same, with the events in an execution that has begun already. */
+  /** The same, with the events in an execution that has begun already. @internal */
   async execInto(
     sink: ExecutionSink,
     argv: readonly string[],
@@ -234,7 +235,7 @@ export class RunningSandbox {
     return new Execution((sink) => this.runCodeInto(sink, code, options));
   }
 
-  /** The same, with the events in an execution that has begun already; by a harness, where there is one. */
+  /** The same, with the events in an execution that has begun already; by a harness, where there is one. @internal */
   async runCodeInto(
     sink: ExecutionSink,
     code: string,
@@ -267,7 +268,7 @@ export class RunningSandbox {
     return this.#executions.terminal(options);
   }
 
-  /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. */
+  /** A command on a terminal, with the events in an execution that has begun already; it has no time limit of its own. @internal */
   async terminalInto(
     sink: ExecutionSink,
     argv: readonly string[],
@@ -289,7 +290,7 @@ export class RunningSandbox {
     return this.#contexts.create(options);
   }
 
-  /** The context of that name, made now if there is none. One of another language is refused. */
+  /** The context of that name, made now if there is none. One of another language is refused. @internal */
   async obtainContext(id: string, language: string): Promise<CodeContext> {
     this.#assertRunning();
     this.touch();
@@ -349,13 +350,13 @@ export class RunningSandbox {
     return this.#settings.cells !== undefined;
   }
 
-  /** Makes cells ahead of the first program; resolves when the first of them is ready. */
+  /** Makes cells ahead of the first program; resolves when the first of them is ready. @internal */
   async prewarmCells(): Promise<void> {
     this.#assertRunning();
     await this.#cells.prewarm();
   }
 
-  /** Starts an interpreter ahead of the first program; resolves when it is ready. */
+  /** Starts an interpreter ahead of the first program; resolves when it is ready. @internal */
   async prewarm(language: string): Promise<void> {
     this.#assertRunning();
     await this.#programs.prewarm(findLanguage(language));
@@ -364,6 +365,7 @@ export class RunningSandbox {
   /**
    * Copies what has changed inside to this host as its stop will. False: not all of it got here, and would be lost with
    * the sandbox.
+   * @internal
    */
   async save(): Promise<boolean> {
     this.#assertRunning();
@@ -376,12 +378,12 @@ export class RunningSandbox {
     return this.#end();
   }
 
-  /** The same without a caller that waits: it never rejects, and what was not copied is in `unsaved`. */
+  /** The same without a caller that waits: it never rejects, and what was not copied is in `unsaved`. @internal */
   async stopInBackground(): Promise<void> {
     await this.#end().catch(() => undefined);
   }
 
-  /** Stops it, and tries once more to destroy what a stop could not. */
+  /** Stops it, and tries once more to destroy what a stop could not. @internal */
   async ensureStopped(): Promise<void> {
     await this.#end().catch(() => this.#instance.destroy());
   }
@@ -389,6 +391,7 @@ export class RunningSandbox {
   /**
    * Ends it as `stop` does, but for what it ran in, which is handed back with everything still in it. Undefined: it has
    * stopped already.
+   * @internal
    */
   async retire(): Promise<Instance | undefined> {
     if (!this.isRunning) {

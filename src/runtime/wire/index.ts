@@ -3,6 +3,7 @@ export { encodeFields, type Field, u16, u32 } from "./frames.js";
 export { GuestConnection, type GuestStreams } from "./guest-connection.js";
 export type {
   CellLimits,
+  CellRequest,
   RunExit,
   RunHandle,
   Runner,

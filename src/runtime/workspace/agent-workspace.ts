@@ -281,11 +281,12 @@ export class AgentWorkspace implements WorkspaceFiles {
     });
   }
 
-  /** Looking holds up other sessions: past its time it stops, and says so. */
+  /** Looking holds up other sessions: past its time it stops, and says so. @internal */
   snapshot(excluded: readonly string[] = []): Snapshot {
     return takeSnapshot(this, { excluded, maxMs: SNAPSHOT_MS });
   }
 
+  /** @internal */
   get tree(): WorkspaceTree {
     return new DirectoryTree(this);
   }
@@ -294,6 +295,7 @@ export class AgentWorkspace implements WorkspaceFiles {
     return this.#denied.covers(parseInnerPath(path).components);
   }
 
+  /** @internal */
   bootstrapTarget(): BootstrapTarget {
     return createDescriptorTarget(this);
   }

@@ -61,13 +61,13 @@ export interface WorkspaceFiles {
   remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
   /** Gives a file, a link or a directory another path. Makes missing directories; FILE_EXISTS: something is there. */
   move(from: string, to: string): Promise<void>;
-  /** What the files look like now, without the excluded paths. It stops when looking takes too long. */
+  /** What the files look like now, without the excluded paths. It stops when looking takes too long. @internal */
   snapshot(excluded?: readonly string[]): Snapshot | Promise<Snapshot>;
-  /** All of it at once, past `denyWrite`. */
+  /** All of it at once, past `denyWrite`. @internal */
   readonly tree: WorkspaceTree;
   /** True for a path that `denyWrite` names, or that lies beneath one. */
   isProtected(path: string): boolean;
-  /** Where a bootstrap puts what it copies. */
+  /** Where a bootstrap puts what it copies. @internal */
   bootstrapTarget(): BootstrapTarget;
   close(): void;
 }

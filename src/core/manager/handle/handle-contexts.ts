@@ -13,6 +13,7 @@ export class HandleContexts implements SandboxSessionContexts {
   /** Of those that were seen: code has to be given with its language. */
   readonly #languages = new Map<string, string>();
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;
@@ -54,6 +55,7 @@ export class HandleContext implements SessionContext {
   readonly #caller: HandleCaller;
   readonly #languages: Map<string, string>;
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller, id: string, languages: Map<string, string>) {
     this.id = id;
     this.#host = host;

@@ -15,6 +15,7 @@ export class HandleFiles implements SandboxSessionFiles {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;

@@ -18,6 +18,7 @@ export class HandleProcesses implements SandboxSessionProcesses {
   readonly #caller: HandleCaller;
   readonly #known = new Map<string, HandleProcess>();
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;
@@ -51,6 +52,7 @@ export class HandleProcess implements SessionProcess {
   readonly #forget: () => void;
   #result: ToolResult | undefined;
 
+  /** @internal */
   constructor(process: GuardedProcess, forget: () => void) {
     this.#process = process;
     this.#forget = forget;

@@ -14,6 +14,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;

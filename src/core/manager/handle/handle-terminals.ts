@@ -10,6 +10,7 @@ export class HandleTerminals implements SandboxSessionTerminals {
   readonly #caller: HandleCaller;
   readonly #known = new Map<string, HandleTerminal>();
 
+  /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;
@@ -35,6 +36,7 @@ export class HandleTerminal implements SessionTerminal {
   readonly #forget: () => void;
   #hasEnded = false;
 
+  /** @internal */
   constructor(terminal: GuardedTerminal, forget: () => void) {
     this.#terminal = terminal;
     this.#forget = forget;
@@ -64,6 +66,7 @@ class HandleTerminalConnection implements SessionTerminalConnection {
   readonly #terminal: GuardedTerminal;
   readonly #left = new AbortController();
 
+  /** @internal */
   constructor(terminal: GuardedTerminal) {
     this.#terminal = terminal;
   }

@@ -37,7 +37,7 @@ export class SandboxHandle implements SandboxSession {
   readonly #caller: HandleCaller;
   readonly #scope: HandleScope;
 
-  /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. */
+  /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. @internal */
   constructor(host: HandleHost, caller: HandleCaller, scope: HandleScope) {
     this.sessionId = caller.sessionId;
     this.#host = host;

@@ -21,7 +21,7 @@ export class SessionSnapshots {
   readonly #sessionId: string;
   readonly #store: SnapshotStore;
 
-  /** The path throws where there is no session. */
+  /** The path throws where there is no session. @internal */
   constructor(sessionId: string, path: () => string, limits: SnapshotsConfig) {
     this.#sessionId = sessionId;
     this.#store = openSnapshotStore(path, limits);

@@ -7,7 +7,12 @@ export {
   type ReflectionRound,
 } from "./code-with-reflection.js";
 export { describeFailures } from "./feedback.js";
-export { findTestingLanguage, type TestingLanguage, testingLanguageOf } from "./languages.js";
+export {
+  findTestingLanguage,
+  type PythonRunner,
+  type TestingLanguage,
+  testingLanguageOf,
+} from "./languages.js";
 export type { TestOptions } from "./options.js";
 export {
   describeCounts,

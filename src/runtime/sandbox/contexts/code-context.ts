@@ -66,6 +66,7 @@ export class CodeContext {
   #checkpointNumber = 0;
   #count = 0;
 
+  /** @internal */
   constructor(
     id: string,
     language: { readonly name: string; readonly context: ContextLanguage },
@@ -108,7 +109,7 @@ export class CodeContext {
     return new Execution<ContextResult, ResultEvent>((sink) => this.#runInto(turn, sink, code, options));
   }
 
-  /** The same, with the events in an execution that has begun already. */
+  /** The same, with the events in an execution that has begun already. @internal */
   async runInto(
     sink: ExecutionSink<ResultEvent>,
     code: string,

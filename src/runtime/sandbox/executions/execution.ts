@@ -61,6 +61,7 @@ export class Execution<
   #ended = false;
   #failure: unknown;
 
+  /** @internal */
   constructor(start: (sink: ExecutionSink<More>) => Promise<Result>) {
     // A loop over it asks for the iterator before this.
     this.#result = Promise.resolve().then(() => {

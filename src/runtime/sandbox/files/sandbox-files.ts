@@ -27,6 +27,7 @@ export class SandboxFiles {
   readonly #workspace: WorkspaceFiles;
   readonly #listener: FilesListener;
 
+  /** @internal */
   constructor(workspace: WorkspaceFiles, listener: FilesListener) {
     this.#workspace = workspace;
     this.#listener = listener;

@@ -53,6 +53,7 @@ export class SandboxNetwork {
   #connection: EgressConnection | undefined;
   #closed = false;
 
+  /** @internal */
   constructor(runner: Runner, init: NetworkInit = { ports: false }) {
     this.#runner = runner;
     this.#init = init;
@@ -80,12 +81,13 @@ export class SandboxNetwork {
   /**
    * Changes what this sandbox may reach, from now on: connections that are no longer allowed are closed. Rules that a
    * policy sets for a call hold as well.
+   * @internal
    */
   async setRules(rules: RuleSets): Promise<void> {
     (await this.#open()).egress.update(rules);
   }
 
-  /** Puts a call's own rules in force without opening anything: they hold when it is opened later. */
+  /** Puts a call's own rules in force without opening anything: they hold when it is opened later. @internal */
   restrict(rules: EgressRules): () => void {
     const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
     this.#entered.add(entered);
@@ -95,7 +97,7 @@ export class SandboxNetwork {
     };
   }
 
-  /** The same, and opens it; what every set that is in force allows can be reached. */
+  /** The same, and opens it; what every set that is in force allows can be reached. @internal */
   async enter(rules: EgressRules): Promise<() => void> {
     // In force before it is open, so that nothing gets out between the two.
     const leave = this.restrict(rules);
@@ -127,7 +129,7 @@ export class SandboxNetwork {
     return this.#runner.connect(port);
   }
 
-  /** Starts counting and noting; the function returned ends that and tells what was used. It has to be called. */
+  /** Starts counting and noting; the function returned ends that and tells what was used. It has to be called. @internal */
   measure(): () => NetworkUse | undefined {
     const before = this.totals;
     const tell = this.#egress?.takeNotes();
