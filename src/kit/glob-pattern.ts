@@ -13,7 +13,7 @@ export type Token =
 /** One path component's tokens, or `**`: any number of components. */
 export type Segment = readonly Token[] | "globstar";
 
-/** Makes the error for a pattern that is none. */
+/** Makes the error for an invalid pattern. */
 export type Complain = (why: string) => Error;
 
 /** Reads one component of a pattern: `*`, `?`, `[a-z]`, `[!a]`, and a backslash before a literal. */

@@ -23,7 +23,7 @@ export interface SandboxOptions extends GlobalOptions {
 
 export const CONFIRM_CHOICES = ["ask", "reject"] as const;
 
-/** In whose name it runs, what may run, who is asked, and whether it is remembered. */
+/** Identity, policy, confirmation and audit of a call. */
 export interface GuardOptions extends GlobalOptions {
   readonly policy?: string;
   readonly role?: string;

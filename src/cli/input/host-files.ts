@@ -107,7 +107,7 @@ class HostTarget {
     this.#partial = undefined;
   }
 
-  /** Leaves nothing of what was not committed. */
+  /** Removes files that were not committed. */
   async close(): Promise<void> {
     process.off("exit", this.#onExit);
     await this.#handle.close().catch(() => undefined);

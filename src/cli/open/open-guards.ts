@@ -11,7 +11,7 @@ import type { GuardOptions, SandboxOptions } from "../definition/options.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
 
-/** What a call passes through, as the command line and the configuration say; what is left out has no say. */
+/** Policy, confirmation and audit, as the command line and the configuration say; each may be left out. */
 interface OpenGuards {
   readonly policy?: Policy;
   readonly securityMode?: SecurityMode;

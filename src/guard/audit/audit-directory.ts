@@ -183,7 +183,7 @@ function checkOwner(path: string): void {
   });
 }
 
-/** What went wrong with the log, for a caller who must not go on without it. */
+/** The error of the log, for a caller that must not continue without it. */
 export function auditFailure(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   const code = systemCode(error);

@@ -156,7 +156,7 @@ export class AuditLogger {
     };
   }
 
-  /** Writes a record of something that is no attempt. */
+  /** Writes a record of another event than an attempt. */
   async log(event: AuditEvent): Promise<AuditRecord> {
     this.#checkOpen();
     const body = fillBody(
@@ -178,7 +178,7 @@ export class AuditLogger {
     await this.#withSinks((sink) => sink.flush?.());
   }
 
-  /** Gives what is still open its record ("interrupted"), flushes, and lets go of the files. */
+  /** Records open attempts as "interrupted", flushes, and closes the files. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -279,7 +279,7 @@ export class AuditLogger {
     return batch;
   }
 
-  /** Tells everybody what came of it. */
+  /** Settles all waiting callers. */
   async #settle({ records, failure }: Appended): Promise<void> {
     const written = records.flatMap((record) => {
       const entry = this.#queue.get(record.id);

@@ -49,7 +49,7 @@ export async function checkAuditTail(
           return tell(`Record ${newer.seq} does not follow the one before it`);
         if (typeof anchor === "object" && anchor.seq === record.seq && anchor.hash !== record.hash)
           return tell(`Record ${record.seq} differs from the one that the anchor recorded`);
-        // What a logger found missing is told for ever by a verification; here as long as it is recent.
+        // A verification always reports records that a logger found missing; this does so while they are recent.
         if (record.event_type === "audit_gap") return tell(record.error ?? "Records were removed");
         last ??= { seq: record.seq, timestamp: record.timestamp };
         newer = record;

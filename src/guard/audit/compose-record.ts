@@ -30,7 +30,7 @@ export interface Composition {
 
 type Draft = { -readonly [K in keyof AuditBody]: AuditBody[K] };
 
-/** A body with nothing known yet but who writes it. */
+/** An empty body, with its writer only. */
 export function createBody(id: string, at: Date, eventType = EXECUTION_EVENT): AuditBody {
   // In the order of canonical JSON, so that nothing needs sorting later.
   return {

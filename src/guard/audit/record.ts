@@ -114,7 +114,7 @@ export interface AuditOutcome extends AuditFields {
   readonly result: AuditResult;
 }
 
-/** Something worth a record that is no attempt. */
+/** An event other than an attempt. */
 export interface AuditEvent extends AuditFields {
   /** Letters, digits and underscores; "audit_…" is reserved. */
   readonly eventType: string;

@@ -57,12 +57,12 @@ export interface AuditReport {
   readonly sessions: readonly BusySession[];
   /** Rules that decided something, as records name them but without their lines. */
   readonly rules: readonly string[];
-  /** Lists that had more than is told. */
+  /** Lists that were cut. */
   readonly leftOut: readonly string[];
 }
 
 export interface ReportOptions extends Pick<AuditQuery, "since" | "until" | "signal"> {
-  /** How many of each list are told; 10 if left out. */
+  /** The length of each list; 10 if left out. */
   readonly top?: number;
 }
 
@@ -184,7 +184,7 @@ class ReportCounts {
   }
 
   #addConnection({ result, details, network_bytes_sent, network_bytes_recv }: AuditRecord): void {
-    // What is still open is told again when it is over.
+    // An open attempt gets another record at its end.
     if (details?.["open"] === true) return;
     const times = typeof details?.["count"] === "number" ? Math.max(1, details["count"]) : 1;
     const row = this.#hosts.count(key(details?.["host"]), times);

@@ -70,7 +70,7 @@ class ChainCheck {
   readonly #options: VerifyOptions;
   readonly #anchor: Anchor | "missing" | "damaged";
   readonly #segments: readonly Segment[];
-  /** The places that must be in the chain, with who says so. */
+  /** The points that must be in the chain, each with its source. */
   readonly #points: [ChainPoint, string][] = [];
   readonly #notes: VerifyNote[] = [];
   #file = "";

@@ -103,7 +103,7 @@ export const HARMLESS_BUILTINS: ReadonlySet<string> = new Set([
   "wait",
 ]);
 
-/** Reads `curl`, `rm -rf`, `git push --force`, `./build.sh`. Throws for what is none. */
+/** Reads `curl`, `rm -rf`, `git push --force`, `./build.sh`. Throws for anything else. */
 export function parseCommandPattern(text: string): CommandPattern {
   const [name = "", ...rest] = text.trim().split(/\s+/);
   if (/[;&|<>$`"'\\(){}*?[\]~\0]/.test(text) || name.startsWith("-") || text.length > 256) {

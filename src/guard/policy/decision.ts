@@ -30,7 +30,7 @@ export type ViolationReason =
   | "domain"
   | "confirmation";
 
-/** One rule's say. */
+/** The decision of one rule. */
 export interface Consideration {
   readonly verdict: PolicyVerdict;
   readonly rule: RuleReference;
@@ -57,7 +57,7 @@ export interface LimitRule {
   readonly instead?: { readonly rule: RuleReference; readonly value: number };
 }
 
-/** Settings that are no limits. */
+/** Settings other than limits. */
 export type RuledSetting = "sandbox_enabled" | "network_access" | "security_mode" | "max_risk";
 
 /** Such a setting's value and origin, and what it was stricter than. */

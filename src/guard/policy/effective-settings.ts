@@ -111,7 +111,7 @@ export function effectiveLimits(layers: Layers): {
   return { limits, limitRules };
 }
 
-/** The settings of a call that are no limits, and where each comes from. */
+/** The settings of a call other than limits, and where each comes from. */
 export function effectiveSettingRules(layers: Layers): Partial<Record<RuledSetting, SettingRule>> {
   const found: Partial<Record<RuledSetting, SettingRule>> = {};
   const note = (key: RuledSetting, chosen: Setting<boolean | string> | undefined) => {

@@ -98,7 +98,7 @@ export class PolicyEngine {
     };
   }
 
-  /** What does not depend on what is asked for, only on who asks with which tool: worked out once. */
+  /** What depends on the role and the tool only: computed once. */
   #settle({ tool, role }: PolicyRequest, layers: Layers): Settled {
     const isKnown = this.policy.tools.has(tool) && (role === undefined || this.#roles.has(role));
     const key = JSON.stringify([tool, role]);

@@ -87,7 +87,7 @@ export const SETTING_KINDS: Readonly<Record<SettingName, Kind>> = {
   denied_domains: { kind: "list", check: deniedDomain },
 };
 
-/** What may stand in the lists of the `network` block. */
+/** Valid entries of the lists of the `network` block. */
 export const NETWORK_ITEMS = {
   allowlist: { domains: allowedDomain, ips: allowedRangeComplaint },
   denylist: { domains: deniedDomain, ips: rangeComplaint },

@@ -46,7 +46,7 @@ export class YamlTree {
     }
   }
 
-  /** A policy is read by people: what stands in one place means what it says there. */
+  /** People read policies: a value is written where it applies. */
   #refuseAliasesAndTwins(document: Document.Parsed): void {
     const yaml = this.#yaml;
     yaml.visit(document, {

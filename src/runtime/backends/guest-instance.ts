@@ -55,7 +55,7 @@ export function processFailure(child: ChildProcess, name: string): Promise<Sandb
   const failed = (message: string, cause?: unknown) =>
     new SandboxError("SANDBOX_START_FAILED", `${name} ${message}`, { cause });
   return new Promise((resolve) => {
-    // Also what comes later, such as a signal that cannot be sent, is no reason for this process to end.
+    // A later error, such as a signal that cannot be sent, must not end this process either.
     child.on("error", (cause) => resolve(failed("cannot be started", cause)));
     child.once("exit", (status) => resolve(failed(`ended with status ${status}`)));
   });

@@ -105,7 +105,7 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
   mkdirSync(join(directory, "empty"));
   copyExecutable(prebuilt.guest, join(directory, "skerry-guest"));
   for (const library of prebuilt.libraries) copyReadable(library, join(directory, basename(library)));
-  // What programs of a sandbox with cells run behind. Without a build there is none, and no cells.
+  // The library that confines programs in cells. Without a build there are no cells.
   if (existsSync(filterPath(process.arch)))
     copyReadable(filterPath(process.arch), join(directory, "sandbox.bpf"));
   for (const { name, isDirectory } of listRunners(prebuilt.runners)) {

@@ -38,7 +38,7 @@ export function registerBackend(name: string, factory: BackendFactory): void {
   registered.set(name, factory);
 }
 
-/** The names that can stand in a configuration, built-in ones first. */
+/** The names for a configuration, built-in ones first. */
 export function listBackends(): string[] {
   return [...definitions.keys(), ...registered.keys()];
 }
@@ -120,7 +120,7 @@ function fromSettings<Result>(
   );
 }
 
-/** BACKEND_UNKNOWN: it can never stand in a configuration. Whether it works here is another question. */
+/** BACKEND_UNKNOWN: there is no such backend. Whether it works here is another question. */
 export function checkBackendName(name: string): void {
   if (name !== "auto" && !listBackends().includes(name)) throw unknownBackend(name);
 }

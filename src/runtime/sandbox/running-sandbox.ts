@@ -440,7 +440,7 @@ export class RunningSandbox {
       this.unsaved.failure = toSandboxError(error);
       throw error;
     } finally {
-      // First: the last one to let go of a mounted workspace waits for it to be unmounted.
+      // First: the last user of a mounted workspace waits for it to be unmounted.
       this.#workspace.close();
       await this.#reads?.close();
     }

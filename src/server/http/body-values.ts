@@ -12,7 +12,7 @@ export function checkValues(body: unknown): void {
   const rest: unknown[] = [body];
   while (rest.length > 0) {
     const value = rest.pop();
-    // Bodies that are streams, and bytes, are no values of ours to count.
+    // Streams and bytes are not counted.
     if (!isPlain(value)) continue;
     for (const key in value) {
       if (++count > MOST_VALUES) throw tooMany();

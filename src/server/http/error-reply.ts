@@ -37,7 +37,7 @@ export function serverStopping(): RetryLater {
   );
 }
 
-/** The error that a client is told for anything that was thrown. Details of errors that we did not throw on purpose are hidden. */
+/** The error that a client gets for anything that was thrown. Details of unexpected errors are hidden. */
 export function toPublicError(error: unknown): SandboxError {
   if (error instanceof SandboxError) {
     // Its message may be that of its cause.

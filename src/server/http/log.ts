@@ -28,7 +28,7 @@ const ABOUT_US: ReadonlySet<ErrorCode> = new Set([
   "INTERNAL",
 ]);
 
-/** V8's own: their words are of our source, but for what stands in quotes. */
+/** V8's own: their messages come from our source, except for quoted parts. */
 const NATIVE: readonly unknown[] = [TypeError, RangeError, ReferenceError];
 
 /** Where lines go: a stream, or anything that takes texts. */

@@ -66,7 +66,7 @@ export function addWatchRoutes(app: App, services: Services): void {
   );
 }
 
-/** A caller that reads slowly is told less often, of more. Resolves when the watch is over, to why if it says so. */
+/** A slow reader gets fewer, larger batches. Resolves when the watch is over, to the reason if there is one. */
 async function tell(stream: EventStream, watch: FileWatch): Promise<string | undefined> {
   for await (const event of watch) {
     if (event.type === "ended") return event.why;

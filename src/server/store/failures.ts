@@ -26,7 +26,7 @@ export function diskFull(cause: unknown): SandboxError {
   });
 }
 
-/** Two who want the same thing wait a little, and not equally long. */
+/** Random, so that two concurrent callers do not collide again. */
 export function pause(attempt: number): Promise<void> {
   const longestMs = Math.min(2 ** attempt, 64);
   return new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs));

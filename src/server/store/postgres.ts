@@ -9,7 +9,7 @@ const CONNECT_MS = 10_000;
 const STATEMENT_MS = 15_000;
 /** How long a transaction is tried again while others get in its way. */
 const RETRY_MS = 5000;
-/** serialization_failure and deadlock_detected: nothing of it has happened, and it may go well next time. */
+/** serialization_failure and deadlock_detected: the transaction was rolled back, and a retry may succeed. */
 const IN_THE_WAY = ["40001", "40P01"];
 const BIGINT = 20;
 /** Any number that no other program uses as a lock in this database. */
@@ -139,7 +139,7 @@ class PostgresDatabase implements Database {
       client.release();
       return result;
     } catch (error) {
-      // A connection that is lost, or in the middle of something, is of no use to the next one.
+      // A connection that is lost, or in the middle of a statement, cannot be reused.
       client.release(isUsable(error) ? undefined : true);
       throw error;
     }

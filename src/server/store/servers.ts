@@ -66,7 +66,7 @@ export class Servers {
     return row?.lives === 1 ? toServer(row) : undefined;
   }
 
-  /** Who has the active session of that name. Undefined: there is none, or no server ever had it. */
+  /** The owner of the active session of that name. Undefined: there is no such session, or it has no owner yet. */
   async ownerOf(org: string, name: string): Promise<SessionOwner | undefined> {
     const { clock } = this.database;
     const [row] = await this.database.query<ServerRow & { readonly owner: string }>(

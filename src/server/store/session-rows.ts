@@ -7,7 +7,7 @@ export function toSession({ cleaned_at: _, ...row }: Row): SessionRecord {
   return fromRow(row, "settings");
 }
 
-/** Ends the active sessions that a condition names, in one statement: of two who do so at once, one gets each. */
+/** Ends the active sessions that a condition names, in one statement: of two concurrent callers, one gets each. */
 export async function endSessions(
   statements: Statements,
   why: EndReason,

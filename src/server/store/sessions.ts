@@ -17,7 +17,7 @@ import { endSessions, findActive, toSession } from "./session-rows.js";
 /** How many expired sessions one call takes. */
 const EXPIRED_AT_ONCE = 500;
 
-/** Sessions: which there are, until when, and who has them. */
+/** Sessions, when they expire, and the server that owns each. */
 export class Sessions {
   constructor(private readonly database: Database) {}
 

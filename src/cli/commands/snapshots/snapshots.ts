@@ -43,7 +43,7 @@ export function list(options: SnapshotsOptions): Promise<number> {
   });
 }
 
-/** `skerry snapshots restore`: what is not as the snapshot has it is told on standard error. */
+/** `skerry snapshots restore`: differences from the snapshot are printed on standard error. */
 export function restore([snapshot]: readonly string[], options: SnapshotsOptions): Promise<number> {
   return withSession(options, async (manager, signal) => {
     // What another process runs would see its files change, and may bring its own back.

@@ -26,7 +26,7 @@ export interface SettingsInput {
 }
 
 /**
- * What sandbox-runtime is told for one session: no network, the workspace and the shared paths to write to, and of the
+ * The settings of sandbox-runtime for one session: no network, the workspace and the shared paths to write to, and of the
  * host only what programs are.
  */
 export function createSettings(input: SettingsInput): SandboxRuntimeConfig {

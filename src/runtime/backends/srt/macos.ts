@@ -75,7 +75,7 @@ export async function createOnMac(
   }
 }
 
-/** What the library is told: the workspace and the shared paths, programs to run, no network but the loopback. */
+/** The library's settings: the workspace and the shared paths, programs to run, no network but the loopback. */
 export function macOrders(
   spec: CreateSpec,
   runtime: SrtRuntime,
@@ -100,7 +100,7 @@ export function macOrders(
     command: `exec '${guest.guest}'`,
     ...(openFiles !== undefined && { openFiles }),
     ...(fileSizeMb !== undefined && { fileSizeMb }),
-    // The library reads the system's log: nothing is told but what was refused.
+    // The library reads the system's log, which has refusals only.
     writable: [],
   };
 }

@@ -139,7 +139,7 @@ async function removeEntry(entry: string): Promise<void> {
   await removeDirectory(entry);
 }
 
-/** What is inside may belong to a sandbox's user, who must not lead us elsewhere. */
+/** Its content may belong to a sandbox's user, and must not lead us elsewhere. */
 async function removeDirectory(path: string): Promise<void> {
   if (process.platform === "linux") await removeTree(dirname(path), basename(path));
   else rmSync(path, { recursive: true, force: true });

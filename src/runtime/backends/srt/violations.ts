@@ -16,7 +16,7 @@ export class ViolationLog {
   #socket: Socket | undefined;
   #kept: Violation[] = [];
   #answered: (() => void) | undefined;
-  /** The question that is out, and the one that all who came since wait for. */
+  /** The query that is out, and the next one, which all later callers wait for. */
   #asking: Promise<void> | undefined;
   #askingNext: Promise<void> | undefined;
 

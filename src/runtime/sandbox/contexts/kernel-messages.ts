@@ -5,7 +5,7 @@ import { broken } from "./messages.js";
 const MAX_NAME = 200;
 const MAX_TEXT = 1 << 21;
 
-/** What an interpreter tells the host. Statistics and words; nothing of it is trusted. */
+/** Messages of an interpreter to the host. None of them is trusted. */
 export type KernelMessage =
   | { readonly type: "ready" }
   | { readonly type: "started"; readonly run: number }
@@ -22,7 +22,7 @@ export type KernelMessage =
       readonly memoryKb: number;
     };
 
-/** Takes a message apart; throws for what is none. */
+/** Parses a message; throws for an invalid one. */
 export function parseKernelMessage(message: unknown): KernelMessage {
   const given = objectOf(message);
   switch (given.type) {

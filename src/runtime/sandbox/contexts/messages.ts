@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 
-/** What an interpreter may say at once. Results have a budget below this; more is no interpreter of ours. */
+/** The longest message. Results have a budget below this; a longer one is not from our interpreter. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const HEAD_BYTES = 4;
 /** Values take far more memory and time than the text that they are written in. An interpreter of ours shows no more. */
@@ -19,7 +19,7 @@ export function encodeFrame(content: Buffer): Buffer {
   return Buffer.concat([head, content]);
 }
 
-/** Hands on each message of the stream; what is none ends it with an error. Everything here was said by the hostile side. */
+/** Yields each message of the stream; an invalid one ends it with an error. All of it comes from hostile code. */
 export function readMessages(
   stream: Duplex,
   onMessage: (message: unknown, bytes: number) => void,

@@ -166,7 +166,7 @@ export class Execution<
     return this.#queued < QUEUE_BYTES;
   }
 
-  /** Decodes only what is asked for: most who want a lot of output want its bytes. */
+  /** Decodes on demand: most callers with much output want its bytes. */
   #outputEvent(type: "stdout" | "stderr", data: Buffer) {
     const decoder = this.#decoders[type];
     let text: string | undefined;

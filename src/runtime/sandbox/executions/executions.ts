@@ -29,7 +29,7 @@ export interface ExecutionsInit {
   readonly onUnclean: () => void;
 }
 
-/** Who sees to a command besides its caller. */
+/** What else takes part in an execution. */
 export interface ExecutionCare {
   /** Something to do while it is found out what happened to the files. Never throws. */
   readonly tidyUp?: (() => Promise<void>) | undefined;
@@ -44,7 +44,7 @@ export interface TrackedExecution {
     outcome: CommandOutcome,
     options?: { readonly timeoutMs?: number | undefined } & Pick<ExecutionCare, "tidyUp">,
   ): Promise<ExecutionResult>;
-  /** Called once, whatever came of it. */
+  /** Called once, whatever the outcome. */
   end(): void;
 }
 

@@ -191,7 +191,7 @@ function feed(handle: RunHandle, stdin: CommandOptions["stdin"], onFailure: (err
   else pour(stdin, handle.stdin, onFailure);
 }
 
-/** Passes a stream on. A program that does not read to the end is no error; the rest of the stream is not ours. */
+/** Passes a stream on. A program that does not read to the end is no error; the rest of the stream stays unread. */
 function pour(source: Readable, target: Writable, onFailure: (error: unknown) => void): void {
   source.once("error", onFailure);
   target.once("close", () => {

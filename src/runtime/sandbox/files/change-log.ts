@@ -37,7 +37,7 @@ export class ChangeLog {
   /** Counts what makes a state invalid that is being looked at meanwhile. */
   #changes = 0;
   readonly #open = new Set<ChangePeriod>();
-  /** Programs that stand in the workspace now. */
+  /** Files of running programs in the workspace. */
   readonly #programs = new Set<string>();
 
   constructor(workspace: WorkspaceFiles) {
@@ -59,12 +59,12 @@ export class ChangeLog {
     return beginning;
   }
 
-  /** The files of programs that stand in the workspace now. */
+  /** The files of running programs in the workspace. */
   get programs(): ReadonlySet<string> {
     return this.#programs;
   }
 
-  /** True for the file of a program that stands in the workspace now. */
+  /** True for the file of a running program in the workspace. */
   isProgram(path: string): boolean {
     return this.#programs.has(path);
   }

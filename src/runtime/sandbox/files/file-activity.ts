@@ -16,7 +16,7 @@ export interface FilesTouched extends ChangesSeen {
   readonly readTruncated?: boolean | undefined;
 }
 
-/** One execution, as far as files go; `over` is called once, whatever came of it. */
+/** The file activity of one execution; `over` is called once, whatever the outcome. */
 export interface FilesWatch {
   /** True when another execution ran at the same time. */
   readonly overlapped: boolean;

@@ -20,7 +20,7 @@ const KIND_BITS: ReadonlyMap<number, keyof typeof KINDS> = new Map([
   [0o140000, "s"],
 ]);
 
-/** What find told of one file. Statistics of the hostile side. */
+/** What find printed about one file. The sandbox may lie. */
 export interface FoundEntry {
   /** Relative to where the search began; "" is the start itself. */
   readonly path: ByteName;
@@ -52,7 +52,7 @@ export class Listing {
     this.#limits = limits;
   }
 
-  /** False: enough. Throws when this is no listing at all. */
+  /** False: the limit is reached. Throws for output that is not a listing. */
   push(chunk: Buffer): boolean {
     this.#bytes += chunk.length;
     if (this.#bytes > MAX_LISTING_BYTES) this.truncated = true;

@@ -56,7 +56,7 @@ export async function runInside({ runner, baseEnv }: Inside, command: InsideComm
   handle.stderr.on("data", (chunk: Buffer) => {
     stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_STDERR_BYTES);
   });
-  // One that never started is told of by `started`.
+  // `started` rejects for a command that never started.
   handle.exit.catch(() => undefined);
   const drained = Promise.all([closed(handle.stdout), closed(handle.stderr)]);
   handle.stdin.end();

@@ -192,7 +192,7 @@ export class RunnerWorkspace implements WorkspaceFiles {
     return new GuestTree(this.#inside, this.#commands, this.#writes);
   }
 
-  /** The wire is the instance's; there is nothing of our own to close. */
+  /** Nothing to close: the wire is the instance's. */
   close(): void {}
 
   async #refuseBeneath(path: RelativePath): Promise<void> {

@@ -14,7 +14,7 @@ export interface ReceiveOptions {
   readonly maxBytes: number;
   /** How long the guest may send nothing while the reader waits. */
   readonly idleMs: number;
-  /** How long all of it may take. Left out: as long as it goes on. */
+  /** How long the whole transfer may take. Left out: as long as it makes progress. */
   readonly totalMs?: number;
 }
 
@@ -58,7 +58,7 @@ export async function collect(stream: Readable): Promise<Buffer> {
 export interface SendOptions {
   readonly shown: string;
   readonly mode: number;
-  /** How long the guest may take nothing of what is there. */
+  /** How long the guest may read nothing. */
   readonly idleMs: number;
 }
 

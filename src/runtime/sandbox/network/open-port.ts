@@ -81,7 +81,7 @@ async function carry(
   }
 }
 
-/** Refuses what is no port. */
+/** Throws for an invalid port. */
 export function checkPort(port: number, least: number): void {
   if (Number.isInteger(port) && port >= least && port <= 65_535) return;
   throw new SandboxError("INVALID_ARGUMENT", `A port is a number between 1 and 65535, not ${String(port)}`);

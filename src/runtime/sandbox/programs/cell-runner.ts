@@ -139,6 +139,6 @@ export interface PreparedProgram {
   readonly tidyUp?: () => Promise<void>;
   /** The error for the caller when it could not be run. */
   explain(error: unknown): unknown;
-  /** Called once, whatever came of it. */
+  /** Called once, whatever the outcome. */
   release?(): Promise<void>;
 }

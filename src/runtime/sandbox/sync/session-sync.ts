@@ -17,7 +17,7 @@ export class SessionSync {
   /** What the host's copy has of it. */
   #saved = 0;
   #underWay: Promise<void> | undefined;
-  /** Something has ended since the copy that is under way began. */
+  /** An execution has ended since the running copy began. */
   #isWantedAgain = false;
   #isLost = false;
   #isEnding = false;

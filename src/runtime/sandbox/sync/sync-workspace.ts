@@ -97,7 +97,7 @@ export class WorkspaceSync {
     const isExcluded = this.#isExcluded();
     const plan = planSync(guest, host, {
       from: "guest",
-      // What the sandbox never had is another's, who has the same session: it cannot have been deleted here.
+      // A file that the sandbox never had was written by another process of the session: it cannot have been deleted here.
       base: this.#base ?? new Map(),
       isExcluded: (path) => isExcluded(path) || this.#isHosts(path),
     });

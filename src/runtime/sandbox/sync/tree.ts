@@ -17,7 +17,7 @@ export interface SyncPlan {
   readonly same: readonly (readonly [Node, Node])[];
   /** Children before their parents. */
   readonly remove: readonly Node[];
-  /** Parents before their children; what stands there now, if it stays until it is replaced. */
+  /** Parents before their children; with the entry that is there now, if it stays until it is replaced. */
   readonly copy: readonly { readonly from: Node; readonly to: Node | undefined }[];
 }
 

@@ -121,7 +121,7 @@ function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {
     Ulimits: [
       ulimit("core", 0),
       ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
-      // Processes of gVisor's own kernel, whose users are no other sandbox's.
+      // Processes of gVisor's own kernel: its user ids are not shared with other sandboxes.
       ...(isGvisor && limits.pids !== undefined ? [ulimit("nproc", limits.pids)] : []),
       ...(limits.openFiles === undefined ? [] : [ulimit("nofile", limits.openFiles)]),
       ...(limits.fileSizeMb === undefined ? [] : [ulimit("fsize", bytes(limits.fileSizeMb))]),

@@ -68,7 +68,7 @@ async function loadDockerode(): Promise<typeof Docker> {
   }
 }
 
-/** What dockerode is told. Every key: it would take what we leave out from DOCKER_HOST. */
+/** The options of dockerode, with every key: it would take a missing one from DOCKER_HOST. */
 async function connectionOf(address: DockerAddress, env: Environment): Promise<Docker.DockerOptions> {
   const { host } = address;
   const nothing = { host: undefined, port: undefined, socketPath: undefined, username: undefined };

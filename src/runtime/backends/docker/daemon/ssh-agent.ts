@@ -30,7 +30,7 @@ function startSsh(command: readonly string[]): Duplex {
   const ssh = spawn("ssh", command, { stdio: ["pipe", "pipe", "pipe"] });
   const connection = new Duplex({
     read: () => void ssh.stdout.resume(),
-    // Why it cannot be written is told by how ssh ends.
+    // The end of ssh says why it cannot be written.
     write: (chunk, _, done) => void ssh.stdin.write(chunk, () => done()),
     final: (done) => void ssh.stdin.end(() => done()),
     destroy: (error, done) => {

@@ -17,7 +17,7 @@ export async function buildFromDebian(
   { isLastResort = false }: { readonly isLastResort?: boolean } = {},
 ): Promise<void> {
   const { docker, tag, sets, labels, signal, onStep } = order;
-  // What has just failed is no advice.
+  // Do not suggest what has just failed.
   const registry = isLastResort
     ? "have the daemon reach a registry with the base image"
     : "build from a registry: skerry image build --from registry";

@@ -28,7 +28,7 @@ export const LABEL = {
   guest: `${PREFIX}guest`,
 } as const;
 
-/** Says who made a thing in the daemon, so that a later process can tell whether it is still wanted. */
+/** Labels with the maker of a daemon's object, so that a later process can tell whether it is orphaned. */
 export function makerLabels(stateDir: string, id: string): Record<string, string> {
   return { ...stateLabels(stateDir), [LABEL.boot]: bootLabel(), [LABEL.maker]: processLabel(id) };
 }
@@ -129,7 +129,7 @@ function makeId(file: string): string {
     writeFileSync(unfinished, randomBytes(16).toString("hex"), { mode: 0o600, flag: "wx" });
     linkSync(unfinished, file);
   } catch (error) {
-    // Nothing can have been made in a directory that is not there; and of two who make it at once, one is first.
+    // Nothing can have been made in a directory that is not there; and of two processes that make it at once, one is first.
     if (systemCode(error) === "ENOENT") return "";
     if (systemCode(error) !== "EEXIST") throw error;
   } finally {

@@ -26,7 +26,7 @@ export async function readCgroupUsage(
   return { cpuTimeMs, memoryBytes, ...(pids !== undefined && { pids }) };
 }
 
-/** Without file pages, also active ones: the kernel drops them before it kills, so a copied file is no use of memory. */
+/** Without file pages, also active ones: the kernel drops them before it kills, so a copied file does not count. */
 async function memoryOf(directory: string, file: string, prefix: string): Promise<number | undefined> {
   const [total, stat] = await Promise.all([
     numberIn(join(directory, file)),
