@@ -6,25 +6,6 @@ import { argument, type KnownCall } from "./process-start.js";
 import type { Binding, Scopes } from "./scopes.js";
 import { anyOf, concat, HOLE, MARKS, mark, marksOf, oneOf, UNKNOWN, unmark, type Value } from "./value.js";
 
-/** Folds expressions to what is known about them, each once, within limits that hostile code cannot exceed. */
-export interface Evaluator {
-  evaluate(node: number): Value;
-  /** The value of a name as seen from a scope; undefined: the program never gives it one. */
-  lookUp(scope: number, name: string): Value | undefined;
-  /** What something with these bindings may be; the key stands for it. */
-  resolve(key: string, bindings: readonly Binding[]): Value;
-  /** Evaluates with a name standing for another value, as a comprehension does for each item. */
-  evaluateWith(node: number, name: string, value: Value): Value;
-  /** Evaluates what a function returns when it is called with these arguments. */
-  evaluateCall(parameters: readonly string[], args: readonly Value[], find: () => Value): Value;
-  /** Finds something out once, unless it is incomplete. */
-  remember<K, T>(map: Map<K, T>, key: K, find: () => T): T;
-  /** Says that something was not folded because it is too much. */
-  giveUp(): Value;
-  /** Something was too deep or too much to be folded. */
-  readonly gaveUp: boolean;
-}
-
 const FOLDING_WORK = 40;
 const MAX_DEPTH = 250;
 const MAX_SUBSTITUTIONS = 8;
@@ -33,153 +14,171 @@ const MAX_CHARACTERS = 2_000_000;
 /** Foldings, of which a program without tricks needs one per node. */
 const stepsFor = (size: number) => 100_000 + 2 * size;
 
-export function createEvaluator(
-  size: number,
-  scopes: Scopes,
-  fold: (node: number) => Value,
-  ofFunction: (node: number) => Value,
-  work: WorkBudget,
-): Evaluator {
-  const known = new Array<Value | undefined>(size);
-  const names = new Map<string, Value>();
-  const busyNodes = new Uint8Array(size);
-  const busyNames = new Set<string>();
-  let busy = 0;
-  const overrides: { name: string; value: Value }[] = [];
-  let depth = 0;
-  let characters = 0;
-  let steps = stepsFor(size);
-  let circles = 0;
-  let gaveUp = false;
+/** Folds expressions to what is known about them, each once, within limits that hostile code cannot exceed. */
+export abstract class Evaluator {
+  private readonly known: (Value | undefined)[];
+  private readonly names = new Map<string, Value>();
+  private readonly busyNodes: Uint8Array;
+  private readonly busyNames = new Set<string>();
+  private readonly overrides: { name: string; value: Value }[] = [];
+  private busy = 0;
+  private depth = 0;
+  private characters = 0;
+  private steps: number;
+  private circles = 0;
+  private stopped = false;
 
-  const compute = (node: number): Value => {
-    if (depth >= MAX_DEPTH || characters > MAX_CHARACTERS || steps <= 0) {
-      gaveUp = true;
-      return UNKNOWN;
-    }
-    steps--;
-    depth++;
-    const value = fold(node);
-    depth--;
-    if ((value.marks & MARKS.lost) !== 0) gaveUp = true;
+  constructor(
+    size: number,
+    private readonly scopes: Scopes,
+    private readonly work: WorkBudget,
+  ) {
+    this.known = new Array<Value | undefined>(size);
+    this.busyNodes = new Uint8Array(size);
+    this.steps = stepsFor(size);
+  }
+
+  /** What is known about an expression. */
+  protected abstract fold(node: number): Value;
+  /** What a definition is. */
+  protected abstract definition(node: number): Value;
+
+  /** Something was too deep or too much to be folded. */
+  get gaveUp(): boolean {
+    return this.stopped || this.scopes.overflowed;
+  }
+
+  /** Says that something was not folded because it is too much. */
+  protected giveUp(): Value {
+    this.stopped = true;
+    return UNKNOWN;
+  }
+
+  private compute(node: number): Value {
+    if (this.depth >= MAX_DEPTH || this.characters > MAX_CHARACTERS || this.steps <= 0) return this.giveUp();
+    this.steps--;
+    this.depth++;
+    const value = this.fold(node);
+    this.depth--;
+    if ((value.marks & MARKS.lost) !== 0) this.stopped = true;
     let letters = 0;
     for (const text of value.texts) letters += text.length;
-    characters += letters;
-    work.spend(FOLDING_WORK + letters);
+    this.characters += letters;
+    this.work.spend(FOLDING_WORK + letters);
     return value;
-  };
+  }
 
-  /** What was found out while something it depends on was still open is incomplete, and is not remembered. */
-  const remember = <K, T>(map: Map<K, T>, key: K, find: () => T): T => {
-    if (overrides.length > 0) return find();
+  /** Finds something out once. What depends on something that is still open is incomplete, and is not remembered. */
+  protected remember<K, T>(map: Map<K, T>, key: K, find: () => T): T {
+    if (this.overrides.length > 0) return find();
     const before = map.get(key);
     if (before !== undefined) return before;
-    const circlesBefore = circles;
+    const circlesBefore = this.circles;
     const found = find();
-    if (circles === circlesBefore || busy === 0) map.set(key, found);
+    if (this.circles === circlesBefore || this.busy === 0) map.set(key, found);
     return found;
-  };
+  }
 
   /** Finds a value out once; one that depends on itself is unknown while it is being found out. */
-  const evaluate = (node: number): Value => {
-    const plain = overrides.length === 0;
-    const before = plain ? known[node] : undefined;
+  evaluate(node: number): Value {
+    if (node < 0) return UNKNOWN;
+    const plain = this.overrides.length === 0;
+    const before = plain ? this.known[node] : undefined;
     if (before !== undefined) return before;
-    if (busyNodes[node] === 1) {
-      circles++;
+    if (this.busyNodes[node] === 1) {
+      this.circles++;
       return UNKNOWN;
     }
-    busyNodes[node] = 1;
-    busy++;
-    const circlesBefore = circles;
-    const found = compute(node);
-    busyNodes[node] = 0;
-    busy--;
-    if (plain && (circles === circlesBefore || busy === 0)) known[node] = found;
+    this.busyNodes[node] = 1;
+    this.busy++;
+    const circlesBefore = this.circles;
+    const found = this.compute(node);
+    this.busyNodes[node] = 0;
+    this.busy--;
+    if (plain && (this.circles === circlesBefore || this.busy === 0)) this.known[node] = found;
     return found;
-  };
+  }
 
-  const resolve = (key: string, bindings: readonly Binding[]): Value => {
-    const before = overrides.length === 0 ? names.get(key) : undefined;
+  /** What something with these bindings may be; the key stands for it. */
+  protected resolve(key: string, bindings: readonly Binding[]): Value {
+    const before = this.overrides.length === 0 ? this.names.get(key) : undefined;
     if (before !== undefined) return before;
-    if (busyNames.has(key)) {
-      circles++;
+    if (this.busyNames.has(key)) {
+      this.circles++;
       return UNKNOWN;
     }
-    busyNames.add(key);
-    busy++;
-    const circlesBefore = circles;
+    this.busyNames.add(key);
+    this.busy++;
+    const circlesBefore = this.circles;
     const of = (...ways: readonly Binding["how"][]) => bindings.filter(({ how }) => ways.includes(how));
-    const whole = oneOf(of("value", "element", "name", "function").map(valueOfBinding));
-    const found = changed(whole, of("append").map(valueOfBinding), of("mark", "tail").map(changeOf));
-    busyNames.delete(key);
-    busy--;
-    if (overrides.length === 0 && (circles === circlesBefore || busy === 0)) names.set(key, found);
+    const values = (some: readonly Binding[]) => some.map((binding) => this.valueOfBinding(binding));
+    const whole = oneOf(values(of("value", "element", "name", "function")));
+    const found = changed(
+      whole,
+      values(of("append")),
+      of("mark", "tail").map((one) => this.changeOf(one)),
+    );
+    this.busyNames.delete(key);
+    this.busy--;
+    if (this.overrides.length === 0 && (this.circles === circlesBefore || this.busy === 0))
+      this.names.set(key, found);
     return found;
-  };
+  }
 
   /** What is put into something changes it, or makes it longer. */
-  const changeOf = ({ how, node }: Binding): number =>
-    evaluate(node).marks | (how === "tail" ? MARKS.longer : MARKS.partial);
+  private changeOf({ how, node }: Binding): number {
+    return this.evaluate(node).marks | (how === "tail" ? MARKS.longer : MARKS.partial);
+  }
 
-  const valueOfBinding = (binding: Binding): Value => {
+  private valueOfBinding(binding: Binding): Value {
     switch (binding.how) {
       case "name":
         return binding.name ? { ...UNKNOWN, names: [binding.name] } : UNKNOWN;
       case "function":
-        return ofFunction(binding.node);
+        return this.definition(binding.node);
       case "element":
-        return elementOf(evaluate(binding.node));
+        return elementOf(this.evaluate(binding.node));
       default: {
-        const value = evaluate(binding.node);
+        const value = this.evaluate(binding.node);
         return binding.name === undefined ? value : memberOf(value, binding.name);
       }
     }
-  };
+  }
 
-  const evaluator: Evaluator = {
-    evaluate,
-    lookUp(scope, name) {
-      for (let at = overrides.length - 1; at >= 0; at--) {
-        if (overrides[at]!.name === name) return overrides[at]!.value;
-      }
-      const found = scopes.find(scope, name);
-      return found === undefined ? undefined : resolve(`${found.scope} ${name}`, found.bindings);
-    },
-    resolve,
-    evaluateWith(node, name, value) {
-      overrides.push({ name, value });
-      const result = evaluate(node);
-      overrides.pop();
-      return result;
-    },
-    evaluateCall(parameters, args, find) {
-      const constant = args.some(
-        ({ texts, numbers, items, names }) =>
-          texts.length + numbers.length > 0 ||
-          items !== undefined ||
-          names.some((name) => name.startsWith("<def ")),
-      );
-      // Calls inside of calls are as many as there are ways through the program; a few levels tell enough.
-      if (!constant || overrides.length + parameters.length > MAX_SUBSTITUTIONS) return find();
-      const before = overrides.length;
-      parameters.forEach((name, place) => {
-        if (args[place] !== undefined) overrides.push({ name, value: args[place] });
-      });
-      const result = find();
-      overrides.length = before;
-      return result;
-    },
-    remember,
-    giveUp() {
-      gaveUp = true;
-      return UNKNOWN;
-    },
-    get gaveUp() {
-      return gaveUp || scopes.overflowed;
-    },
-  };
-  return evaluator;
+  /** The value of a name as seen from a scope; undefined: the program never gives it one. */
+  protected lookUp(scope: number, name: string): Value | undefined {
+    const override = this.overrides.findLast((one) => one.name === name);
+    if (override !== undefined) return override.value;
+    const found = this.scopes.find(scope, name);
+    return found === undefined ? undefined : this.resolve(`${found.scope} ${name}`, found.bindings);
+  }
+
+  /** Evaluates with a name standing for another value, as a comprehension does for each item. */
+  protected evaluateWith(node: number, name: string, value: Value): Value {
+    this.overrides.push({ name, value });
+    const result = this.evaluate(node);
+    this.overrides.pop();
+    return result;
+  }
+
+  /** Evaluates what a function returns when it is called with these arguments. */
+  protected evaluateCall(parameters: readonly string[], args: readonly Value[], find: () => Value): Value {
+    const constant = args.some(
+      ({ texts, numbers, items, names }) =>
+        texts.length + numbers.length > 0 ||
+        items !== undefined ||
+        names.some((name) => name.startsWith("<def ")),
+    );
+    // Calls inside of calls are as many as there are ways through the program; a few levels tell enough.
+    if (!constant || this.overrides.length + parameters.length > MAX_SUBSTITUTIONS) return find();
+    const before = this.overrides.length;
+    parameters.forEach((name, place) => {
+      if (args[place] !== undefined) this.overrides.push({ name, value: args[place] });
+    });
+    const result = find();
+    this.overrides.length = before;
+    return result;
+  }
 }
 
 /** A value with pieces put behind it and other things put into it. The order of these is not known. */

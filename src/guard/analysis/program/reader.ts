@@ -1,5 +1,4 @@
 import type { Match } from "../risk/findings.js";
-import type { Evaluator } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
 import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
@@ -11,25 +10,8 @@ import {
   startsOf,
   unknownStart,
 } from "./process-start.js";
+import type { ProgramEvaluator } from "./program-evaluator.js";
 import { HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
-
-/** One function that a call may reach, with what it is then given. */
-export interface CallTarget extends Arguments {
-  readonly name: string;
-}
-
-/** What a language adds to the evaluator. */
-export interface ProgramEvaluator extends Evaluator {
-  /** The callee of a call; -1: none. */
-  calleeOf(call: number): number;
-  argumentsOf(call: number): Arguments;
-  /** What a call reaches, also through wrappers such as `partial` or `apply`. */
-  targetsOf(call: number): readonly CallTarget[];
-  /** What a value reaches when it is called with these arguments. */
-  reached(value: Value, given: Arguments): readonly CallTarget[];
-  /** What a value gives when it is called so, by a decorator or by a function that takes functions. */
-  applied(value: Value, given: Arguments, node: number): Value;
-}
 
 export const HIDING = MARKS.built | MARKS.decoded;
 export const HIDDEN_NAME: Match = {

@@ -1,16 +1,11 @@
 import { withoutEscapes } from "../escapes.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
-import { createScopes, type Scopes } from "../scopes.js";
+import type { ProgramNames } from "../program-evaluator.js";
+import { createScopes } from "../scopes.js";
 import { identifierOf, moduleNameOf } from "./names.js";
 
 /** What a JavaScript or TypeScript program gives names to, collected before anything is looked up. */
-export interface JavaScriptNames {
-  readonly scopes: Scopes;
-  scopeOf(node: number): number;
-  /** Assignments to members of any object, by the member's name: one scope, 0. */
-  readonly members: Scopes;
-  /** Expressions that a function returns. */
-  returnsOf(definition: number): readonly number[];
+export interface JavaScriptNames extends ProgramNames {
   parametersOf(definition: number): readonly number[];
 }
 

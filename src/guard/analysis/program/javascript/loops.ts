@@ -1,7 +1,7 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { LoopSyntax } from "../loops.js";
+import type { ProgramEvaluator } from "../program-evaluator.js";
 import { doubles } from "../python/loops.js";
-import type { ProgramEvaluator } from "../reader.js";
 import { FUNCTIONS } from "./bindings.js";
 import { identifierOf } from "./names.js";
 

@@ -9,7 +9,7 @@ import { type Arguments, codeOfAddress, type ProcessStart } from "../process-sta
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, textOf } from "./bindings.js";
-import { createJavaScriptEvaluator } from "./evaluate.js";
+import { JavaScriptEvaluator } from "./evaluate.js";
 import { javaScriptLoops } from "./loops.js";
 import { JAVASCRIPT_MODULES } from "./modules.js";
 import { identifierOf, moduleNameOf } from "./names.js";
@@ -20,7 +20,7 @@ const RISKY_MODULES = new Set(JAVASCRIPT_MODULES.flatMap(({ modules }) => module
 
 /** The facts of a JavaScript or TypeScript program. */
 export function readJavaScript(tree: FlatTree, work: WorkBudget): ProgramFacts {
-  const evaluator = createJavaScriptEvaluator(tree, collectNames(tree), TABLE, work);
+  const evaluator = new JavaScriptEvaluator(tree, collectNames(tree), TABLE, work);
   const loops = createLoops(tree, javaScriptLoops(tree, evaluator));
   return new JavaScriptReader("javascript", tree, evaluator, TABLE, loops).read();
 }

@@ -1,16 +1,11 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
-import { createScopes, type Scopes } from "../scopes.js";
+import type { ProgramNames } from "../program-evaluator.js";
+import { createScopes } from "../scopes.js";
 
 /** What a Python program gives names to, collected before anything is looked up. */
-export interface PythonNames {
-  readonly scopes: Scopes;
-  scopeOf(node: number): number;
+export interface PythonNames extends ProgramNames {
   /** Modules whose names all become names of the program. */
   readonly stars: readonly string[];
-  /** Assignments to attributes of any object, by the attribute's name: one scope, 0. */
-  readonly attributes: Scopes;
-  /** Expressions that a function returns. */
-  returnsOf(definition: number): readonly number[];
   /** The names of a function's parameters, without the object it belongs to. */
   parametersOf(definition: number): readonly string[];
 }
@@ -73,7 +68,7 @@ const FILLERS = new Set([
 
 export function collectNames(tree: FlatTree): PythonNames {
   const scopes = createScopes();
-  const attributes = createScopes();
+  const members = createScopes();
   const scopeAt = new Int32Array(tree.size);
   const stars: string[] = [];
   const functions = new Map<string, number[]>();
@@ -95,7 +90,7 @@ export function collectNames(tree: FlatTree): PythonNames {
         break;
       }
       case "attribute":
-        attributes.bind(0, name(tree.child(target, "attribute")), { how, node });
+        members.bind(0, name(tree.child(target, "attribute")), { how, node });
         break;
       case "subscript": {
         const object = tree.child(target, "value");
@@ -240,7 +235,7 @@ export function collectNames(tree: FlatTree): PythonNames {
           if (tree.kind(right) === "lambda" && tree.kind(target) === "identifier")
             push(functions, name(target), right);
           if (isClassBody(tree, node) && tree.kind(target) === "identifier") {
-            attributes.bind(0, name(target), { how: "value", node: right });
+            members.bind(0, name(target), { how: "value", node: right });
           }
         }
         break;
@@ -322,7 +317,7 @@ export function collectNames(tree: FlatTree): PythonNames {
 
   return {
     scopes,
-    attributes,
+    members,
     stars,
     scopeOf: (node) => scopeAt[node]!,
     returnsOf: (definition) => returns.get(definition) ?? [],

@@ -1,6 +1,6 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { LoopSyntax } from "../loops.js";
-import type { ProgramEvaluator } from "../reader.js";
+import type { ProgramEvaluator } from "../program-evaluator.js";
 import { identifierOf } from "./bindings.js";
 
 const LOOPS = new Set(["while_statement", "for_statement"]);

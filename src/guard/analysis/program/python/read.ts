@@ -9,7 +9,7 @@ import { type Arguments, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
-import { createPythonEvaluator } from "./evaluate.js";
+import { PythonEvaluator } from "./evaluate.js";
 import { pythonLoops } from "./loops.js";
 import { PYTHON_MODULES } from "./modules.js";
 import { GUARDED_MODULES, PYTHON_CHAINS, PYTHON_FUNCTIONS } from "./rules.js";
@@ -20,7 +20,7 @@ const NONE: ReadonlyMap<string, Value> = new Map();
 
 /** The facts of a Python program. */
 export function readPython(tree: FlatTree, work: WorkBudget): ProgramFacts {
-  const evaluator = createPythonEvaluator(tree, collectNames(tree), TABLE, work);
+  const evaluator = new PythonEvaluator(tree, collectNames(tree), TABLE, work);
   const loops = createLoops(tree, pythonLoops(tree, evaluator));
   return new PythonReader("python", tree, evaluator, TABLE, loops).read();
 }
