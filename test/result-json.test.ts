@@ -89,9 +89,9 @@ function resultIn({ _meta }: CallToolResult): Record<string, unknown> {
   return _meta?.["skerry/result"] as Record<string, unknown>;
 }
 
-/** The same without ids, times and memory. What was read is told where the host could look in time. */
+/** The same without ids, times, memory, and whether an interpreter was ready. What was read is told where the host could look in time. */
 function comparable({ executionId: _, filesRead: __, ...json }: Record<string, unknown>) {
-  const own = ["executionTimeMs", "cpuTimeMs", "memoryUsedMb", "sandboxId", "auditId"];
+  const own = ["executionTimeMs", "cpuTimeMs", "memoryUsedMb", "sandboxId", "auditId", "warm"];
   return { ...json, ...Object.fromEntries(own.map((name) => [name, typeof json[name]])) };
 }
 

@@ -131,7 +131,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect(await told("approval_interrupted")).toMatchObject([{ result: "rejected", details: { approval } }]);
 
     // The name is free.
-    expect((await c.call(key, "POST", "/v1/sessions", { name: "lost-1" })).status).toBe(201);
+    expect((await c.call(key, "POST", "/v1/sessions", { sessionId: "lost-1" })).status).toBe(201);
     expect((await b.run(key, "lost-1", "ls")).body.stdout).toBe("");
     await a.start();
     await waitUntil(() => a.directories().length === 0, STATED_MS);
@@ -150,7 +150,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     const asked = [
       b.run(key, "frozen", "echo late > late"),
       b.call(key, "GET", "/v1/sessions/frozen/files/f"),
-      b.call(key, "POST", "/v1/sessions", { name: "late" }),
+      b.call(key, "POST", "/v1/sessions", { sessionId: "late" }),
       b.call(key, "DELETE", "/v1/sessions/frozen"),
       b.run(key, "unheard-of", "true"),
     ].map((each) => each.then(({ status }) => status).catch(() => "hung up"));
@@ -159,7 +159,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect((await forwarded).status).toBe(503);
     await waitUntil(async () => (await a.call(key, "GET", "/v1/sessions/frozen")).status === 404, STATED_MS);
     expect(await a.call(key, "GET", "/v1/sessions/frozen")).toMatchObject(isLost);
-    expect((await a.call(key, "POST", "/v1/sessions", { name: "frozen" })).status).toBe(201);
+    expect((await a.call(key, "POST", "/v1/sessions", { sessionId: "frozen" })).status).toBe(201);
     expect((await a.run(key, "frozen", "echo new > f; cat f")).body.stdout).toBe("new\n");
 
     const wokenAt = new Date();
@@ -178,7 +178,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     expect(begun).toEqual([]);
     expect((await a.run(key, "frozen", "ls; cat f")).body.stdout).toBe("f\nnew\n");
     const names = (await a.call(key, "GET", "/v1/sessions")).body.items.map(
-      ({ name }: { name: string }) => name,
+      ({ sessionId }: { sessionId: string }) => sessionId,
     );
     expect(names.sort()).toEqual(["frozen", "lost-1"]);
 
@@ -192,7 +192,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
 
 /** How the executions of a session stand, the latest first. */
 async function states(server: ClusterServer, session: string): Promise<string[]> {
-  const { items } = (await server.call(key, "GET", `/v1/executions?session=${session}`)).body;
+  const { items } = (await server.call(key, "GET", `/v1/executions?sessionId=${session}`)).body;
   return items.map(({ state }: { state: string }) => state);
 }
 

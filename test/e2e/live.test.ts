@@ -177,7 +177,7 @@ requires("bubblewrap", "python3").describe("what lasts", { timeout: 180_000 }, (
       });
     expect(await call("GET", processes)).toEqual({ items: [] });
     expect(await call("GET", "/v1/sessions/s/terminals")).toEqual({ items: [] });
-    const { items } = await call("GET", "/v1/audit?session=s&result=interrupted");
+    const { items } = await call("GET", "/v1/audit?sessionId=s&result=interrupted");
     expect(items).toHaveLength(2);
   });
 });

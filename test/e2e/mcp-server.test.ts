@@ -54,8 +54,8 @@ requires("bubblewrap").describe("a server that is killed", { timeout: 180_000 },
     const headers = { authorization: `Bearer ${key}` };
     const ask = (path: string, more: Record<string, string> = {}) =>
       fetch(`${server.url}${path}`, { headers: { ...headers, ...more } });
-    const listed = (await (await ask("/v1/sessions")).json()) as { items: { name: string }[] };
-    expect(listed.items.map(({ name }) => name)).toEqual(["named"]);
+    const listed = (await (await ask("/v1/sessions")).json()) as { items: { sessionId: string }[] };
+    expect(listed.items.map(({ sessionId }) => sessionId)).toEqual(["named"]);
     const executions = (await (await ask("/v1/executions")).json()) as { items: { state: string }[] };
     expect(executions.items.map(({ state }) => state)).toEqual(["interrupted"]);
     // A client that comes back initializes again.

@@ -172,7 +172,7 @@ requires("root", "bubblewrap", "cgroups").describe("the log of a server", { time
   const hostile = encodeURIComponent(`${MARK}\u202e`);
   const attacks: Record<string, () => Promise<unknown>> = {
     "a name, a path and a query": async () => {
-      await call("POST", "/v1/sessions", { name: `${MARK}-name` });
+      await call("POST", "/v1/sessions", { sessionId: `${MARK}-name` });
       await call("PUT", `/v1/sessions/${MARK}-name/files/${MARK}.txt`, undefined, {
         "content-type": "application/octet-stream",
       });
@@ -191,7 +191,7 @@ requires("root", "bubblewrap", "cgroups").describe("the log of a server", { time
       });
       await call("GET", "/v1/sessions", undefined, { authorization: `Bearer sk_${MARK}` });
       await call("GET", "/v1/sessions", undefined, { origin: `https://${MARK}.example` });
-      await call("POST", "/v1/sessions", { name: "a" }, { "idempotency-key": `${MARK} x` });
+      await call("POST", "/v1/sessions", { sessionId: "a" }, { "idempotency-key": `${MARK} x` });
     },
     bodies: async () => {
       const send = (body: string) =>

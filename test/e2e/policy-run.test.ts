@@ -67,7 +67,6 @@ describe("skerry run and exec with a policy", () => {
       filesDeleted: [],
       fileChanges: [],
       warm: false,
-      risk: { level: "medium", findings: [expect.objectContaining({ rule: "network" })] },
       rule: "policy.yaml: policies.tools.shell_exec.denied_commands[0] (line 10)",
       auditId: lastRecord().id,
       error: `denied by ${CURL}: curl is not allowed (line 1)`,

@@ -18,7 +18,7 @@ const LIBRARY = join(ROOT, "build", "schemathesis");
 /** It makes up JSON-RPC that goes deeper than its own recursion; `src/server/mcp` has tests of that. */
 const OWN_PROTOCOL = "/mcp";
 /** Its answer has no end, and is alive all the time. */
-const ENDLESS = "/v1/sessions/{name}/watch";
+const ENDLESS = "/v1/sessions/{sessionId}/watch";
 
 interface Line {
   readonly msg: string;

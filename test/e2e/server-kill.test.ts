@@ -115,11 +115,11 @@ async function checkLife(load: Load, round: number, startedAt: number): Promise<
   expect([at, await list("/v1/executions?state=running")]).toEqual([at, []]);
   expect([at, await list("/v1/approvals")]).toEqual([at, []]);
   const sessions = await list("/v1/sessions?limit=1000");
-  const ids = new Map(sessions.map(({ name, id }) => [name, id]));
+  const ids = new Map(sessions.map(({ sessionId, sessionUid }) => [sessionId, sessionUid]));
   expect([at, ids.size]).toEqual([at, sessions.length]);
   const vanished = [...ledger.sessions].filter(([name, id]) => ids.get(name) !== id);
   expect([at, vanished]).toEqual([at, []]);
-  const active = new Set(sessions.map(({ id }) => id));
+  const active = new Set(sessions.map(({ sessionUid }) => sessionUid));
   const undead = [...ledger.deleted].filter((id) => active.has(id));
   const late = [...ledger.expiring].filter(([id, until]) => until < startedAt && active.has(id));
   expect([at, undead, late]).toEqual([at, [], []]);
@@ -131,7 +131,7 @@ async function checkLife(load: Load, round: number, startedAt: number): Promise<
       { ttlMs: ttlOf(each) },
       { "idempotency-key": each },
     );
-    expect([at, again!.status, again!.body.id]).toEqual([at, 200, id]);
+    expect([at, again!.status, again!.body.sessionUid]).toEqual([at, 200, id]);
   }
   for (const session of ["a", "b"].filter((name) => ledger.sessions.has(name)))
     await checkFiles(load, session, at);
@@ -165,7 +165,8 @@ async function checkEnd(load: Load): Promise<void> {
   const reasons = new Map<string, string>();
   await waitUntil(async () => {
     const ended = (await load.call("GET", "/v1/sessions?state=ended&limit=1000"))!.body.items;
-    for (const { id, endedWhy } of ended as { id: string; endedWhy: string }[]) reasons.set(id, endedWhy);
+    for (const { sessionUid, endedWhy } of ended as { sessionUid: string; endedWhy: string }[])
+      reasons.set(sessionUid, endedWhy);
     return [...ledger.expiring.keys()].every((id) => reasons.get(id) === "expired");
   }, 60_000);
   expect([...ledger.deleted].filter((id) => reasons.get(id) !== "deleted")).toEqual([]);
@@ -207,7 +208,7 @@ function checkLitter(state: string): void {
 /** Directories of sessions that are not there any more. */
 async function unknownDirectories(load: Load): Promise<string[]> {
   const { items } = (await load.call("GET", "/v1/sessions?limit=1000"))!.body;
-  const active = (items as { id: string }[]).map(({ id }) => id);
+  const active = (items as { sessionUid: string }[]).map(({ sessionUid }) => sessionUid);
   return readdirSync(join(user.home, "state", "sessions")).filter(
     (name) => !active.some((id) => name.startsWith(`${id}-`)),
   );

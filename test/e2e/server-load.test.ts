@@ -39,7 +39,7 @@ requires("root", "bubblewrap", "cgroups").describe("a server with much to do", {
   it(`makes and ends ${SESSIONS} sessions, and nothing of them is left`, async () => {
     const before = await nothingRuns();
     const names = Array.from({ length: SESSIONS }, (_, index) => `session-${index}`);
-    const made = await eachOf(names, MAKERS, (name) => call("POST", "/v1/sessions", { name }));
+    const made = await eachOf(names, MAKERS, (name) => call("POST", "/v1/sessions", { sessionId: name }));
     expect(new Set(made)).toEqual(new Set([201]));
     expect(await listed()).toBe(SESSIONS);
     const ended = await eachOf(names, MAKERS, (name) => call("DELETE", `/v1/sessions/${name}`));

@@ -149,7 +149,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
     expect((await run("a", "echo kept > f")).body).toMatchObject({ success: true });
     user.skerry(["exec", "--session", "own", "--", "true"]);
     const sessions = JSON.parse(user.skerry(["sessions", "ls", "--json"]).stdout);
-    const { name } = sessions.find((each: { server?: boolean }) => each.server === true);
+    const { sessionId: name } = sessions.find((each: { server?: boolean }) => each.server === true);
     expect(sessions).toHaveLength(2);
     expect(name).toMatch(/^[0-9a-f]{24}$/);
     expect(user.skerry(["status", "--local"]).stdout).toContain(
@@ -161,7 +161,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
       stdout: "",
       stderr:
         `skerry: a running server has session "${name}"\n` +
-        "hint: Use DELETE /v1/sessions/{name} of the server, or stop it first.\n",
+        "hint: Use DELETE /v1/sessions/{sessionId} of the server, or stop it first.\n",
     });
     expect((await run("a", "cat f")).body).toMatchObject({ stdout: "kept\n" });
     const removed = user.skerry(["sessions", "rm", "own", "--json"]);
@@ -179,7 +179,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
       [LAUNCHER, "serve", "--port", String(port), "--config", "c.yaml"],
       [
         { expect: "Ctrl-C stops it", send: "" },
-        { expect: '"route":"/v1/sessions/:name/files"', send: "\u0003" },
+        { expect: '"route":"/v1/sessions/:sessionId/files"', send: "\u0003" },
       ],
       { env: user.environment, cwd: user.home },
     );
@@ -198,7 +198,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
     expect(status).toBe(0);
     expect(lines).toContain("stopping: running calls have up to 2 s; Ctrl-C again stops at once");
     expect(lines).toContain("Make others with: skerry keys create --name NAME");
-    const logged = lines.filter((line) => line.includes('"route":"/v1/sessions/:name/files"'));
+    const logged = lines.filter((line) => line.includes('"route":"/v1/sessions/:sessionId/files"'));
     expect(logged).toEqual([expect.stringMatching(/^\[[\d:]{8}\] INFO: request \{.*"status":200.*\}$/)]);
   });
 
@@ -224,7 +224,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
   it("takes a file of 1 GiB up and down in flat memory", async () => {
     writeFileSync(join(user.home, "large.yaml"), "sandbox: { limits: { workspace: 2gb } }\n");
     await start("--config", "large.yaml");
-    await call("POST", "/v1/sessions", { name: "large" });
+    await call("POST", "/v1/sessions", { sessionId: "large" });
     await run("large", "true");
     const piece = Buffer.alloc(MIB, "0123456789abcdef");
     const count = 1024;
@@ -281,7 +281,7 @@ describe("a server that is killed", { timeout: 180_000 }, () => {
     });
     const { items } = (await call("GET", "/v1/audit?eventType=approval_interrupted")).body;
     expect(items).toMatchObject([{ result: "rejected", details: { approval: id } }]);
-    const [execution] = (await call("GET", "/v1/executions?session=asked")).body.items;
+    const [execution] = (await call("GET", "/v1/executions?sessionId=asked")).body.items;
     expect(execution.state).toBe("interrupted");
   });
 });

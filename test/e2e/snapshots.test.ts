@@ -120,7 +120,7 @@ describe("skerry snapshots", { timeout: 180_000 }, () => {
     });
     expect(user.skerry(["files", "cat", "-s", "branch", "f"]).stdout).toBe("1\n");
     const forked = JSON.parse(snapshots("fork", "-s", "trunk", "--json").stdout);
-    expect(user.skerry(["files", "cat", "-s", forked.session, "f"]).stdout).toBe("2\n");
+    expect(user.skerry(["files", "cat", "-s", forked.sessionId, "f"]).stdout).toBe("2\n");
     expect(snapshots("fork", "-s", "trunk", "branch").status).toBe(73);
     expect(snapshots("restore", "-s", "trunk", "../../x")).toEqual({
       status: 66,

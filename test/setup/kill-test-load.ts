@@ -160,7 +160,7 @@ export class Load {
       const ttlMs = index % 3 === 1 ? 1000 : null;
       const made = await this.call("POST", "/v1/sessions", { ttlMs }, { "idempotency-key": key });
       if (made?.status !== 201) continue;
-      const { id, name, expiresAt } = made.body;
+      const { sessionUid: id, sessionId: name, expiresAt } = made.body;
       this.#ledger.idempotent.set(key, id);
       if (expiresAt !== undefined) this.#ledger.expiring.set(id, Date.parse(expiresAt));
       else if (index % 3 === 2) {
@@ -181,10 +181,10 @@ export class Load {
 
   /** A session that is there, and stays. */
   async #keep(name: string): Promise<void> {
-    const made = await this.call("POST", "/v1/sessions", { name, ttlMs: null });
+    const made = await this.call("POST", "/v1/sessions", { sessionId: name, ttlMs: null });
     const found = made?.status === 201 ? made : await this.call("GET", `/v1/sessions/${name}`);
     if (found !== undefined && found.status < 300 && !this.#ledger.sessions.has(name))
-      this.#ledger.sessions.set(name, found.body.id);
+      this.#ledger.sessions.set(name, found.body.sessionUid);
   }
 
   async #fetch(method: string, path: string, options: RequestInit): Promise<Response | undefined> {

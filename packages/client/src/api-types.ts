@@ -21,7 +21,7 @@ export interface paths {
         /** Make a session. Its sandbox starts in the background. */
         readonly post: operations["postSessions"];
     };
-    readonly "/v1/sessions/{name}": {
+    readonly "/v1/sessions/{sessionId}": {
         readonly parameters: {
         };
         /** One session. */
@@ -29,13 +29,13 @@ export interface paths {
         /** End a session: what runs in it stops, and its files go. */
         readonly delete: operations["deleteSessionsOne"];
     };
-    readonly "/v1/sessions/{name}/renew": {
+    readonly "/v1/sessions/{sessionId}/renew": {
         readonly parameters: {
         };
         /** Let a session live longer, from now. */
         readonly post: operations["postSessionsRenew"];
     };
-    readonly "/v1/sessions/{name}/execute": {
+    readonly "/v1/sessions/{sessionId}/execute": {
         readonly parameters: {
         };
         /**
@@ -56,7 +56,7 @@ export interface paths {
         /** One execution. */
         readonly get: operations["getExecutionsOne"];
     };
-    readonly "/v1/sessions/{name}/processes": {
+    readonly "/v1/sessions/{sessionId}/processes": {
         readonly parameters: {
         };
         /** List the session's processes, the oldest first. */
@@ -67,7 +67,7 @@ export interface paths {
          */
         readonly post: operations["postSessionsProcesses"];
     };
-    readonly "/v1/sessions/{name}/processes/{id}": {
+    readonly "/v1/sessions/{sessionId}/processes/{id}": {
         readonly parameters: {
         };
         /** One process. */
@@ -75,7 +75,7 @@ export interface paths {
         /** Kill a process, and forget it and what it printed. */
         readonly delete: operations["deleteSessionsProcessesOne"];
     };
-    readonly "/v1/sessions/{name}/processes/{id}/logs": {
+    readonly "/v1/sessions/{sessionId}/processes/{id}/logs": {
         readonly parameters: {
         };
         /**
@@ -84,13 +84,13 @@ export interface paths {
          */
         readonly get: operations["getSessionsProcessesLogs"];
     };
-    readonly "/v1/sessions/{name}/processes/{id}/signal": {
+    readonly "/v1/sessions/{sessionId}/processes/{id}/signal": {
         readonly parameters: {
         };
         /** Send a signal to a process and everything in its group. */
         readonly post: operations["postSessionsProcessesSignal"];
     };
-    readonly "/v1/sessions/{name}/terminals": {
+    readonly "/v1/sessions/{sessionId}/terminals": {
         readonly parameters: {
         };
         /** List the session's terminals, the oldest first. */
@@ -98,7 +98,7 @@ export interface paths {
         /** Open a terminal. Connect to it with a WebSocket, as often as you like. */
         readonly post: operations["postSessionsTerminals"];
     };
-    readonly "/v1/sessions/{name}/terminals/{id}": {
+    readonly "/v1/sessions/{sessionId}/terminals/{id}": {
         readonly parameters: {
         };
         /** One terminal. */
@@ -106,7 +106,7 @@ export interface paths {
         /** End a terminal, and forget it. */
         readonly delete: operations["deleteSessionsTerminalsOne"];
     };
-    readonly "/v1/sessions/{name}/terminals/{id}/stream": {
+    readonly "/v1/sessions/{sessionId}/terminals/{id}/stream": {
         readonly parameters: {
         };
         /**
@@ -115,7 +115,7 @@ export interface paths {
          */
         readonly get: operations["getSessionsTerminalsStream"];
     };
-    readonly "/v1/sessions/{name}/contexts": {
+    readonly "/v1/sessions/{sessionId}/contexts": {
         readonly parameters: {
         };
         /** List the session's contexts. */
@@ -123,55 +123,55 @@ export interface paths {
         /** Make a context: code that keeps its state between runs. */
         readonly post: operations["postSessionsContexts"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/execute": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/execute": {
         readonly parameters: {
         };
         /** Run code in a context. */
         readonly post: operations["postSessionsContextsExecute"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/interrupt": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/interrupt": {
         readonly parameters: {
         };
         /** Interrupt the code that runs now. */
         readonly post: operations["postSessionsContextsInterrupt"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/restart": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/restart": {
         readonly parameters: {
         };
         /** Restart a context; its state is lost. */
         readonly post: operations["postSessionsContextsRestart"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/checkpoint": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/checkpoint": {
         readonly parameters: {
         };
         /** Save a context's live state. */
         readonly post: operations["postSessionsContextsCheckpoint"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/rollback": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/rollback": {
         readonly parameters: {
         };
         /** Go back to a saved state. */
         readonly post: operations["postSessionsContextsRollback"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}/fork": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}/fork": {
         readonly parameters: {
         };
         /** Make another context with the same state. */
         readonly post: operations["postSessionsContextsFork"];
     };
-    readonly "/v1/sessions/{name}/contexts/{id}": {
+    readonly "/v1/sessions/{sessionId}/contexts/{id}": {
         readonly parameters: {
         };
         /** End a context. */
         readonly delete: operations["deleteSessionsContextsOne"];
     };
-    readonly "/v1/sessions/{name}/files": {
+    readonly "/v1/sessions/{sessionId}/files": {
         readonly parameters: {
         };
         /** List a directory, by path. */
         readonly get: operations["getSessionsFiles"];
     };
-    readonly "/v1/sessions/{name}/files/{path}": {
+    readonly "/v1/sessions/{sessionId}/files/{path}": {
         readonly parameters: {
         };
         /** Download a file. */
@@ -181,19 +181,19 @@ export interface paths {
         /** Delete a file, or with `recursive` a directory and all that is in it. */
         readonly delete: operations["deleteSessionsFilesOne"];
     };
-    readonly "/v1/sessions/{name}/files/mkdir": {
+    readonly "/v1/sessions/{sessionId}/files/mkdir": {
         readonly parameters: {
         };
         /** Make a directory and those above it. */
         readonly post: operations["postSessionsFilesMkdir"];
     };
-    readonly "/v1/sessions/{name}/files/move": {
+    readonly "/v1/sessions/{sessionId}/files/move": {
         readonly parameters: {
         };
         /** Give a file or a directory another path, where nothing is. */
         readonly post: operations["postSessionsFilesMove"];
     };
-    readonly "/v1/sessions/{name}/watch": {
+    readonly "/v1/sessions/{sessionId}/watch": {
         readonly parameters: {
         };
         /**
@@ -202,7 +202,7 @@ export interface paths {
          */
         readonly get: operations["getSessionsWatch"];
     };
-    readonly "/v1/sessions/{name}/snapshots": {
+    readonly "/v1/sessions/{sessionId}/snapshots": {
         readonly parameters: {
         };
         /** List the session's snapshots, the newest first. */
@@ -219,37 +219,37 @@ export interface paths {
          */
         readonly get: operations["getSnapshots"];
     };
-    readonly "/v1/sessions/{name}/snapshots/{id}": {
+    readonly "/v1/sessions/{sessionId}/snapshots/{id}": {
         readonly parameters: {
         };
         /** Delete a snapshot. */
         readonly delete: operations["deleteSessionsSnapshotsOne"];
     };
-    readonly "/v1/sessions/{name}/snapshots/{id}/restore": {
+    readonly "/v1/sessions/{sessionId}/snapshots/{id}/restore": {
         readonly parameters: {
         };
         /** Make the session's files what they were. */
         readonly post: operations["postSessionsSnapshotsRestore"];
     };
-    readonly "/v1/sessions/{name}/snapshots/{id}/export": {
+    readonly "/v1/sessions/{sessionId}/snapshots/{id}/export": {
         readonly parameters: {
         };
         /** Download a snapshot as an uncompressed tar. */
         readonly get: operations["getSessionsSnapshotsExport"];
     };
-    readonly "/v1/sessions/{name}/snapshots/import": {
+    readonly "/v1/sessions/{sessionId}/snapshots/import": {
         readonly parameters: {
         };
         /** Make a snapshot of an uncompressed tar. */
         readonly post: operations["postSessionsSnapshotsImport"];
     };
-    readonly "/v1/sessions/{name}/fork": {
+    readonly "/v1/sessions/{sessionId}/fork": {
         readonly parameters: {
         };
         /** Make a new session with the files of now, or of a snapshot. */
         readonly post: operations["postSessionsFork"];
     };
-    readonly "/v1/sessions/{name}/egress": {
+    readonly "/v1/sessions/{sessionId}/egress": {
         readonly parameters: {
         };
         /**
@@ -258,7 +258,7 @@ export interface paths {
          */
         readonly post: operations["postSessionsEgress"];
     };
-    readonly "/v1/sessions/{name}/ports/{port}/{path}": {
+    readonly "/v1/sessions/{sessionId}/ports/{port}/{path}": {
         readonly parameters: {
         };
         /**
@@ -297,7 +297,7 @@ export interface paths {
          */
         readonly patch: operations["patchSessionsPortsOne"];
     };
-    readonly "/v1/sessions/{name}/tunnels/{port}": {
+    readonly "/v1/sessions/{sessionId}/tunnels/{port}": {
         readonly parameters: {
         };
         /** A WebSocket: the bytes of one TCP connection to a port inside, as binary messages. */
@@ -480,9 +480,9 @@ export interface components {
             readonly requestId: string;
         };
         readonly Session: {
-            /** @description Never used again; what audit records call the session. */
-            readonly id: string;
-            readonly name: string;
+            readonly sessionId: string;
+            /** @description Never used again, as a sessionId may be; the session_id of audit records. */
+            readonly sessionUid: string;
             readonly role?: string;
             readonly backend?: string;
             /** @enum {string} */
@@ -618,8 +618,9 @@ export interface components {
         };
         readonly Execution: {
             readonly id: string;
-            /** @description The session's id. */
-            readonly session?: string;
+            /** @description Left out: the server has forgotten the session. */
+            readonly sessionId?: string;
+            readonly sessionUid?: string;
             readonly tool: string;
             /** @enum {string} */
             readonly state: "running" | "done" | "interrupted";
@@ -742,8 +743,9 @@ export interface components {
         };
         readonly Approval: {
             readonly id: string;
-            /** @description The session's id. */
-            readonly session?: string;
+            /** @description Left out: the server has forgotten the session. */
+            readonly sessionId?: string;
+            readonly sessionUid?: string;
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -798,8 +800,9 @@ export interface components {
             readonly server: string;
             /** @description Its number there. */
             readonly seq: number;
-            /** @description The session's id. */
-            readonly session?: string;
+            /** @description Left out: the server has forgotten the session. */
+            readonly sessionId?: string;
+            readonly sessionUid?: string;
             readonly eventType: string;
             readonly tool?: string;
             readonly result?: string;
@@ -917,8 +920,9 @@ export interface components {
             readonly createdAt: string;
             readonly files: number;
             readonly bytes: number;
-            /** @description The session's id. */
-            readonly session: string;
+            /** @description Left out: the server has forgotten the session. */
+            readonly sessionId?: string;
+            readonly sessionUid?: string;
         };
     };
     responses: {
@@ -1022,7 +1026,7 @@ export interface operations {
             readonly content: {
                 readonly "application/json": {
                     /** @description Left out: one of its own. */
-                    readonly name?: string;
+                    readonly sessionId?: string;
                     /** @description A role of the policy, if the key may have it. */
                     readonly role?: string;
                     /** @description What isolates; left out: the configuration's. */
@@ -1061,7 +1065,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1082,7 +1086,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1106,7 +1110,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1135,7 +1139,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1164,8 +1168,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description `next` of the page before. */
                 readonly cursor?: string;
-                /** @description The session's name while it is active, or its id. */
-                readonly session?: string;
+                /** @description The sessionId of an active session, or the sessionUid of any. */
+                readonly sessionId?: string;
                 readonly state?: "running" | "done" | "interrupted";
             };
         };
@@ -1211,7 +1215,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1234,7 +1238,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1260,7 +1264,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1282,7 +1286,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1315,7 +1319,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1338,7 +1342,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1368,7 +1372,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1391,7 +1395,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1417,7 +1421,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1439,7 +1443,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1468,7 +1472,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1488,7 +1492,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1511,7 +1515,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1541,7 +1545,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1569,7 +1573,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1594,7 +1598,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1616,7 +1620,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1653,7 +1657,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1682,7 +1686,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1704,7 +1708,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -1737,7 +1741,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1767,7 +1771,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
@@ -1790,7 +1794,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
@@ -1823,7 +1827,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 /** @description Slashes are part of it. */
                 readonly path: string;
             };
@@ -1848,7 +1852,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1879,7 +1883,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -1917,7 +1921,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1938,7 +1942,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly responses: {
@@ -1961,7 +1965,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -2015,7 +2019,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -2040,7 +2044,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -2070,7 +2074,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly id: string;
             };
         };
@@ -2095,7 +2099,7 @@ export interface operations {
             };
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -2121,14 +2125,14 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
             readonly content: {
                 readonly "application/json": {
                     /** @description 1 to 200 characters without slashes and controls. */
-                    readonly name?: string;
+                    readonly sessionId?: string;
                     readonly snapshotId?: string;
                     /** @description How long it lives; null: until it is deleted. Left out: server.sessions.ttl. */
                     readonly ttlMs?: number | null;
@@ -2153,7 +2157,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
             };
         };
         readonly requestBody: {
@@ -2185,7 +2189,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2209,7 +2213,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2233,7 +2237,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2257,7 +2261,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2281,7 +2285,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2305,7 +2309,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2329,7 +2333,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
                 /** @description Slashes are part of it. */
                 readonly path: string;
@@ -2353,7 +2357,7 @@ export interface operations {
         readonly parameters: {
             readonly path: {
                 /** @description 1 to 200 characters without slashes and controls. */
-                readonly name: string;
+                readonly sessionId: string;
                 readonly port: number;
             };
         };
@@ -2467,8 +2471,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description `next` of the page before. */
                 readonly cursor?: string;
-                /** @description The session's name while it is active, or its id. */
-                readonly session?: string;
+                /** @description The sessionId of an active session, or the sessionUid of any. */
+                readonly sessionId?: string;
                 readonly tool?: string;
                 readonly result?: "success" | "failure" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected" | "error" | "interrupted";
                 readonly eventType?: string;
@@ -2502,8 +2506,8 @@ export interface operations {
                 readonly limit?: number;
                 /** @description `next` of the page before. */
                 readonly cursor?: string;
-                /** @description The session's name while it is active, or its id. */
-                readonly session?: string;
+                /** @description The sessionId of an active session, or the sessionUid of any. */
+                readonly sessionId?: string;
                 readonly tool?: string;
                 readonly result?: "success" | "failure" | "timeout" | "memory" | "output-limit" | "cancelled" | "denied" | "rejected" | "error" | "interrupted";
                 readonly eventType?: string;

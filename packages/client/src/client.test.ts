@@ -42,14 +42,14 @@ describe("a client", () => {
       requestId: expect.any(String),
     });
     const ended = [];
-    for await (const each of client.sessions.list({ state: "ended" })) ended.push(each.name);
+    for await (const each of client.sessions.list({ state: "ended" })) ended.push(each.sessionId);
     expect(ended).toContain(name);
   });
 
   it("ends what runs when the loop is left, or the request is cancelled", async () => {
     await using session = await client.sessions.create();
     const isRunning = async () => {
-      for await (const { state } of client.executions.list({ session: session.sessionId }))
+      for await (const { state } of client.executions.list({ sessionId: session.sessionId }))
         if (state === "running") return true;
       return false;
     };
@@ -136,7 +136,7 @@ describe("a client", () => {
     await using session = await client.sessions.create();
     const { executionId, auditId } = await session.exec("true");
     expect(await client.executions.get(executionId)).toMatchObject({ id: executionId, state: "done" });
-    const { value: record } = await client.audit({ session: session.sessionId, tool: "shell_exec" }).next();
+    const { value: record } = await client.audit({ sessionId: session.sessionId, tool: "shell_exec" }).next();
     expect(record).toMatchObject({ id: auditId, result: "success" });
     expect(await client.metrics()).toContain("sandbox_executions_total");
     expect(await client.pool()).toMatchObject({ running: expect.any(Number) });

@@ -2,8 +2,8 @@ import { type Answer, type CallOptions, call, fill, type Input } from "./api.js"
 import { RemoteExecution } from "./execution.js";
 import type { Transport } from "./transport.js";
 
-const ALL = "/v1/sessions/{name}/contexts";
-const ONE = "/v1/sessions/{name}/contexts/{id}";
+const ALL = "/v1/sessions/{sessionId}/contexts";
+const ONE = "/v1/sessions/{sessionId}/contexts/{id}";
 
 export type ContextInfo = Answer<typeof ALL, "post">;
 export type CheckpointInfo = ContextInfo["checkpoints"][number];
@@ -27,13 +27,13 @@ export class SessionContexts {
     signal,
     ...json
   }: CallOptions & { readonly id?: string; readonly language?: string } = {}): Promise<Context> {
-    const path = { name: this.#session };
+    const path = { sessionId: this.#session };
     const { id } = await call(this.#transport, "post", ALL, { path, json }, { signal });
     return this.get(id);
   }
 
   async list({ signal }: CallOptions = {}): Promise<readonly ContextInfo[]> {
-    const path = { name: this.#session };
+    const path = { sessionId: this.#session };
     return (await call(this.#transport, "get", ALL, { path }, { signal })).items;
   }
 
@@ -47,13 +47,13 @@ export class SessionContexts {
 export class Context {
   readonly id: string;
   readonly #transport: Transport;
-  readonly #path: { readonly name: string; readonly id: string };
+  readonly #path: { readonly sessionId: string; readonly id: string };
 
   /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;
-    this.#path = { name: session, id };
+    this.#path = { sessionId: session, id };
   }
 
   /** Runs code in it: await the result, or iterate the events. */
@@ -90,7 +90,7 @@ export class Context {
   /** Another context with the state of now. */
   async fork(options: CallOptions = {}): Promise<Context> {
     const { id } = await call(this.#transport, "post", `${ONE}/fork`, { path: this.#path }, options);
-    return new Context(this.#transport, this.#path.name, id);
+    return new Context(this.#transport, this.#path.sessionId, id);
   }
 
   async delete(options: CallOptions = {}): Promise<void> {

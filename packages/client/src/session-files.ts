@@ -2,8 +2,8 @@ import { type Answer, type CallOptions, call, fill } from "./api.js";
 import { allOf } from "./pages.js";
 import type { Body, Transport } from "./transport.js";
 
-const ALL = "/v1/sessions/{name}/files";
-const ONE = "/v1/sessions/{name}/files/{path}";
+const ALL = "/v1/sessions/{sessionId}/files";
+const ONE = "/v1/sessions/{sessionId}/files/{path}";
 const BYTES = "application/octet-stream";
 const PAGE = 1000;
 
@@ -26,7 +26,7 @@ export class SessionFiles {
     { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
   ): AsyncGenerator<FileEntry> {
     const query = { path: directory, recursive: recursive ? "true" : "false", limit: PAGE } as const;
-    const path = { name: this.#session };
+    const path = { sessionId: this.#session };
     return allOf((cursor) =>
       call(this.#transport, "get", ALL, { path, query: { ...query, ...cursor } }, { signal }),
     );
@@ -66,13 +66,13 @@ export class SessionFiles {
 
   /** Where nothing is yet. */
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {
-    const input = { path: { name: this.#session }, json: { from, to } };
+    const input = { path: { sessionId: this.#session }, json: { from, to } };
     await call(this.#transport, "post", `${ALL}/move`, input, options);
   }
 
   /** With those above it; one that is there already is fine. */
   async mkdir(directory: string, options: CallOptions = {}): Promise<void> {
-    const input = { path: { name: this.#session }, json: { path: directory } };
+    const input = { path: { sessionId: this.#session }, json: { path: directory } };
     await call(this.#transport, "post", `${ALL}/mkdir`, input, { ...options, isRepeatable: true });
   }
 
@@ -85,6 +85,6 @@ export class SessionFiles {
   }
 
   #names(path: string) {
-    return { name: this.#session, path };
+    return { sessionId: this.#session, path };
   }
 }

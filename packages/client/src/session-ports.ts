@@ -3,7 +3,7 @@ import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
 import type { Body, Transport } from "./transport.js";
 
-const TUNNEL = "/v1/sessions/{name}/tunnels/{port}";
+const TUNNEL = "/v1/sessions/{sessionId}/tunnels/{port}";
 /** More is sent when this has gone out. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 const LOOK_MS = 10;
@@ -38,7 +38,7 @@ export class SessionPorts {
 
   /** A connection to what listens there. */
   async connect(port: number): Promise<Tunnel> {
-    const path = fill(TUNNEL, { name: this.#session, port });
+    const path = fill(TUNNEL, { sessionId: this.#session, port });
     const socket = await Socket.open(this.#transport, path);
     return {
       readable: new ReadableStream<Uint8Array>({

@@ -3,8 +3,8 @@ import { connectionLost, readEvents } from "./events.js";
 import { Reconnector } from "./reconnector.js";
 import type { Transport } from "./transport.js";
 
-const ALL = "/v1/sessions/{name}/processes";
-const ONE = "/v1/sessions/{name}/processes/{id}";
+const ALL = "/v1/sessions/{sessionId}/processes";
+const ONE = "/v1/sessions/{sessionId}/processes/{id}";
 export type ProcessRequest = Input<typeof ALL, "post">["json"];
 
 export type ProcessInfo = Answer<typeof ALL, "post">;
@@ -44,7 +44,7 @@ export class SessionProcesses {
 
   /** The oldest first, also the last that have ended. */
   async list(options: CallOptions = {}): Promise<readonly ProcessInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
+    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
   }
 
   /** One by its id, without asking whether it is there. */
@@ -53,7 +53,7 @@ export class SessionProcesses {
   }
 
   async #start(what: object, { signal, ...rest }: StartOptions): Promise<RemoteProcess> {
-    const input = { path: { name: this.#session }, json: { ...what, ...rest } };
+    const input = { path: { sessionId: this.#session }, json: { ...what, ...rest } };
     return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
   }
 }
@@ -62,13 +62,13 @@ export class SessionProcesses {
 export class RemoteProcess {
   readonly id: string;
   readonly #transport: Transport;
-  readonly #path: { readonly name: string; readonly id: string };
+  readonly #path: { readonly sessionId: string; readonly id: string };
 
   /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;
-    this.#path = { name: session, id };
+    this.#path = { sessionId: session, id };
   }
 
   info(options: CallOptions = {}): Promise<ProcessInfo> {

@@ -1,8 +1,8 @@
 import { type Answer, type CallOptions, call, fill } from "./api.js";
 import type { Body, Transport } from "./transport.js";
 
-const ALL = "/v1/sessions/{name}/snapshots";
-const ONE = "/v1/sessions/{name}/snapshots/{id}";
+const ALL = "/v1/sessions/{sessionId}/snapshots";
+const ONE = "/v1/sessions/{sessionId}/snapshots/{id}";
 const TAR = "application/x-tar";
 
 export type SnapshotInfo = Answer<typeof ALL, "post">;
@@ -21,12 +21,12 @@ export class SessionSnapshots {
 
   /** Keeps all files as they are now. */
   create({ signal, ...json }: CallOptions & { readonly name?: string } = {}): Promise<SnapshotInfo> {
-    return call(this.#transport, "post", ALL, { path: { name: this.#session }, json }, { signal });
+    return call(this.#transport, "post", ALL, { path: { sessionId: this.#session }, json }, { signal });
   }
 
   /** The newest first. */
   async list(options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
+    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
   }
 
   async delete(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
@@ -54,11 +54,11 @@ export class SessionSnapshots {
     { name, signal }: CallOptions & { readonly name?: string } = {},
   ): Promise<SnapshotInfo> {
     const body = { type: TAR, content: archive as Body };
-    const path = fill(`${ALL}/import`, { name: this.#session });
+    const path = fill(`${ALL}/import`, { sessionId: this.#session });
     return this.#transport.json("POST", path, { query: { name }, body, signal });
   }
 
   #names(snapshot: string | { readonly id: string }) {
-    return { name: this.#session, id: typeof snapshot === "string" ? snapshot : snapshot.id };
+    return { sessionId: this.#session, id: typeof snapshot === "string" ? snapshot : snapshot.id };
   }
 }

@@ -6,8 +6,8 @@ import { SandboxError } from "./sandbox-error.js";
 import { Socket } from "./socket.js";
 import type { Transport } from "./transport.js";
 
-const ALL = "/v1/sessions/{name}/terminals";
-const ONE = "/v1/sessions/{name}/terminals/{id}";
+const ALL = "/v1/sessions/{sessionId}/terminals";
+const ONE = "/v1/sessions/{sessionId}/terminals/{id}";
 const DONE = 1000;
 const REVOKED = 1008;
 
@@ -27,13 +27,13 @@ export class SessionTerminals {
 
   /** Opens one. Connect to it to see it and to type. */
   async open({ signal, ...json }: CallOptions & NewTerminal): Promise<RemoteTerminal> {
-    const input = { path: { name: this.#session }, json };
+    const input = { path: { sessionId: this.#session }, json };
     return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
   }
 
   /** The oldest first, also the last that have ended. */
   async list(options: CallOptions = {}): Promise<readonly TerminalInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { name: this.#session } }, options)).items;
+    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
   }
 
   /** One by its id, without asking whether it is there. */
@@ -46,13 +46,13 @@ export class SessionTerminals {
 export class RemoteTerminal {
   readonly id: string;
   readonly #transport: Transport;
-  readonly #path: { readonly name: string; readonly id: string };
+  readonly #path: { readonly sessionId: string; readonly id: string };
 
   /** @internal */
   constructor(transport: Transport, session: string, id: string) {
     this.id = id;
     this.#transport = transport;
-    this.#path = { name: session, id };
+    this.#path = { sessionId: session, id };
   }
 
   info(options: CallOptions = {}): Promise<TerminalInfo> {

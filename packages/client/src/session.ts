@@ -9,7 +9,7 @@ import { SessionSnapshots } from "./session-snapshots.js";
 import { SessionTerminals } from "./session-terminals.js";
 import type { Transport } from "./transport.js";
 
-const ONE = "/v1/sessions/{name}";
+const ONE = "/v1/sessions/{sessionId}";
 export type ExecuteRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
 export type SessionInfo = Answer<typeof ONE, "get">;
@@ -51,29 +51,27 @@ export class Session implements SandboxSession {
 
   /** What the server knows of it. SESSION_NOT_FOUND: there is none. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
-    return call(this.#transport, "get", ONE, { path: { name: this.sessionId } }, options);
+    return call(this.#transport, "get", ONE, { path: { sessionId: this.sessionId } }, options);
   }
 
   /** Lets it live longer, from now; null: until it is deleted. */
   renew({ signal, ...json }: CallOptions & { readonly ttlMs?: number | null } = {}): Promise<SessionInfo> {
-    const input = { path: { name: this.sessionId }, json };
+    const input = { path: { sessionId: this.sessionId }, json };
     return call(this.#transport, "post", `${ONE}/renew`, input, { signal, isRepeatable: true });
   }
 
   /** A new session with the files of now, or of a snapshot. */
   async fork({
     signal,
-    sessionId,
-    ...rest
+    ...json
   }: CallOptions & {
     sessionId?: string;
     snapshotId?: string;
     ttlMs?: number | null;
   } = {}): Promise<Session> {
-    const json = { ...rest, ...(sessionId !== undefined && { name: sessionId }) };
-    const input = { path: { name: this.sessionId }, json };
-    const { name } = await call(this.#transport, "post", `${ONE}/fork`, input, { signal });
-    return new Session(this.#transport, name);
+    const input = { path: { sessionId: this.sessionId }, json };
+    const forked = await call(this.#transport, "post", `${ONE}/fork`, input, { signal });
+    return new Session(this.#transport, forked.sessionId);
   }
 
   /** Lets it reach more hosts while it runs, or fewer. Takes a key with the scope admin. */
@@ -81,13 +79,13 @@ export class Session implements SandboxSession {
     signal,
     ...json
   }: CallOptions & { readonly allow?: string[]; readonly deny?: string[] }): Promise<void> {
-    const input = { path: { name: this.sessionId }, json };
+    const input = { path: { sessionId: this.sessionId }, json };
     await call(this.#transport, "post", `${ONE}/egress`, input, { signal, isRepeatable: true });
   }
 
   /** Ends it: what runs in it stops, and its files go. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: { name: this.sessionId } }, options);
+    await call(this.#transport, "delete", ONE, { path: { sessionId: this.sessionId } }, options);
   }
 
   /** Lets go of it. The session stays at the server, with its files, until it expires or is deleted. */
@@ -100,7 +98,7 @@ export class Session implements SandboxSession {
   #run(what: object, { signal, ...rest }: RunOptions): RemoteExecution {
     const json: ExecuteRequest = { ...what, ...rest };
     return new RemoteExecution(this.#transport, {
-      path: fill(`${ONE}/execute`, { name: this.sessionId }),
+      path: fill(`${ONE}/execute`, { sessionId: this.sessionId }),
       json,
       signal,
     });

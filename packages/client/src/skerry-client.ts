@@ -90,7 +90,7 @@ export class SessionsClient {
         hint: "Use a new key for a new session.",
       });
     }
-    return this.get(made.name);
+    return this.get(made.sessionId);
   }
 
   /** One by its name, without asking whether it is there: to run something in it makes it. */

@@ -58,13 +58,13 @@ const requests = () => seen.map(({ method, url }) => `${method} ${url}`);
 
 describe("what is safe to repeat", () => {
   it("is repeated when the connection is lost, or the server cannot do it now", async () => {
-    answers = [drop, failure(503, "STORE_FAILED"), json(200, { name: "a" })];
-    expect(await client.sessions.get("a").info()).toEqual({ name: "a" });
+    answers = [drop, failure(503, "STORE_FAILED"), json(200, { sessionId: "a" })];
+    expect(await client.sessions.get("a").info()).toEqual({ sessionId: "a" });
     expect(requests()).toEqual(["GET /v1/sessions/a", "GET /v1/sessions/a", "GET /v1/sessions/a"]);
   });
 
   it("includes making a session: with one key, however often", async () => {
-    answers = [drop, json(201, { name: "a" })];
+    answers = [drop, json(201, { sessionId: "a" })];
     expect((await client.sessions.create({ role: "reader" })).sessionId).toBe("a");
     const [first, second] = seen.map(({ body }) => JSON.parse(body));
     expect(first).toEqual({ role: "reader", idempotencyKey: expect.stringMatching(/^[0-9a-f-]{36}$/) });

@@ -130,7 +130,9 @@ describe("SandboxManager", () => {
     expect(busy.isRunning).toBe(true);
     expect((await work).exitCode).toBe(0);
     await waitUntil(() => !busy.isRunning);
-    expect((await manager.listSessions()).map(({ key, running }) => [key, running]).sort()).toEqual([
+    expect(
+      (await manager.listSessions()).map(({ sessionId, running }) => [sessionId, running]).sort(),
+    ).toEqual([
       ["busy", false],
       ["idle", false],
     ]);
@@ -218,7 +220,7 @@ describe("SandboxManager", () => {
     await forked.delete();
     await sandbox.close();
     await expect(sandbox.files.read("f")).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
-    expect((await manager.listSessions()).map(({ key }) => key)).toEqual(["s"]);
+    expect((await manager.listSessions()).map(({ sessionId }) => sessionId)).toEqual(["s"]);
     expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
     expect(readdirSync(join(stateDir, "sessions"))).toHaveLength(1);
   });

@@ -323,7 +323,7 @@ export class SandboxManager {
   async listSessions(): Promise<(SessionInfo & { readonly running: boolean })[]> {
     const running = await this.#sandboxes.running();
     const isRunning = (key: string) => running.has(key) || this.#control.isRunning(key);
-    return this.#store.list().map((session) => ({ ...session, running: isRunning(session.key) }));
+    return this.#store.list().map((session) => ({ ...session, running: isRunning(session.sessionId) }));
   }
 
   /** How many sandboxes run or start now, without those that a pool keeps ready. */

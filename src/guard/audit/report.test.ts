@@ -96,9 +96,9 @@ describe("a report", () => {
         { host: "a.example", allowed: 1, denied: 0, failed: 1, bytesSent: 10, bytesReceived: 20 },
       ],
       sessions: [
-        { session: "s", count: 7, cpuTimeMs: 50, refused: 3 },
-        { session: "none", count: 1, cpuTimeMs: 0, refused: 0 },
-        { session: "t", count: 1, cpuTimeMs: 0, refused: 1 },
+        { sessionId: "s", count: 7, cpuTimeMs: 50, refused: 3 },
+        { sessionId: "none", count: 1, cpuTimeMs: 0, refused: 0 },
+        { sessionId: "t", count: 1, cpuTimeMs: 0, refused: 1 },
       ],
       rules: ["policy.yaml: policies.tools.shell_exec.denied_commands[0]"],
       leftOut: [],
@@ -121,7 +121,7 @@ describe("a report", () => {
       last: "2026-02-07T12:00:00.000Z",
       leftOut: ["sessions"],
     });
-    expect(sessions.map(({ session }) => session)).toEqual(["day-3", "day-4"]);
+    expect(sessions.map(({ sessionId }) => sessionId)).toEqual(["day-3", "day-4"]);
     await expect(reportAudit(join(directory, "none"))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 });

@@ -30,7 +30,7 @@ export interface ReachedHost {
 }
 
 export interface BusySession {
-  readonly session: string;
+  readonly sessionId: string;
   readonly count: number;
   readonly cpuTimeMs: number;
   readonly refused: number;
@@ -150,7 +150,7 @@ class ReportCounts {
       })),
       sessions: this.#sessions
         .top(top)
-        .map(({ key: session, count, cpuTimeMs, refused }) => ({ session, count, cpuTimeMs, refused })),
+        .map(({ key: sessionId, count, cpuTimeMs, refused }) => ({ sessionId, count, cpuTimeMs, refused })),
       rules: this.#rules.top().map(({ key: rule }) => rule),
       leftOut: Object.entries(lists).flatMap(([name, rows]) =>
         rows.hasLeftOut || rows.top().length > top ? [name] : [],

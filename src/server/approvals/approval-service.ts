@@ -65,9 +65,11 @@ export class ApprovalService implements ConfirmationService {
     this.#watchers = new ApprovalWatchers(store);
   }
 
-  async confirm(request: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
-    const { orgId: org, sessionId } = request;
+  async confirm(asking: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
+    const { orgId: org, sessionId: uid } = asking;
     if (this.#isStopping) return STOPPING;
+    const { name: sessionId = uid } = (await this.#store.sessions.getById(org, uid)) ?? {};
+    const request = { ...asking, sessionId };
     const asked = toJson(request);
     const size = JSON.stringify(asked).length;
     if (size > MOST_ASKED) return refused("The request is too long to read");
@@ -75,7 +77,7 @@ export class ApprovalService implements ConfirmationService {
       return refused("Too many requests wait for a decision");
     this.#count(org, size);
     try {
-      return await this.#ask(request, options, asked, sessionId);
+      return await this.#ask(request, options, asked, uid);
     } finally {
       this.#count(org, -size);
     }
@@ -85,7 +87,7 @@ export class ApprovalService implements ConfirmationService {
     request: ConfirmationRequest,
     options: ConfirmOptions,
     asked: Json,
-    sessionId: string,
+    uid: string,
   ): Promise<ConfirmationAnswer> {
     const { id, orgId: org } = request;
     const approval = await this.#store.approvals.add(org, {
@@ -93,7 +95,7 @@ export class ApprovalService implements ConfirmationService {
       server: this.#server,
       request: asked,
       expiresAt: request.expiresAt.getTime(),
-      ...(sessionId !== "" && { session: sessionId }),
+      ...(uid !== "" && { session: uid }),
     });
     const settled = new AbortController();
     try {

@@ -35,7 +35,7 @@ requires("bubblewrap", "postgresql").describe(
       front = await TestServer.open({ server });
       owner = await TestServer.open({ server: { ...server, origins: ["https://never.example"] } });
       key = (await front.key()).secret;
-      expect((await owner.call(key, "POST", "/v1/sessions", { name: "there" })).status).toBe(201);
+      expect((await owner.call(key, "POST", "/v1/sessions", { sessionId: "there" })).status).toBe(201);
     }, 60_000);
     afterAll(async () => {
       await front?.close();
@@ -233,7 +233,7 @@ requires("bubblewrap", "postgresql").describe(
     });
 
     it("ends the session for everybody", async () => {
-      await owner.call(key, "POST", "/v1/sessions", { name: "gone" });
+      await owner.call(key, "POST", "/v1/sessions", { sessionId: "gone" });
       const ended = await Promise.all([
         front.call(key, "DELETE", "/v1/sessions/gone"),
         owner.call(key, "DELETE", "/v1/sessions/gone"),
@@ -256,7 +256,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     database = await createDatabase();
     owner = await TestServer.open({ server: { store: database.url, tls: { cert, key: tlsKey } } });
     key = (await owner.key()).secret;
-    const made = await securely("POST", "/v1/sessions", JSON.stringify({ name: "there" }));
+    const made = await securely("POST", "/v1/sessions", JSON.stringify({ sessionId: "there" }));
     expect(made).toBe(201);
   }, 60_000);
   afterAll(async () => {
@@ -289,7 +289,7 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
   });
 
   it("are vouched for by server.peerCa", async () => {
-    expect(await askThrough({ peerCa: cert })).toMatchObject({ status: 200, body: { name: "there" } });
+    expect(await askThrough({ peerCa: cert })).toMatchObject({ status: 200, body: { sessionId: "there" } });
   });
 
   it("do not start with a file without certificates", async () => {

@@ -53,7 +53,7 @@ async function createPeer(id: string): Promise<Peer> {
   forwarder.addTo(app);
   await app.register(websocket);
   await app.register(async (scope) => {
-    scope.get("/v1/sessions/:name/socket", { websocket: true }, (socket: WebSocket, request) => {
+    scope.get("/v1/sessions/:sessionId/socket", { websocket: true }, (socket: WebSocket, request) => {
       sockets.add(socket);
       socket.on("close", () => sockets.delete(socket));
       socket.on("error", () => socket.terminate());
@@ -63,9 +63,9 @@ async function createPeer(id: string): Promise<Peer> {
     scope.addHook("preValidation", async ({ query }) => {
       if ("refuse" in (query as object)) throw new SandboxError("FORBIDDEN", "not you");
     });
-    scope.get("/v1/sessions/:name/silent", () => new Promise(() => undefined));
+    scope.get("/v1/sessions/:sessionId/silent", () => new Promise(() => undefined));
     scope.addContentTypeParser("*", { parseAs: "string" }, async (_: unknown, body: string) => body);
-    scope.delete("/v1/sessions/:name/body", async ({ body }) => ({ body }));
+    scope.delete("/v1/sessions/:sessionId/body", async ({ body }) => ({ body }));
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   await store.servers.announce(lease, url);

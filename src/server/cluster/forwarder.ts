@@ -19,7 +19,7 @@ export interface ForwarderOptions {
 }
 
 /** Every route of one session. */
-const OF_A_SESSION = "/v1/sessions/:name";
+const OF_A_SESSION = "/v1/sessions/:sessionId";
 /** An MCP client is known to the server that it connected to. */
 const OF_A_CLIENT = "/mcp";
 /** A server's log is on its host. */
@@ -114,7 +114,7 @@ export class Forwarder {
 
 /** The name of the session that a request is about. */
 function sessionIn({ params, query, headers, routeOptions: { url } }: FastifyRequest): string | undefined {
-  if (url?.startsWith(OF_A_SESSION) === true) return (params as { readonly name: string }).name;
+  if (url?.startsWith(OF_A_SESSION) === true) return (params as { readonly sessionId: string }).sessionId;
   if (url !== OF_A_CLIENT) return undefined;
   const asked = headers["x-skerry-session"] ?? (query as { readonly session?: unknown }).session;
   return typeof asked === "string" ? asked : undefined;

@@ -48,7 +48,7 @@ const routes = Object.entries(ROUTES).filter(([route]) => !route.startsWith("HEA
 const rows: Row[] = routes.map(([route, access]) => {
   const [method, url] = route.split(" ") as [string, string];
   const path = url
-    .replace(":name", "mine")
+    .replace(":sessionId", "mine")
     .replace("contexts/:id", "contexts/c")
     .replace(":id", "snap-0123456789abcdef")
     .replace("files/*", "files/kept.txt")
@@ -126,8 +126,8 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
     }
   });
 
-  const makesSessions = ["POST /v1/sessions/:name/execute", "POST /v1/sessions/:name/processes"];
-  const named = closed.filter(({ route }) => /:name|:id/.test(route) && !makesSessions.includes(route));
+  const makesSessions = ["POST /v1/sessions/:sessionId/execute", "POST /v1/sessions/:sessionId/processes"];
+  const named = closed.filter(({ route }) => /:sessionId|:id/.test(route) && !makesSessions.includes(route));
   it.each(named)("$route is nothing to another org, as if it were not there", async (row) => {
     const bodyOf = row.method === "POST" ? BODIES[row.route] : undefined;
     const send = async (path: string) => {
@@ -165,7 +165,7 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
   });
 
   it.each(rows)("$route is there, for keys that may use it", async (row) => {
-    if (row.route === "DELETE /v1/sessions/:name") return;
+    if (row.route === "DELETE /v1/sessions/:sessionId") return;
     const { status, body } = await ask(row, keys.full, { connection: "close" });
     expect(body.message).not.toBe("There is no such route");
     expect(status).not.toBe(405);
@@ -175,18 +175,18 @@ requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
 
 /** What each route needs to get past its schema. */
 const BODIES: Readonly<Record<string, unknown>> = {
-  "POST /v1/sessions/:name/renew": {},
-  "POST /v1/sessions/:name/processes/:id/signal": { signal: "SIGTERM" },
-  "POST /v1/sessions/:name/terminals": { rows: 24, columns: 80 },
-  "POST /v1/sessions/:name/files/move": { from: "kept.txt", to: "x" },
-  "POST /v1/sessions/:name/files/mkdir": { path: "x" },
-  "POST /v1/sessions/:name/contexts": {},
-  "POST /v1/sessions/:name/contexts/:id/execute": { code: "1" },
-  "POST /v1/sessions/:name/contexts/:id/checkpoint": {},
-  "POST /v1/sessions/:name/contexts/:id/rollback": { checkpoint: "c.1" },
-  "POST /v1/sessions/:name/snapshots": {},
-  "POST /v1/sessions/:name/fork": {},
-  "POST /v1/sessions/:name/egress": { deny: ["*"] },
+  "POST /v1/sessions/:sessionId/renew": {},
+  "POST /v1/sessions/:sessionId/processes/:id/signal": { signal: "SIGTERM" },
+  "POST /v1/sessions/:sessionId/terminals": { rows: 24, columns: 80 },
+  "POST /v1/sessions/:sessionId/files/move": { from: "kept.txt", to: "x" },
+  "POST /v1/sessions/:sessionId/files/mkdir": { path: "x" },
+  "POST /v1/sessions/:sessionId/contexts": {},
+  "POST /v1/sessions/:sessionId/contexts/:id/execute": { code: "1" },
+  "POST /v1/sessions/:sessionId/contexts/:id/checkpoint": {},
+  "POST /v1/sessions/:sessionId/contexts/:id/rollback": { checkpoint: "c.1" },
+  "POST /v1/sessions/:sessionId/snapshots": {},
+  "POST /v1/sessions/:sessionId/fork": {},
+  "POST /v1/sessions/:sessionId/egress": { deny: ["*"] },
   "POST /v1/approvals/:id/decide": { decision: "approve" },
 };
 
@@ -199,21 +199,23 @@ requires("bubblewrap").describe("two orgs", () => {
     expect(theirs.body).toMatchObject({ success: true, stdout: "" });
     expect((await run(keys.full, "cat kept.txt")).body.stdout).toBe("mine");
     const names = async (key: string) =>
-      (await server.call(key, "GET", "/v1/sessions")).body.items.map(({ id }: { id: string }) => id);
+      (await server.call(key, "GET", "/v1/sessions")).body.items.map(
+        ({ sessionUid }: { sessionUid: string }) => sessionUid,
+      );
     const [mine, other] = [await names(keys.full), await names(keys.other)];
     expect(mine.filter((id: string) => other.includes(id))).toEqual([]);
   });
 
   it("see their own executions and audit records only, also by a session's id", async () => {
-    const { id } = (await server.call(keys.full, "GET", "/v1/sessions/mine")).body;
-    const own = await server.call(keys.full, "GET", `/v1/audit?session=${id}`);
+    const { sessionUid: id } = (await server.call(keys.full, "GET", "/v1/sessions/mine")).body;
+    const own = await server.call(keys.full, "GET", `/v1/audit?sessionId=${id}`);
     expect(own.body.items.length).toBeGreaterThan(0);
     expect(new Set(own.body.items.map((record: { org_id: string }) => record.org_id))).toEqual(
       new Set(["default"]),
     );
-    const [execution] = (await server.call(keys.full, "GET", `/v1/executions?session=mine`)).body.items;
-    expect(execution.session).toBe(id);
-    for (const path of [`/v1/audit?session=${id}`, `/v1/executions?session=${id}`])
+    const [execution] = (await server.call(keys.full, "GET", `/v1/executions?sessionId=mine`)).body.items;
+    expect(execution.sessionUid).toBe(id);
+    for (const path of [`/v1/audit?sessionId=${id}`, `/v1/executions?sessionId=${id}`])
       expect((await server.call(keys.other, "GET", path)).body).toEqual({ items: [] });
     expect(await server.call(keys.other, "GET", `/v1/executions/${execution.id}`)).toMatchObject({
       status: 404,

@@ -1,4 +1,4 @@
-/** A route as it was registered: `/v1/sessions/:name/files/*`. */
+/** A route as it was registered: `/v1/sessions/:sessionId/files/*`. */
 export interface RoutePattern {
   readonly method: string;
   readonly url: string;

@@ -30,6 +30,6 @@ function isPlain(value: unknown): value is object {
 
 function tooMany(): SandboxError {
   return new SandboxError("INVALID_ARGUMENT", `The request has more than ${MOST_VALUES} values`, {
-    hint: "Send fewer at once; upload many files as an archive (POST /v1/sessions/{name}/snapshots/import).",
+    hint: "Send fewer at once; upload many files as an archive (POST /v1/sessions/{sessionId}/snapshots/import).",
   });
 }

@@ -40,7 +40,7 @@ requires("bubblewrap", "postgresql").describe(
     });
 
     it("gives it back with a socket, too, and its session can end", async () => {
-      await server.call(key, "POST", "/v1/sessions", { name: "s" });
+      await server.call(key, "POST", "/v1/sessions", { sessionId: "s" });
       const upgrade =
         "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
       for (let round = 0; round < 2 * CONCURRENCY; round++) {

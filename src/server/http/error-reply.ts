@@ -49,7 +49,7 @@ export function toPublicError(error: unknown): SandboxError {
   switch (code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
       return new SandboxError("BODY_TOO_LARGE", "The request is larger than this server takes", {
-        hint: "Send files with PUT /v1/sessions/{name}/files/{path}, which streams them.",
+        hint: "Send files with PUT /v1/sessions/{sessionId}/files/{path}, which streams them.",
       });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new SandboxError("MEDIA_TYPE_UNSUPPORTED", "Expected a request of another content type", {

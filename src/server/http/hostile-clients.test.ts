@@ -38,7 +38,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
   afterAll(() => server?.close());
 
   it("goes on when an archive's caller hangs up before it is read", async () => {
-    await server.call(key, "POST", "/v1/sessions", { name: "s" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "s" });
     for (let round = 0; round < 36; round++) {
       const socket = dial(
         "POST /v1/sessions/s/snapshots/import",
@@ -110,8 +110,8 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
 
   it("does not use up an idempotency key for a session that it refuses, and says why there is none", async () => {
     for (let index = 0; index < 5; index++)
-      await server.call(key, "POST", "/v1/sessions", { name: `full-${index}` });
-    const wanted = [{ name: "wanted" }, { "idempotency-key": "again" }] as const;
+      await server.call(key, "POST", "/v1/sessions", { sessionId: `full-${index}` });
+    const wanted = [{ sessionId: "wanted" }, { "idempotency-key": "again" }] as const;
     const refused = await server.call(key, "POST", "/v1/sessions", ...wanted);
     expect(refused).toMatchObject({ status: 409, body: { code: "CONFLICT" } });
     expect(await execute("unheard-of", { command: "true" })).toMatchObject({
@@ -163,7 +163,7 @@ requires("bubblewrap").describe("a server with a policy, under attack", { timeou
   it("lets a key end or prolong no session of a role that it has not, and writes an end down", async () => {
     const builder = (await server.key("default", { roles: ["builder"] })).secret;
     const reader = (await server.key("default", { roles: ["reader"] })).secret;
-    await server.call(builder, "POST", "/v1/sessions", { name: "theirs" });
+    await server.call(builder, "POST", "/v1/sessions", { sessionId: "theirs" });
     const forbidden = { status: 403, body: { code: "FORBIDDEN" } };
     expect(await server.call(reader, "DELETE", "/v1/sessions/theirs")).toMatchObject(forbidden);
     expect(await server.call(reader, "POST", "/v1/sessions/theirs/renew", {})).toMatchObject(forbidden);

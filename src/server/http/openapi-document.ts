@@ -64,7 +64,7 @@ function nameWildcards(paths: Record<string, Record<string, Operation>>) {
   return Object.fromEntries(named);
 }
 
-/** `post /v1/sessions/{name}/contexts/{id}/fork` → `postSessionsContextsFork`; `…OfOne` where the path ends with a parameter. */
+/** `post /v1/sessions/{sessionId}/contexts/{id}/fork` → `postSessionsContextsFork`; `…OfOne` where the path ends with a parameter. */
 function operationIdOf(method: string, path: string): string {
   const parts = path.split("/").filter((part) => part !== "" && part !== "v1");
   const words = parts.filter((part) => !part.startsWith("{")).flatMap((part) => part.split(/[^a-z0-9]+/i));

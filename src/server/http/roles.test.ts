@@ -23,7 +23,10 @@ beforeAll(async () => {
   reader = (await server.key("default", { roles: ["reader", "kept"] })).secret;
   kept = (await server.key("default", { roles: ["kept"] })).secret;
   for (const name of ["s", "free"])
-    await server.call(all, "POST", "/v1/sessions", { name, ...(name === "s" && { role: "worker" }) });
+    await server.call(all, "POST", "/v1/sessions", {
+      sessionId: name,
+      ...(name === "s" && { role: "worker" }),
+    });
 });
 
 const execute = (key: string, session: string, body: object) =>
@@ -56,7 +59,7 @@ requires("bubblewrap").describe("a key's roles", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ success: false, reason: "denied", stdout: "" });
     expect(body.rule).toMatch(/^policy\.yaml: policies\.tools\.shell_exec/);
-    const { items } = (await server.call(all, "GET", "/v1/audit?session=s&result=denied")).body;
+    const { items } = (await server.call(all, "GET", "/v1/audit?sessionId=s&result=denied")).body;
     expect(items).toHaveLength(1);
     for (const told of [body, items]) expect(JSON.stringify(told)).not.toContain(server.stateDir);
   });
@@ -74,7 +77,7 @@ requires("bubblewrap").describe("a key's roles", () => {
     expect(taken.status).toBe(201);
     expect(await get(`snapshots/${taken.body.id}/export`)).toMatchObject(denied);
     expect(await server.call(kept, "POST", `${at}/snapshots/${taken.body.id}/restore`)).toMatchObject(denied);
-    expect(await server.call(kept, "POST", `${at}/fork`, { name: "copy" })).toMatchObject(denied);
+    expect(await server.call(kept, "POST", `${at}/fork`, { sessionId: "copy" })).toMatchObject(denied);
     expect((await server.call(kept, "GET", "/v1/sessions/copy")).status).toBe(404);
     expect(await server.call(kept, "POST", `${at}/files/move`, { from: "secret", to: "open" })).toMatchObject(
       {

@@ -26,12 +26,12 @@ export function replies<T extends z.ZodType>(reply: T, status: 200 | 201 = 200) 
   return { [status]: reply, "4xx": errorBody, "5xx": errorBody };
 }
 
-export const sessionName = z
+export const sessionId = z
   .string()
   .min(1)
   .max(400)
   .describe("1 to 200 characters without slashes and controls.");
-export const sessionParams = z.object({ name: sessionName });
+export const sessionParams = z.object({ sessionId });
 export const moment = z.iso.datetime();
 export const cursor = z.string().max(2000).describe("`next` of the page before.");
 export const pageQuery = z.strictObject({
@@ -44,10 +44,24 @@ export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), next: z.string().optional().describe("Left out: the last page.") });
 }
 
+const sessionUid = z.string();
+/** Whose something is, in lists. */
+export const ofSession = {
+  sessionId: z.string().optional().describe("Left out: the server has forgotten the session."),
+  sessionUid: sessionUid.optional(),
+};
+export const sessionFilter = z
+  .string()
+  .max(400)
+  .optional()
+  .describe("The sessionId of an active session, or the sessionUid of any.");
+
 export const session = z
   .object({
-    id: z.string().describe("Never used again; what audit records call the session."),
-    name: z.string(),
+    sessionId: z.string(),
+    sessionUid: sessionUid.describe(
+      "Never used again, as a sessionId may be; the session_id of audit records.",
+    ),
     role: z.string().optional(),
     backend: z.string().optional(),
     state: z.enum(["active", "ended"]),
@@ -94,7 +108,7 @@ export const executionSummary = resultSchema
 export const execution = z
   .object({
     id: z.string(),
-    session: z.string().optional().describe("The session's id."),
+    ...ofSession,
     tool: z.string(),
     state: z.enum(["running", "done", "interrupted"]),
     startedAt: moment,
@@ -185,7 +199,7 @@ export const snapshot = z
 export const approval = z
   .object({
     id: z.string(),
-    session: z.string().optional().describe("The session's id."),
+    ...ofSession,
     createdAt: moment,
     expiresAt: moment,
     request: z.record(z.string(), z.unknown()).describe("What is asked: tool, code, risk, findings, rule, …"),

@@ -29,20 +29,22 @@ const execute = (session: string, body: object, headers?: Record<string, string>
 
 requires("bubblewrap").describe("sessions", () => {
   it("are made, found, renewed, listed by pages and ended with their files", async () => {
-    const made = await call(key, "POST", "/v1/sessions", { name: "one", ttlMs: 60_000 });
-    expect(made).toMatchObject({ status: 201, body: { name: "one", state: "active" } });
+    const made = await call(key, "POST", "/v1/sessions", { sessionId: "one", ttlMs: 60_000 });
+    expect(made).toMatchObject({ status: 201, body: { sessionId: "one", state: "active" } });
     expect(await call(key, "GET", "/v1/sessions/one")).toMatchObject({ status: 200, body: made.body });
-    expect(await call(key, "POST", "/v1/sessions", { name: "one" })).toMatchObject({
+    expect(await call(key, "POST", "/v1/sessions", { sessionId: "one" })).toMatchObject({
       status: 409,
       body: { code: "CONFLICT" },
     });
     const renewed = await call(key, "POST", "/v1/sessions/one/renew", { ttlMs: null });
     expect(renewed.body.expiresAt).toBeUndefined();
-    await call(key, "POST", "/v1/sessions", { name: "two" });
+    await call(key, "POST", "/v1/sessions", { sessionId: "two" });
     const first = await call(key, "GET", "/v1/sessions?limit=1");
     const second = await call(key, "GET", `/v1/sessions?limit=1&cursor=${first.body.next}`);
     expect(
-      [first, second].flatMap(({ body }) => body.items.map(({ name }: { name: string }) => name)),
+      [first, second].flatMap(({ body }) =>
+        body.items.map(({ sessionId }: { sessionId: string }) => sessionId),
+      ),
     ).toEqual(["two", "one"]);
     expect(second.body.next).toBeUndefined();
 
@@ -60,10 +62,11 @@ requires("bubblewrap").describe("sessions", () => {
   });
 
   it("are made once for an idempotency key, and not for another request with it", async () => {
-    const make = (name: string) => call(key, "POST", "/v1/sessions", { name }, { "idempotency-key": "k-1" });
+    const make = (name: string) =>
+      call(key, "POST", "/v1/sessions", { sessionId: name }, { "idempotency-key": "k-1" });
     const answers = await Promise.all([make("once"), make("once"), make("once")]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
-    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(new Set(answers.map(({ body }) => body.sessionUid)).size).toBe(1);
     expect(await make("other")).toMatchObject({ status: 409, body: { code: "CONFLICT" } });
     const both = await call(key, "POST", "/v1/sessions", { idempotencyKey: "b" }, { "idempotency-key": "a" });
     expect(both).toMatchObject({ status: 400, body: { code: "INVALID_ARGUMENT" } });
@@ -72,7 +75,9 @@ requires("bubblewrap").describe("sessions", () => {
 
   it("are no more than an org may have, however many ask at once", async () => {
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, index) => call(key, "POST", "/v1/sessions", { name: `many-${index}` })),
+      Array.from({ length: 12 }, (_, index) =>
+        call(key, "POST", "/v1/sessions", { sessionId: `many-${index}` }),
+      ),
     );
     const made = answers.filter(({ status }) => status === 201);
     expect(made).toHaveLength(8);
@@ -80,11 +85,11 @@ requires("bubblewrap").describe("sessions", () => {
       status: 409,
       body: { code: "CONFLICT", message: "There are 8 sessions already, which is the limit" },
     });
-    for (const { body } of made) await call(key, "DELETE", `/v1/sessions/${body.name}`);
+    for (const { body } of made) await call(key, "DELETE", `/v1/sessions/${body.sessionId}`);
   });
 
   it("end when their time is over, and the name is free at once", async () => {
-    await call(key, "POST", "/v1/sessions", { name: "short", ttlMs: 1000 });
+    await call(key, "POST", "/v1/sessions", { sessionId: "short", ttlMs: 1000 });
     await execute("short", { command: "echo old > f" });
     await waitUntil(async () => (await call(key, "GET", "/v1/sessions/short")).status === 404);
     expect((await execute("short", { command: "ls" })).body).toMatchObject({ success: true, stdout: "" });
@@ -101,8 +106,8 @@ requires("bubblewrap").describe("sessions", () => {
   });
 
   it.each([
-    ["a slash in the name", "POST", "/v1/sessions", { name: "a/b" }, "SESSION_NAME_INVALID"],
-    ["CRLF in the name", "POST", "/v1/sessions", { name: "a\r\nset-cookie: x" }, "SESSION_NAME_INVALID"],
+    ["a slash in the name", "POST", "/v1/sessions", { sessionId: "a/b" }, "SESSION_NAME_INVALID"],
+    ["CRLF in the name", "POST", "/v1/sessions", { sessionId: "a\r\nset-cookie: x" }, "SESSION_NAME_INVALID"],
     ["CRLF in the address", "GET", "/v1/sessions/a%0d%0ab", undefined, "SESSION_NAME_INVALID"],
     ["an unknown key", "POST", "/v1/sessions", { nme: "a" }, "INVALID_ARGUMENT"],
     ["an invented cursor", "GET", "/v1/sessions?cursor=abc", undefined, "INVALID_ARGUMENT"],
@@ -191,7 +196,7 @@ requires("bubblewrap", "python3").describe("executions", () => {
   it("have the request's id in the audit record, if it can stand there", async () => {
     const { body, headers } = await execute("run", { command: "true" }, { "x-request-id": "trace-7" });
     expect(headers.get("x-request-id")).toBe("trace-7");
-    const { items } = (await call(key, "GET", "/v1/audit?session=run&limit=1")).body;
+    const { items } = (await call(key, "GET", "/v1/audit?sessionId=run&limit=1")).body;
     expect(items[0]).toMatchObject({ id: body.auditId, details: { request_id: "trace-7" } });
     expect(items[0]).not.toHaveProperty("host");
     const odd = await execute("run", { command: "true" }, { "x-request-id": "<script>" });
@@ -217,7 +222,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
     });
 
   it("go up and down, are listed by pages, moved and deleted", async () => {
-    await call(key, "POST", "/v1/sessions", { name: "files" });
+    await call(key, "POST", "/v1/sessions", { sessionId: "files" });
     for (const path of ["b%20c.txt", "d/e.txt", "a.txt"]) expect((await put(path, path)).status).toBe(200);
     const down = await server.fetch(key, "GET", `${files}/b%20c.txt`);
     expect(await down.text()).toBe("b%20c.txt");
@@ -276,7 +281,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
     expect([imported.status, await imported.json()]).toMatchObject([201, { name: "copy", files: 2 }]);
     expect((await call(key, "GET", at)).body.items).toHaveLength(2);
     const fork = await call(key, "POST", "/v1/sessions/files/fork", {
-      name: "forked",
+      sessionId: "forked",
       snapshotId: taken.body.id,
     });
     expect(fork.status).toBe(201);
@@ -286,7 +291,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
       status: 404,
       body: { code: "SNAPSHOT_NOT_FOUND" },
     });
-    const gone = { name: "never", snapshotId: taken.body.id };
+    const gone = { sessionId: "never", snapshotId: taken.body.id };
     expect((await call(key, "POST", "/v1/sessions/files/fork", gone)).body.code).toBe("SNAPSHOT_NOT_FOUND");
     expect((await call(key, "GET", "/v1/sessions/never")).status).toBe(404);
   });
@@ -294,7 +299,7 @@ requires("bubblewrap").describe("files and snapshots", () => {
 
 requires("bubblewrap").describe("egress rules", () => {
   it("are those of a session that runs, and their change is recorded", async () => {
-    await call(key, "POST", "/v1/sessions", { name: "net" });
+    await call(key, "POST", "/v1/sessions", { sessionId: "net" });
     const change = (body: object) => call(server.admin, "POST", "/v1/sessions/net/egress", body);
     expect((await change({ deny: ["*"] })).body.code).toBe("SANDBOX_NOT_RUNNING");
     await execute("net", { command: "true" });
@@ -317,7 +322,7 @@ describe("what is not right", () => {
       server.raw("POST", "/v1/sessions/a/execute", json, large),
       server.raw("POST", "/v1/sessions", json, "{"),
       server.raw("POST", "/v1/sessions", json, '{"__proto__":{"admin":true}}'),
-      server.raw("POST", "/v1/sessions", json, '{"name":7,"nme":1}'),
+      server.raw("POST", "/v1/sessions", json, '{"sessionId":7,"nme":1}'),
       server.raw("GET", "/v1/sessions/%ff", { host, authorization }),
     ]);
     expect(answers.map(({ status, body }) => [status, JSON.parse(body).code])).toEqual([
@@ -342,16 +347,16 @@ describe("what is not right", () => {
       expect(headers["x-content-type-options"]).toBe("nosniff");
     }
     expect(answers[1]!.headers.allow).toBe("GET, POST");
-    expect(JSON.parse(answers[5]!.body).message).toContain("body.name: ");
+    expect(JSON.parse(answers[5]!.body).message).toContain("body.sessionId: ");
     expect(JSON.parse(answers[5]!.body).message).toContain('"nme"');
   });
 
   it("says nothing of its inside when it is ours; the log does", async () => {
     const store = await openStore({ url: `${server.stateDir}/server/store.db` });
-    const created = await call(key, "POST", "/v1/sessions", { name: "broken" });
+    const created = await call(key, "POST", "/v1/sessions", { sessionId: "broken" });
     expect(created.status).toBe(201);
     await store.close();
-    const { key: record } = { key: created.body.id as string };
+    const { key: record } = { key: created.body.sessionUid as string };
     const { default: Database } = await import("libsql");
     const database = new Database(`${server.stateDir}/server/store.db`);
     database.prepare("UPDATE sessions SET settings = 'no json' WHERE id = ?").run(record);
@@ -396,7 +401,7 @@ describe("the log", () => {
     const { requestId, route, status, ms, key: id, org } = JSON.parse(line);
     expect({ requestId, route, status, org }).toEqual({
       requestId: "log-1",
-      route: "/v1/sessions/:name/execute",
+      route: "/v1/sessions/:sessionId/execute",
       status: 200,
       org: "default",
     });
@@ -432,11 +437,11 @@ describe("the reference", () => {
       );
     expect(withoutErrors).toEqual([]);
     expect(JSON.stringify(body.components.responses).match(/schemas\/Error"/g)).toHaveLength(2);
-    const { "/v1/sessions/{name}/files/{path}": file, "/v1/approvals/stream": stream } = body.paths;
+    const { "/v1/sessions/{sessionId}/files/{path}": file, "/v1/approvals/stream": stream } = body.paths;
     expect(Object.keys(file.put.requestBody.content)).toEqual(["application/octet-stream"]);
     expect(Object.keys(file.get.responses["200"].content)).toEqual(["application/octet-stream"]);
     expect(Object.keys(stream.get.responses)).toEqual(["101", "4XX", "5XX"]);
-    const executed = body.paths["/v1/sessions/{name}/execute"].post.responses["200"];
+    const executed = body.paths["/v1/sessions/{sessionId}/execute"].post.responses["200"];
     expect(Object.keys(executed.content)).toEqual(["application/json", "text/event-stream"]);
     // Every schema is there once, and used.
     const text = JSON.stringify(body);

@@ -100,7 +100,7 @@ requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }
       status: 409,
       body: { accepted: false, approval: { outcome: { decision: "approved", by } } },
     });
-    const { items } = (await server.call(approver.secret, "GET", "/v1/audit?session=asked")).body;
+    const { items } = (await server.call(approver.secret, "GET", "/v1/audit?sessionId=asked")).body;
     expect(items[0]).toMatchObject({ confirmation: "approved", decided_by: by, result: "success" });
   });
 

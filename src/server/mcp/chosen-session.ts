@@ -1,11 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { roleName, sessionName } from "../http/schemas.js";
+import { roleName, sessionId } from "../http/schemas.js";
 
 /** What a client's address may say; the same in headers. */
 export const chosenQuery = z.strictObject({
-  session: sessionName.optional().describe("The same as the header X-Skerry-Session."),
+  session: sessionId.optional().describe("The same as the header X-Skerry-Session."),
   role: roleName.optional().describe("The same as the header X-Skerry-Role."),
 });
 
@@ -21,7 +21,7 @@ export interface ChosenSession {
 /** What a request asks for. INVALID_ARGUMENT: it asks for two things. */
 export function chosenSession(request: FastifyRequest, query: z.output<typeof chosenQuery>): ChosenSession {
   return {
-    session: either(request, "X-Skerry-Session", query.session, sessionName),
+    session: either(request, "X-Skerry-Session", query.session, sessionId),
     role: either(request, "X-Skerry-Role", query.role, roleName),
   };
 }
@@ -30,7 +30,7 @@ function either(
   request: FastifyRequest,
   name: string,
   inAddress: string | undefined,
-  schema: typeof sessionName | typeof roleName,
+  schema: typeof sessionId | typeof roleName,
 ): string | undefined {
   const given = request.headers[name.toLowerCase()];
   if (given === undefined) return inAddress;

@@ -29,7 +29,7 @@ const ACCEPT = { accept: "application/json, text/event-stream" };
 /** Names of an org's sessions. */
 async function namesOf(secret: string): Promise<string[]> {
   const { items } = (await server.call(secret, "GET", "/v1/sessions")).body;
-  return items.map(({ name }: { name: string }) => name).sort();
+  return items.map(({ sessionId }: { sessionId: string }) => sessionId).sort();
 }
 
 /** A raw message; the answer is JSON, events, or nothing. */
@@ -60,7 +60,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
   });
 
   it("lives on while a client is connected, by as long again as it was given", async () => {
-    const made = await server.call(key, "POST", "/v1/sessions", { name: "prolonged", ttlMs: 20_000 });
+    const made = await server.call(key, "POST", "/v1/sessions", { sessionId: "prolonged", ttlMs: 20_000 });
     await connect({ session: "prolonged" });
     const now = async () => (await server.call(key, "GET", "/v1/sessions/prolonged")).body;
     await waitUntil(async () => (await now()).renewedAt !== made.body.renewedAt, LONG_MS);
@@ -109,11 +109,11 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
     const roleOf = async (options: McpConnectOptions) => {
       const { call } = await connect({ session: "roles", ...options }, coder);
       await call("file_list");
-      return (await server.call(key, "GET", "/v1/audit?session=roles&limit=1")).body.items[0].role;
+      return (await server.call(key, "GET", "/v1/audit?sessionId=roles&limit=1")).body.items[0].role;
     };
     expect([await roleOf({}), await roleOf({ role: "tester" })]).toEqual(["coder", "tester"]);
     // A session of a key with more does not give more.
-    await server.call(key, "POST", "/v1/sessions", { name: "admins", role: "admin" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "admins", role: "admin" });
     const inside = await post(INITIALIZE, { "x-skerry-session": "admins" }, coder);
     expect(inside).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
     for (const name of ["roles", "admins"]) await server.call(key, "DELETE", `/v1/sessions/${name}`);
@@ -386,7 +386,7 @@ real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
     await stopped;
     await small.start();
     const { items } = (await small.call(admin, "GET", "/v1/sessions")).body;
-    expect(items.map(({ name }: { name: string }) => name)).toEqual(["stays"]);
+    expect(items.map(({ sessionId }: { sessionId: string }) => sessionId)).toEqual(["stays"]);
     const again = await connectMcp(small.url, admin, { session: "stays" });
     expect(printedIn(await again.call("file_read", { path: "kept" }))).toBe("1");
   });

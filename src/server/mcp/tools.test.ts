@@ -24,7 +24,8 @@ beforeAll(async () => {
 });
 
 const connect = (options?: McpConnectOptions) => connectMcp(server.url, key, options);
-const idOf = async (session: string) => (await server.call(key, "GET", `/v1/sessions/${session}`)).body.id;
+const idOf = async (session: string) =>
+  (await server.call(key, "GET", `/v1/sessions/${session}`)).body.sessionUid;
 
 real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
   it("calls every tool", async () => {
@@ -68,18 +69,24 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     await call("run_code", { language: "python", code: "print(1)" });
     await call("shell_exec", { command: "exit 3" });
     await call("file_list");
-    const { items } = (await server.call(key, "GET", "/v1/executions?session=recorded")).body;
+    const { items } = (await server.call(key, "GET", "/v1/executions?sessionId=recorded")).body;
     const session = await idOf("recorded");
     expect(items).toMatchObject([
       {
-        session,
+        sessionUid: session,
+        sessionId: "recorded",
         tool: "shell_exec",
         state: "done",
         result: { success: false, reason: "exited", exitCode: 3 },
       },
-      { session, tool: "code_run", state: "done", result: { success: true, reason: "exited", exitCode: 0 } },
+      {
+        sessionUid: session,
+        tool: "code_run",
+        state: "done",
+        result: { success: true, reason: "exited", exitCode: 0 },
+      },
     ]);
-    const audit = (await server.call(key, "GET", "/v1/audit?session=recorded")).body.items;
+    const audit = (await server.call(key, "GET", "/v1/audit?sessionId=recorded")).body.items;
     expect(audit.map(({ tool }: { tool: string }) => tool)).toEqual(["file_list", "shell_exec", "code_run"]);
     expect(audit[0]).toMatchObject({
       session_id: session,
@@ -166,7 +173,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
       async () => (await server.call(server.admin, "GET", "/v1/pool")).body.running === 0,
       LONG_MS,
     );
-    const [execution] = (await server.call(key, "GET", "/v1/executions?session=cancelled")).body.items;
+    const [execution] = (await server.call(key, "GET", "/v1/executions?sessionId=cancelled")).body.items;
     expect(execution).toMatchObject({ state: "done", result: { success: false, reason: "cancelled" } });
     expect(printedIn(await call("run_code", { language: "python", code: "print(1)" }))).toBe("1");
     expect(errors).toEqual([]);
@@ -220,7 +227,7 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
     gone.abort();
     await call("file_write", { path: "go", content: "" });
     const ended = async () =>
-      (await server.call(key, "GET", "/v1/executions?session=missed")).body.items[0].state === "done";
+      (await server.call(key, "GET", "/v1/executions?sessionId=missed")).body.items[0].state === "done";
     await waitUntil(ended, LONG_MS);
     const back = (after: string) =>
       fetch(`${server.url}/mcp`, {

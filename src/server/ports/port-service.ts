@@ -50,7 +50,7 @@ export class PortService {
     assertPorts(config.sandbox.network.allowLocalBinding);
     if (!manager.isRunning(session.id)) {
       throw new SandboxError("SANDBOX_NOT_RUNNING", "Nothing runs in this session", {
-        hint: "Start what listens first: POST /v1/sessions/{name}/processes.",
+        hint: "Start what listens first: POST /v1/sessions/{sessionId}/processes.",
       });
     }
     await abortable(this.#open(wanted), signal);

@@ -43,7 +43,7 @@ export async function addRoutes(app: App, services: Services): Promise<void> {
   for (const [tag, add] of ROUTE_FILES)
     await app.register(async (scope) => {
       scope.addHook("onRoute", (route) => {
-        const params = route.url.startsWith("/v1/sessions/:name") && { params: sessionParams };
+        const params = route.url.startsWith("/v1/sessions/:sessionId") && { params: sessionParams };
         route.schema = { tags: [tag], ...params, ...route.schema };
       });
       add(scope.withTypeProvider(), services);

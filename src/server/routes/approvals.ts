@@ -133,13 +133,15 @@ async function decide(
 }
 
 function toReply(record: ApprovalRecord): z.output<typeof approval> {
-  const { id, session, createdAt, expiresAt, request, outcome } = record;
+  const { id, session: sessionUid, createdAt, expiresAt, outcome } = record;
+  const request = record.request as { readonly sessionId?: string };
   return {
     id,
     createdAt: toMoment(createdAt),
     expiresAt: toMoment(expiresAt),
-    request: request as Record<string, unknown>,
-    ...(session !== undefined && { session }),
+    request,
+    ...(sessionUid !== undefined && { sessionUid }),
+    ...(request.sessionId !== undefined && { sessionId: request.sessionId }),
     ...(outcome !== undefined && { outcome: toOutcome(outcome) }),
   };
 }

@@ -3,9 +3,10 @@ import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/i
 import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { App } from "../http/app.js";
-import { moment, pageOf, pageQuery, replies, toMoment } from "../http/schemas.js";
+import { moment, ofSession, pageOf, pageQuery, replies, sessionFilter, toMoment } from "../http/schemas.js";
 import type { Services } from "../services.js";
-import type { AuditEntry, Store } from "../store/index.js";
+import { sessionsOf, uidOf } from "../sessions/session-ids.js";
+import type { AuditEntry } from "../store/index.js";
 
 const record = z.record(z.string(), z.unknown()).describe("docs/audit.md has every key.");
 
@@ -13,7 +14,7 @@ const entry = z
   .object({
     server: z.string().describe("The server in whose log the record is."),
     seq: z.number().describe("Its number there."),
-    session: z.string().optional().describe("The session's id."),
+    ...ofSession,
     eventType: z.string(),
     tool: z.string().optional(),
     result: z.string().optional(),
@@ -21,7 +22,7 @@ const entry = z
   })
   .meta({ id: "AuditEntry" });
 const filters = {
-  session: z.string().max(400).optional().describe("The session's name while it is active, or its id."),
+  sessionId: sessionFilter,
   tool: z.string().max(200).optional(),
   result: z.enum(AUDIT_RESULTS).optional(),
   eventType: z.string().max(100).optional(),
@@ -42,14 +43,15 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
         response: replies(pageOf(entry)),
       },
     },
-    async ({ key, query: { session, since, until, ...query } }) => {
+    async ({ key, query: { sessionId, since, until, ...query } }) => {
       const { items, next } = await store.audit.query(key.org, {
         ...query,
-        session: await idOf(store, key.org, session),
+        session: await uidOf(store, key.org, sessionId),
         since: since === undefined ? undefined : Date.parse(since),
         until: until === undefined ? undefined : Date.parse(until),
       });
-      return { items: items.map(toEntry), next };
+      const ids = await sessionsOf(store, key.org, items);
+      return { items: items.map((item) => ({ ...ids(item), ...toEntry(item) })), next };
     },
   );
 
@@ -70,7 +72,7 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
         response: replies(pageOf(record)),
       },
     },
-    async ({ key, query: { limit, cursor, session, server = lease.server, ...filter } }) => {
+    async ({ key, query: { limit, cursor, sessionId, server = lease.server, ...filter } }) => {
       if (server !== lease.server) {
         throw new SandboxError("NOT_FOUND", "There is no such server", {
           hint: "GET /v1/audit/index says which server has which record. The log of one that is gone is on its host.",
@@ -82,8 +84,8 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
         });
       }
       const before = cursor === undefined ? Number.POSITIVE_INFINITY : parseCursor(cursor);
-      const meant = await idOf(store, key.org, session);
-      const named = Object.entries({ ...filter, session: meant }).filter(([, value]) => value !== undefined);
+      const session = await uidOf(store, key.org, sessionId);
+      const named = Object.entries({ ...filter, session }).filter(([, value]) => value !== undefined);
       const found: AuditRecord[] = [];
       const query = { ...Object.fromEntries(named), org: key.org, reverse: true };
       for await (const each of queryAudit(auditDirectory, query)) {
@@ -98,19 +100,13 @@ export function addAuditRoutes(app: App, { auditDirectory, store, lease }: Servi
   );
 }
 
-/** The id of a session that is named by either. */
-async function idOf(store: Store, org: string, session: string | undefined): Promise<string | undefined> {
-  if (session === undefined) return undefined;
-  return (await store.sessions.get(org, session))?.id ?? session;
-}
-
-function toEntry({ log, seq, session, eventType, tool, result, at }: AuditEntry): z.output<typeof entry> {
+function toEntry({ log, seq, eventType, tool, result, at }: AuditEntry): z.output<typeof entry> {
   return {
     server: log,
     seq,
     eventType,
     at: toMoment(at),
-    ...defined({ session, tool, result }),
+    ...defined({ tool, result }),
   };
 }
 

@@ -47,7 +47,7 @@ export function addContextRoutes(app: App, services: Services): void {
   };
 
   app.post(
-    "/v1/sessions/:name/contexts",
+    "/v1/sessions/:sessionId/contexts",
     {
       schema: {
         summary: "Make a context: code that keeps its state between runs.",
@@ -74,7 +74,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/contexts",
+    "/v1/sessions/:sessionId/contexts",
     {
       schema: {
         summary: "List the session's contexts.",
@@ -89,7 +89,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/execute",
+    "/v1/sessions/:sessionId/contexts/:id/execute",
     {
       serializerCompiler: plainJson,
       schema: {
@@ -101,8 +101,8 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      const { id, name } = request.params;
-      const session = await services.sessions.find(request.key.org, name);
+      const { id, sessionId } = request.params;
+      const session = await services.sessions.find(request.key.org, sessionId);
       const { language } = await withFound(manager, session.id, id);
       const body = { language, ...request.body, context: id };
       return (await runExecution(services, request, reply, session, body)) ?? reply;
@@ -110,7 +110,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/interrupt",
+    "/v1/sessions/:sessionId/contexts/:id/interrupt",
     {
       schema: {
         summary: "Interrupt the code that runs now.",
@@ -125,7 +125,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/restart",
+    "/v1/sessions/:sessionId/contexts/:id/restart",
     {
       schema: {
         summary: "Restart a context; its state is lost.",
@@ -141,7 +141,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/checkpoint",
+    "/v1/sessions/:sessionId/contexts/:id/checkpoint",
     {
       schema: {
         summary: "Save a context's live state.",
@@ -162,7 +162,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/rollback",
+    "/v1/sessions/:sessionId/contexts/:id/rollback",
     {
       schema: {
         summary: "Go back to a saved state.",
@@ -179,7 +179,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/contexts/:id/fork",
+    "/v1/sessions/:sessionId/contexts/:id/fork",
     {
       schema: {
         summary: "Make another context with the same state.",
@@ -194,7 +194,7 @@ export function addContextRoutes(app: App, services: Services): void {
   );
 
   app.delete(
-    "/v1/sessions/:name/contexts/:id",
+    "/v1/sessions/:sessionId/contexts/:id",
     { schema: { summary: "End a context.", params: contextParams, response: replies(ok) } },
     async (request, reply) =>
       withContext(request, reply, "end the context", async (found) => {

@@ -10,7 +10,7 @@ const hosts = z.array(z.string().min(1).max(300)).max(1000);
 /** What a session that runs may reach besides, or no longer. */
 export function addEgressRoutes(app: App, services: Services): void {
   app.post(
-    "/v1/sessions/:name/egress",
+    "/v1/sessions/:sessionId/egress",
     {
       schema: {
         summary: "Let a session that runs reach more hosts, or fewer.",

@@ -125,19 +125,19 @@ for n in range(400):
     caller.abort();
     expect(await running).toBe("hung up");
     await waitUntil(async () => {
-      const { items } = (await server.call(server.admin, "GET", `/v1/executions?session=${session}`)).body;
+      const { items } = (await server.call(server.admin, "GET", `/v1/executions?sessionId=${session}`)).body;
       return items[0].state === "done";
     });
     const { body } = await server.call(server.admin, "POST", `/v1/sessions/${session}/execute`, {
       command: "pgrep sleep | wc -l",
     });
     expect(body.stdout.trim()).toBe("0");
-    const audit = await server.call(server.admin, "GET", `/v1/audit?session=${session}&result=cancelled`);
+    const audit = await server.call(server.admin, "GET", `/v1/audit?sessionId=${session}&result=cancelled`);
     expect(audit.body.items).toHaveLength(1);
   });
 
   it("of an upload that breaks off leave nothing", async () => {
-    await server.call(server.admin, "POST", "/v1/sessions", { name: "half" });
+    await server.call(server.admin, "POST", "/v1/sessions", { sessionId: "half" });
     const request = httpRequest(`${server.url}/v1/sessions/half/files/half.bin`, {
       method: "PUT",
       agent: false,
@@ -152,7 +152,7 @@ for n in range(400):
     request.destroy();
     const { admin } = server;
     await waitUntil(async () => {
-      const { items } = (await server.call(admin, "GET", "/v1/audit?session=half&tool=file_write")).body;
+      const { items } = (await server.call(admin, "GET", "/v1/audit?sessionId=half&tool=file_write")).body;
       return items.length === 1 && items[0].result !== "success";
     });
     expect((await server.call(admin, "GET", "/v1/sessions/half/files")).body).toEqual({ items: [] });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
+import type { ExecutionSummary } from "../executions/execution-reply.js";
 import { executeBody } from "../executions/execution-request.js";
 import { plainJson, runExecution } from "../executions/run-execution.js";
 import type { App } from "../http/app.js";
@@ -11,10 +12,12 @@ import {
   pageOf,
   pageQuery,
   replies,
+  sessionFilter,
   sessionParams,
   toMoment,
 } from "../http/schemas.js";
 import type { Services } from "../services.js";
+import { sessionsOf, uidOf } from "../sessions/session-ids.js";
 import type { ExecutionRecord } from "../store/index.js";
 
 /** Programs and commands, and which there were. */
@@ -22,7 +25,7 @@ export function addExecuteRoutes(app: App, services: Services): void {
   const { sessions, store, executions, config } = services;
 
   app.post(
-    "/v1/sessions/:name/execute",
+    "/v1/sessions/:sessionId/execute",
     {
       serializerCompiler: plainJson,
       schema: {
@@ -39,7 +42,7 @@ export function addExecuteRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const { key, params, body } = request;
       const session = await sessions.obtain(key.org, {
-        name: params.name,
+        name: params.sessionId,
         role: roleFor(key, body.role, config.sandbox.policy.role),
         settings: {},
       });
@@ -53,22 +56,18 @@ export function addExecuteRoutes(app: App, services: Services): void {
       schema: {
         summary: "List the org's executions, the latest first.",
         querystring: pageQuery.extend({
-          session: z
-            .string()
-            .max(400)
-            .optional()
-            .describe("The session's name while it is active, or its id."),
+          sessionId: sessionFilter,
           state: z.enum(["running", "done", "interrupted"]).optional(),
         }),
         response: replies(pageOf(execution)),
       },
     },
-    async ({ key, query: { session, ...query } }) => {
-      const meant =
-        session === undefined ? undefined : ((await store.sessions.get(key.org, session))?.id ?? session);
+    async ({ key, query: { sessionId, ...query } }) => {
+      const session = await uidOf(store, key.org, sessionId);
       await executions.settle();
-      const { items, next } = await store.executions.list(key.org, { ...query, session: meant });
-      return { items: items.map(toReply), next };
+      const { items, next } = await store.executions.list(key.org, { ...query, session });
+      const ids = await sessionsOf(store, key.org, items);
+      return { items: items.map((item) => ({ ...ids(item), ...toReply(item) })), next };
     },
   );
 
@@ -84,7 +83,8 @@ export function addExecuteRoutes(app: App, services: Services): void {
     async ({ key, params }) => {
       await executions.settle();
       const found = await store.executions.get(key.org, params.id);
-      if (found !== undefined) return toReply(found);
+      if (found !== undefined)
+        return { ...(await sessionsOf(store, key.org, [found]))(found), ...toReply(found) };
       throw new SandboxError("NOT_FOUND", "There is no such execution", {
         hint: "GET /v1/executions lists them.",
       });
@@ -93,14 +93,13 @@ export function addExecuteRoutes(app: App, services: Services): void {
 }
 
 function toReply(record: ExecutionRecord): z.output<typeof execution> {
-  const { id, session, tool, state, startedAt, endedAt, result } = record;
+  const { id, tool, state, startedAt, endedAt, result } = record;
   return {
     id,
     tool,
     state,
     startedAt: toMoment(startedAt),
-    result: result as Record<string, unknown> | null,
-    ...(session !== undefined && { session }),
+    result: result as ExecutionSummary | null,
     ...(endedAt !== undefined && { endedAt: toMoment(endedAt) }),
   };
 }

@@ -23,7 +23,7 @@ export function addFileRoutes(app: App, services: Services): void {
   acceptStreams(app, BYTES);
 
   app.get(
-    "/v1/sessions/:name/files",
+    "/v1/sessions/:sessionId/files",
     {
       schema: {
         summary: "List a directory, by path.",
@@ -65,7 +65,7 @@ export function addFileRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/files/*",
+    "/v1/sessions/:sessionId/files/*",
     { schema: { summary: "Download a file.", params: fileParams, "x-answers": BYTES } },
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
@@ -100,7 +100,7 @@ export function addFileRoutes(app: App, services: Services): void {
     });
 
   app.put(
-    "/v1/sessions/:name/files/*",
+    "/v1/sessions/:sessionId/files/*",
     {
       schema: {
         summary: "Upload a file: whole or not at all. Missing directories are made.",
@@ -119,7 +119,7 @@ export function addFileRoutes(app: App, services: Services): void {
   );
 
   app.delete(
-    "/v1/sessions/:name/files/*",
+    "/v1/sessions/:sessionId/files/*",
     {
       schema: {
         summary: "Delete a file, or with `recursive` a directory and all that is in it.",
@@ -136,7 +136,7 @@ export function addFileRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/files/mkdir",
+    "/v1/sessions/:sessionId/files/mkdir",
     {
       schema: {
         summary: "Make a directory and those above it.",
@@ -151,7 +151,7 @@ export function addFileRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/files/move",
+    "/v1/sessions/:sessionId/files/move",
     {
       schema: {
         summary: "Give a file or a directory another path, where nothing is.",

@@ -28,7 +28,8 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
 
   const run = (testServer: TestServer, name: string, command: string) =>
     testServer.call(key, "POST", `/v1/sessions/${name}/execute`, { command });
-  const idOf = async (name: string) => (await a.call(key, "GET", `/v1/sessions/${name}`)).body.id as string;
+  const idOf = async (name: string) =>
+    (await a.call(key, "GET", `/v1/sessions/${name}`)).body.sessionUid as string;
 
   it("of audit records is in every server's log, for their org, and leads to the records", async () => {
     await run(a, "one", "true");
@@ -39,22 +40,23 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     expect(first).toEqual({
       server: expect.stringMatching(/^[0-9a-f]{24}$/),
       seq: expect.any(Number),
-      session: await idOf("one"),
+      sessionId: "one",
+      sessionUid: await idOf("one"),
       eventType: "sandbox_execution",
       tool: "shell_exec",
       result: "success",
       at: expect.any(String),
     });
-    expect(second).toMatchObject({ session: await idOf("two"), result: "failure" });
+    expect(second).toMatchObject({ sessionId: "two", sessionUid: await idOf("two"), result: "failure" });
     expect(second.server).not.toBe(first.server);
-    expect(await index("?session=two")).toEqual([second]);
+    expect(await index("?sessionId=two")).toEqual([second]);
     expect(await index("?result=success")).toEqual([first]);
     expect(await index(`?until=${first.at}`)).toEqual([]);
     expect((await a.call(stranger, "GET", "/v1/audit/index")).body).toEqual({ items: [] });
     // The record itself is on its host, which is asked for it.
     for (const testServer of [a, b]) {
       const { items } = (await testServer.call(key, "GET", `/v1/audit?server=${first.server}`)).body;
-      expect(items).toMatchObject([{ seq: first.seq, session_id: first.session, result: "success" }]);
+      expect(items).toMatchObject([{ seq: first.seq, session_id: first.sessionUid, result: "success" }]);
     }
     const nowhere = await a.call(key, "GET", "/v1/audit?server=none");
     expect(nowhere).toMatchObject({ status: 404, body: { code: "NOT_FOUND" } });
@@ -68,8 +70,8 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     expect(other.status).toBe(201);
     const list = async (testServer: TestServer, who = key) =>
       (await testServer.call(who, "GET", "/v1/snapshots")).body.items;
-    const newest = { ...other.body, session: await idOf("one") };
-    const oldest = { ...taken.body, session: await idOf("two") };
+    const newest = { ...other.body, sessionId: "one", sessionUid: await idOf("one") };
+    const oldest = { ...taken.body, sessionId: "two", sessionUid: await idOf("two") };
     for (const testServer of [a, b]) expect(await list(testServer)).toEqual([newest, oldest]);
     expect(await list(a, stranger)).toEqual([]);
     await a.call(key, "DELETE", `/v1/sessions/two/snapshots/${taken.body.id}`);

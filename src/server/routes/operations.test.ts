@@ -35,7 +35,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
   const status = async (): Promise<Status> => (await server.call(server.admin, "GET", "/v1/status")).body;
   const sandboxes = async () => (await status()).figures.sandboxes;
   const make = (name: string, role: string) =>
-    server.call(server.admin, "POST", "/v1/sessions", { name, role });
+    server.call(server.admin, "POST", "/v1/sessions", { sessionId: name, role });
   const run = (name: string, role: string, command: string) =>
     server.call(server.admin, "POST", `/v1/sessions/${name}/execute`, { command, role });
   const end = (name: string) => server.call(server.admin, "DELETE", `/v1/sessions/${name}`);
@@ -60,7 +60,9 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
   it("have none where nothing may run, or where the caller's role is unknown", async () => {
     const before = (await sandboxes()).started;
     expect((await make("idle", "reader")).status).toBe(201);
-    expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "no-role" })).status).toBe(201);
+    expect((await server.call(server.admin, "POST", "/v1/sessions", { sessionId: "no-role" })).status).toBe(
+      201,
+    );
     expect((await run("idle", "reader", "true")).body).toMatchObject({ reason: "denied" });
     expect(await sandboxes()).toMatchObject({ inUse: 0, started: before, failed: 0 });
     for (const name of ["idle", "no-role"]) await end(name);
@@ -126,7 +128,7 @@ real.it(
     try {
       const sandboxes = async () =>
         (await server.call(server.admin, "GET", "/v1/status")).body.figures.sandboxes as Status;
-      expect((await server.call(server.admin, "POST", "/v1/sessions", { name: "s" })).status).toBe(201);
+      expect((await server.call(server.admin, "POST", "/v1/sessions", { sessionId: "s" })).status).toBe(201);
       await waitUntil(async () => (await sandboxes()).started === 1, 30_000);
       await waitUntil(async () => (await sandboxes()).inUse === 0, 30_000);
       const used = await server.call(server.admin, "POST", "/v1/sessions/s/execute", { command: "echo 1" });
@@ -233,9 +235,9 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
       ['sandbox_pool_size{status="busy"}', 1],
       ['sandbox_policy_violations_total{tool="network",reason="domain"}', 3],
       ['sandbox_network_connections_total{verdict="denied"}', 3],
-      ['skerry_http_requests_total{method="POST",route="/v1/sessions/:name/execute",status="200"}', 5],
+      ['skerry_http_requests_total{method="POST",route="/v1/sessions/:sessionId/execute",status="200"}', 5],
       ['skerry_http_requests_total{method="other",route="none",status="404"}', 1],
-      ['skerry_http_request_duration_seconds_count{route="/v1/sessions/:name/execute"}', 5],
+      ['skerry_http_request_duration_seconds_count{route="/v1/sessions/:sessionId/execute"}', 5],
       ["skerry_websocket_connections", 1],
       ["skerry_sandboxes", 1],
       ['skerry_sandbox_starts_total{status="succeeded"}', 3],

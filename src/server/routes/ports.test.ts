@@ -27,7 +27,7 @@ beforeAll(async () => {
   // One test needs a session in which nothing runs yet.
   server = await TestServer.open({ sandbox: SANDBOX, server: { sessions: { startAhead: 0 } } });
   key = (await server.key()).secret;
-  await server.call(key, "POST", "/v1/sessions", { name: "s" });
+  await server.call(key, "POST", "/v1/sessions", { sessionId: "s" });
   const started = await server.call(key, "POST", "/v1/sessions/s/processes", {
     argv: ["python3", "-c", SERVER],
   });
@@ -187,7 +187,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     expect(await ask("/", { port: 8001 })).toMatchObject(failed("PORT_FAILED", 502));
     expect(await ask("/", { port: 3128 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
     expect(await ask("/", { port: 70_000 })).toMatchObject(failed("INVALID_ARGUMENT", 400));
-    await server.call(key, "POST", "/v1/sessions", { name: "idle" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "idle" });
     expect(await server.call(key, "GET", "/v1/sessions/idle/ports/8000/")).toMatchObject({
       status: 409,
       body: { code: "SANDBOX_NOT_RUNNING" },
@@ -212,7 +212,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     const as = async (...roles: string[]) => (await ruled.key("default", { roles })).secret;
     const [reader, worker, all] = [await as("reader"), await as("worker"), (await ruled.key()).secret];
     try {
-      await ruled.call(all, "POST", "/v1/sessions", { name: "s" });
+      await ruled.call(all, "POST", "/v1/sessions", { sessionId: "s" });
       await ruled.call(all, "POST", "/v1/sessions/s/execute", { command: "true", role: "worker" });
       const get = (by: string) => ruled.call(by, "GET", at("/"));
       expect(await get(reader)).toMatchObject({ status: 403, body: { code: "POLICY_DENIED" } });
@@ -321,7 +321,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
   });
 
   it("ends with its session", async () => {
-    await server.call(key, "POST", "/v1/sessions", { name: "gone" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "gone" });
     const listen =
       "import socket,time\ns = socket.create_server(('127.0.0.1', 8000))\nprint('on', flush=True)\nc, _ = s.accept()\ntime.sleep(1000)";
     const { id } = (
@@ -337,7 +337,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
 describe("ports", () => {
   it("need the ports option", async () => {
     const closed = await TestServer.open();
-    await closed.call(closed.admin, "POST", "/v1/sessions", { name: "s" });
+    await closed.call(closed.admin, "POST", "/v1/sessions", { sessionId: "s" });
     expect(await closed.call(closed.admin, "GET", at("/"))).toMatchObject({
       status: 501,
       body: { code: "UNSUPPORTED", hint: "Set sandbox.network.allowLocalBinding to true." },

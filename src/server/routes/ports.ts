@@ -31,7 +31,7 @@ export function addPortRoutes(app: App, services: Services): void {
 
   app.route({
     method: [...METHODS],
-    url: "/v1/sessions/:name/ports/:port/*",
+    url: "/v1/sessions/:sessionId/ports/:port/*",
     schema: {
       summary: "Pass a request on to what listens on a port inside.",
       description:
@@ -61,7 +61,7 @@ export function addPortRoutes(app: App, services: Services): void {
 
   app.route({
     method: "GET",
-    url: "/v1/sessions/:name/tunnels/:port",
+    url: "/v1/sessions/:sessionId/tunnels/:port",
     config: { socket: true },
     schema: {
       summary: "A WebSocket: the bytes of one TCP connection to a port inside, as binary messages.",
@@ -71,7 +71,7 @@ export function addPortRoutes(app: App, services: Services): void {
     // Before the upgrade, so that what is wrong has a status.
     preHandler: async (request) => {
       const params = request.params as z.output<typeof portParams>;
-      const session = await sessions.find(request.key.org, params.name);
+      const session = await sessions.find(request.key.org, params.sessionId);
       const caller = callerIdentity(services, request, session);
       if (!request.ws) return;
       const gone = new AbortController();

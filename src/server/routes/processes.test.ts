@@ -97,7 +97,7 @@ requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () 
       state: "done",
       result: { success: false, reason: "cancelled" },
     });
-    const audited = (await server.call(key, "GET", "/v1/audit?session=own")).body.items;
+    const audited = (await server.call(key, "GET", "/v1/audit?sessionId=own")).body.items;
     expect(audited).toMatchObject([{ result: "cancelled", agent_id: "me", details: { background: true } }]);
     const { body } = await server.call(key, "POST", "/v1/sessions/own/execute", { command: "pgrep sleep" });
     expect(body.stdout).toBe("");
@@ -159,7 +159,7 @@ while True: time.sleep(60)
     expect(await printed("sig", id)).toBe("ready\ngot TERM\n");
     expect(await look("sig", id)).toMatchObject({ reason: "exited", exitCode: 5 });
     expect(await signal("SIGTERM")).toMatchObject({ status: 409, body: { code: "CONFLICT" } });
-    const recorded = (await server.call(key, "GET", "/v1/audit?session=sig&eventType=process_signalled"))
+    const recorded = (await server.call(key, "GET", "/v1/audit?sessionId=sig&eventType=process_signalled"))
       .body;
     expect(recorded.items[1]).toMatchObject({ details: { execution: id, signal: "SIGTERM" } });
   });
@@ -301,7 +301,7 @@ for n in range(20000):
     expect((await told).value).toMatchObject({ event: "exit", data: { reason: "cancelled" } });
     expect((await server.call(key, "GET", at("gone"))).status).toBe(404);
     // The name is another session's now, which has none of it.
-    await server.call(key, "POST", "/v1/sessions", { name: "gone" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "gone" });
     expect((await server.call(key, "GET", at("gone"))).body).toEqual({ items: [] });
   });
 });
@@ -380,7 +380,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
   it("is nothing that a key without its role can read, signal or end", async () => {
     const reader = (await server.key("default", { roles: ["reader"] })).secret;
     const readOnly = (await server.key("default", { readOnly: true })).secret;
-    await server.call(key, "POST", "/v1/sessions", { name: "roles" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "roles" });
     const { id } = (await start("roles", { command: "echo secret; sleep 60", role: "worker" })).body;
     await waitUntil(async () => (await printed("roles", id)) === "secret\n");
     const forbidden = { status: 403, body: { code: "FORBIDDEN" } };

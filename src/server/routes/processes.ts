@@ -44,7 +44,7 @@ export function addProcessRoutes(app: App, services: Services): void {
     });
 
   app.post(
-    "/v1/sessions/:name/processes",
+    "/v1/sessions/:sessionId/processes",
     {
       bodyLimit: liveCallBodyLimit(config),
       schema: {
@@ -60,7 +60,7 @@ export function addProcessRoutes(app: App, services: Services): void {
       const { key, params, body } = request;
       const gone = disconnectSignal(reply);
       const role = roleFor(key, body.role, config.sandbox.policy.role);
-      const session = await sessions.obtain(key.org, { name: params.name, role, settings: {} });
+      const session = await sessions.obtain(key.org, { name: params.sessionId, role, settings: {} });
       const caller = callerIdentity(services, request, session, body);
       const call = { ...callOf(body, services.config), ...caller };
       const owner = { session, role: caller.role };
@@ -81,7 +81,7 @@ export function addProcessRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/processes",
+    "/v1/sessions/:sessionId/processes",
     {
       schema: {
         summary: "List the session's processes, the oldest first.",
@@ -95,13 +95,13 @@ export function addProcessRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/processes/:id",
+    "/v1/sessions/:sessionId/processes/:id",
     { schema: { summary: "One process.", params: processParams, response: replies(serverProcess) } },
     async (request, reply) => withProcess(request, reply, { mayAct: false }, toReply),
   );
 
   app.get(
-    "/v1/sessions/:name/processes/:id/logs",
+    "/v1/sessions/:sessionId/processes/:id/logs",
     {
       schema: {
         summary: "What a process has printed, from a cursor on.",
@@ -149,7 +149,7 @@ export function addProcessRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/processes/:id/signal",
+    "/v1/sessions/:sessionId/processes/:id/signal",
     {
       schema: {
         summary: "Send a signal to a process and everything in its group.",
@@ -170,7 +170,7 @@ export function addProcessRoutes(app: App, services: Services): void {
   );
 
   app.delete(
-    "/v1/sessions/:name/processes/:id",
+    "/v1/sessions/:sessionId/processes/:id",
     {
       schema: {
         summary: "Kill a process, and forget it and what it printed.",

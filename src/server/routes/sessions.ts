@@ -11,7 +11,7 @@ import {
   replies,
   roleName,
   session,
-  sessionName,
+  sessionId,
   sessionParams,
   toMoment,
   ttlMs,
@@ -28,7 +28,7 @@ const idempotencyKey = z
   .regex(/^[\x21-\x7e]+$/, "expected printable ASCII without spaces")
   .describe("The same request with the same key makes one session, however often it comes.");
 const newSession = z.strictObject({
-  name: sessionName.optional().describe("Left out: one of its own."),
+  sessionId: sessionId.optional().describe("Left out: one of its own."),
   role: roleName.optional(),
   backend: z.string().min(1).max(100).optional().describe("What isolates; left out: the configuration's."),
   ttlMs: ttlMs.optional(),
@@ -49,10 +49,11 @@ export function addSessionRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      const { role, backend, ...wanted } = request.body;
+      const { sessionId: name, role, backend, ...wanted } = request.body;
       if (backend !== undefined) checkBackendName(backend);
       const created = await sessions.create(request.key.org, {
         ...wanted,
+        name,
         idempotencyKey: idempotencyKeyOf(request, wanted.idempotencyKey),
         role: roleFor(request.key, role, config.sandbox.policy.role),
         settings: backend === undefined ? {} : { backend },
@@ -78,13 +79,13 @@ export function addSessionRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name",
+    "/v1/sessions/:sessionId",
     { schema: { summary: "One session.", params: sessionParams, response: replies(session) } },
-    async ({ key, params }) => toSessionReply(await sessions.find(key.org, params.name)),
+    async ({ key, params }) => toSessionReply(await sessions.find(key.org, params.sessionId)),
   );
 
   app.post(
-    "/v1/sessions/:name/renew",
+    "/v1/sessions/:sessionId/renew",
     {
       schema: {
         summary: "Let a session live longer, from now.",
@@ -95,13 +96,13 @@ export function addSessionRoutes(app: App, services: Services): void {
     },
     async (request) => {
       const { key, params, body } = request;
-      callerIdentity(services, request, await sessions.find(key.org, params.name));
-      return toSessionReply(await sessions.renew(key.org, params.name, body.ttlMs));
+      callerIdentity(services, request, await sessions.find(key.org, params.sessionId));
+      return toSessionReply(await sessions.renew(key.org, params.sessionId, body.ttlMs));
     },
   );
 
   app.delete(
-    "/v1/sessions/:name",
+    "/v1/sessions/:sessionId",
     {
       schema: {
         summary: "End a session: what runs in it stops, and its files go.",
@@ -111,9 +112,9 @@ export function addSessionRoutes(app: App, services: Services): void {
     },
     async (request) => {
       const { key, params } = request;
-      const caller = callerIdentity(services, request, await sessions.find(key.org, params.name));
-      await recordEvent(audit, caller, "session_deleted", { session: params.name });
-      await sessions.end(key.org, params.name);
+      const caller = callerIdentity(services, request, await sessions.find(key.org, params.sessionId));
+      await recordEvent(audit, caller, "session_deleted", { session: params.sessionId });
+      await sessions.end(key.org, params.sessionId);
       return { deleted: true } as const;
     },
   );
@@ -135,8 +136,8 @@ export function toSessionReply(record: SessionRecord): z.output<typeof session> 
   const { id, name, role, state, createdAt, renewedAt, expiresAt, endedAt, endedWhy } = record;
   const { backend } = settingsOf(record);
   return {
-    id,
-    name,
+    sessionId: name,
+    sessionUid: id,
     state,
     createdAt: toMoment(createdAt),
     renewedAt: toMoment(renewedAt),

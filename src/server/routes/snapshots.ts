@@ -4,10 +4,11 @@ import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { App } from "../http/app.js";
 import { orCutOff, sendStream } from "../http/downloads.js";
 import {
+  ofSession,
   pageOf,
   pageQuery,
   replies,
-  sessionName,
+  sessionId,
   sessionParams,
   session as sessionSchema,
   snapshot,
@@ -18,6 +19,7 @@ import { acceptStreams, bodyStream } from "../http/uploads.js";
 import type { Services } from "../services.js";
 import { indexSnapshots } from "../sessions/index-snapshots.js";
 import { inSession } from "../sessions/session-calls.js";
+import { sessionsOf } from "../sessions/session-ids.js";
 import type { SnapshotRecord } from "../store/index.js";
 import { toSessionReply } from "./sessions.js";
 
@@ -34,7 +36,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   acceptStreams(app, TAR);
 
   app.post(
-    "/v1/sessions/:name/snapshots",
+    "/v1/sessions/:sessionId/snapshots",
     {
       schema: {
         summary: "Keep the session's files as they are now.",
@@ -51,7 +53,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/snapshots",
+    "/v1/sessions/:sessionId/snapshots",
     {
       schema: {
         summary: "List the session's snapshots, the newest first.",
@@ -71,23 +73,18 @@ export function addSnapshotRoutes(app: App, services: Services): void {
         summary: "List the snapshots of all the org's sessions, the newest first.",
         description: "From an index: a session's own list has what was taken by other means.",
         querystring: pageQuery,
-        response: replies(
-          pageOf(
-            snapshot
-              .extend({ session: z.string().describe("The session's id.") })
-              .meta({ id: "ListedSnapshot" }),
-          ),
-        ),
+        response: replies(pageOf(snapshot.extend(ofSession).meta({ id: "ListedSnapshot" }))),
       },
     },
     async ({ key, query }) => {
       const { items, next } = await store.snapshots.list(key.org, query);
-      return { items: items.map(toListed), next };
+      const ids = await sessionsOf(store, key.org, items);
+      return { items: items.map((item) => ({ ...ids(item), ...toListed(item) })), next };
     },
   );
 
   app.delete(
-    "/v1/sessions/:name/snapshots/:id",
+    "/v1/sessions/:sessionId/snapshots/:id",
     {
       schema: {
         summary: "Delete a snapshot.",
@@ -104,7 +101,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/snapshots/:id/restore",
+    "/v1/sessions/:sessionId/snapshots/:id/restore",
     {
       schema: {
         summary: "Make the session's files what they were.",
@@ -128,7 +125,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/snapshots/:id/export",
+    "/v1/sessions/:sessionId/snapshots/:id/export",
     {
       schema: {
         summary: "Download a snapshot as an uncompressed tar.",
@@ -158,7 +155,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/snapshots/import",
+    "/v1/sessions/:sessionId/snapshots/import",
     {
       schema: {
         summary: "Make a snapshot of an uncompressed tar.",
@@ -183,13 +180,13 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 
   app.post(
-    "/v1/sessions/:name/fork",
+    "/v1/sessions/:sessionId/fork",
     {
       schema: {
         summary: "Make a new session with the files of now, or of a snapshot.",
         body: z
           .strictObject({
-            name: sessionName.optional(),
+            sessionId: sessionId.optional(),
             snapshotId: z.string().min(1).max(200).optional(),
             ttlMs: ttlMs.optional(),
           })
@@ -199,7 +196,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ session, caller, signal }) => {
-        const { name, snapshotId, ttlMs: lifeMs } = request.body;
+        const { sessionId: name, snapshotId, ttlMs: lifeMs } = request.body;
         const { session: made } = await sessions.create(session.org, {
           name,
           role: session.role,
@@ -231,12 +228,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 }
 
-function toListed({
-  id,
-  session,
-  createdAt,
-  info,
-}: SnapshotRecord): z.output<typeof snapshot> & { session: string } {
+function toListed({ id, createdAt, info }: SnapshotRecord): z.output<typeof snapshot> {
   const { name, files, bytes } = info as { name?: string; files: number; bytes: number };
-  return { id, session, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
+  return { id, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
 }

@@ -42,7 +42,7 @@ let key: string;
 beforeAll(async () => {
   server = await TestServer.open({ policy: POLICY, log });
   key = (await server.key()).secret;
-  await server.call(key, "POST", "/v1/sessions", { name: "s", role: "worker" });
+  await server.call(key, "POST", "/v1/sessions", { sessionId: "s", role: "worker" });
 });
 
 const at = (session: string, rest = "") => `/v1/sessions/${session}/terminals${rest}`;
@@ -115,7 +115,7 @@ requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, ()
     const { items } = (await server.call(key, "GET", at("s"))).body;
     expect(items.map(({ id }: { id: string }) => id)).toContain(made.id);
     expect((await server.call(key, "GET", `/v1/executions/${made.id}`)).body.state).toBe("done");
-    const attached = (await server.call(key, "GET", "/v1/audit?session=s&eventType=terminal_attached")).body
+    const attached = (await server.call(key, "GET", "/v1/audit?sessionId=s&eventType=terminal_attached")).body
       .items;
     expect(attached).toMatchObject([{ role: "worker", details: { execution: made.id } }]);
   });
@@ -203,7 +203,7 @@ for n in range(600):
   });
 
   it("ends with its session, and watchers are told", async () => {
-    await server.call(key, "POST", "/v1/sessions", { name: "short", role: "worker" });
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "short", role: "worker" });
     const { id } = await open({ argv: ["yes"] }, "short");
     const client = await SocketClient.open(`${server.url}${at("short", `/${id}/stream`)}`, { key });
     client.takeBytes(() => undefined);
@@ -235,7 +235,7 @@ requires("bubblewrap").describe("a terminal without watchers", { timeout: 60_000
       const call = (method: string, rest = "", body?: object) =>
         impatient.call(impatient.admin, method, at("s", rest), body);
       const isOver = async (id: string) => (await call("GET", `/${id}`)).body.state === "ended";
-      await impatient.call(impatient.admin, "POST", "/v1/sessions", { name: "s" });
+      await impatient.call(impatient.admin, "POST", "/v1/sessions", { sessionId: "s" });
       const come = async () => {
         const { id } = (await call("POST", "", { rows: 1, columns: 1 })).body;
         const url = `${impatient.url}${at("s", `/${id}/stream`)}`;
@@ -264,7 +264,7 @@ requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 
       (await server.key("other", { admin: true })).secret,
     ];
     // The session is the reader's to use; the terminal in it is not.
-    await server.call(reader, "POST", "/v1/sessions", { name: "readers" });
+    await server.call(reader, "POST", "/v1/sessions", { sessionId: "readers" });
     const { id } = await open({ role: "worker" }, "readers");
     const url = `${server.url}${at("readers", `/${id}/stream`)}`;
     await expect(SocketClient.open(url, { key: reader })).rejects.toEqual(refused("FORBIDDEN", 403));

@@ -50,7 +50,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
     );
 
   app.post(
-    "/v1/sessions/:name/terminals",
+    "/v1/sessions/:sessionId/terminals",
     {
       bodyLimit: liveCallBodyLimit(config),
       schema: {
@@ -63,7 +63,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const { key, params, body } = request;
       const gone = disconnectSignal(reply);
-      const session = await sessions.find(key.org, params.name);
+      const session = await sessions.find(key.org, params.sessionId);
       const caller = callerIdentity(services, request, session, body);
       const { rows, columns, argv, env, cwd } = body;
       const owner = { session, role: caller.role };
@@ -86,7 +86,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/terminals",
+    "/v1/sessions/:sessionId/terminals",
     {
       schema: {
         summary: "List the session's terminals, the oldest first.",
@@ -100,13 +100,13 @@ export function addTerminalRoutes(app: App, services: Services): void {
   );
 
   app.get(
-    "/v1/sessions/:name/terminals/:id",
+    "/v1/sessions/:sessionId/terminals/:id",
     { schema: { summary: "One terminal.", params: terminalParams, response: replies(serverTerminal) } },
     async (request, reply) => withTerminal(request, reply, toReply),
   );
 
   app.delete(
-    "/v1/sessions/:name/terminals/:id",
+    "/v1/sessions/:sessionId/terminals/:id",
     {
       schema: {
         summary: "End a terminal, and forget it.",
@@ -124,7 +124,7 @@ export function addTerminalRoutes(app: App, services: Services): void {
 
   app.route({
     method: "GET",
-    url: "/v1/sessions/:name/terminals/:id/stream",
+    url: "/v1/sessions/:sessionId/terminals/:id/stream",
     config: { socket: true },
     schema: {
       summary: "A WebSocket: what is on the terminal, and what is typed into it.",

@@ -76,7 +76,7 @@ requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () =
     expect(await file.text()).toBe("a file of that name");
     await waitUntil(() => flat.told.length === 2, LONG_MS);
     expect(flat.told[1]).toBe('created {"path":"sub/deep","type":"directory"}');
-    const audit = await server.call(key, "GET", "/v1/audit?session=one&tool=file_list");
+    const audit = await server.call(key, "GET", "/v1/audit?sessionId=one&tool=file_list");
     expect(audit.body.items).toHaveLength(2);
   });
 

@@ -14,7 +14,7 @@ import { callerIdentity } from "../sessions/caller-identity.js";
 /** What changes in a session's files, as it happens. */
 export function addWatchRoutes(app: App, services: Services): void {
   app.get(
-    "/v1/sessions/:name/watch",
+    "/v1/sessions/:sessionId/watch",
     {
       schema: {
         summary: "Tell what changes in a directory, as events.",
@@ -32,7 +32,7 @@ export function addWatchRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const { key, params, query } = request;
-      const session = await services.sessions.find(key.org, params.name);
+      const session = await services.sessions.find(key.org, params.sessionId);
       const caller = callerIdentity(services, request, session);
       const gone = disconnectSignal(reply);
       const used = services.sessions.use(session, gone, { isSubscription: true });

@@ -11,8 +11,8 @@ export async function inSession<T>(
   reply: FastifyReply,
   action: (used: UsedSession & { readonly caller: CallerIdentity }) => Promise<T>,
 ): Promise<T> {
-  const { name } = request.params as { readonly name: string };
-  const session = await services.sessions.find(request.key.org, name);
+  const { sessionId } = request.params as { readonly sessionId: string };
+  const session = await services.sessions.find(request.key.org, sessionId);
   const caller = callerIdentity(services, request, session);
   const used = services.sessions.use(session, disconnectSignal(reply));
   try {

@@ -16,6 +16,7 @@ import { endSessions, findActive, toSession } from "./session-rows.js";
 
 /** How many expired sessions one call takes. */
 const EXPIRED_AT_ONCE = 500;
+const IDS_AT_ONCE = 256;
 
 /** Sessions, when they expire, and the server that owns each. */
 export class Sessions {
@@ -52,6 +53,18 @@ export class Sessions {
   /** Also one that has ended. */
   getById(org: string, id: string): Promise<SessionRecord | undefined> {
     return findById(this.database, org, id);
+  }
+
+  /** The names of those of these ids that there are, by id. */
+  async namesOf(org: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const names = new Map<string, string>();
+    for (const part of inParts(ids, IDS_AT_ONCE)) {
+      const { sql, values } = toList(part);
+      const select = `SELECT id, name FROM sessions WHERE org = ? AND id IN ${sql}`;
+      const rows = await this.database.query<{ id: string; name: string }>(select, [org, ...values]);
+      for (const { id, name } of rows) names.set(id, name);
+    }
+    return names;
   }
 
   list(org: string, request: SessionListRequest = {}): Promise<Page<SessionRecord>> {

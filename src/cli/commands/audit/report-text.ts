@@ -82,8 +82,8 @@ export function describeReport(report: FullReport, verification: string, paint: 
       ...more("hosts"),
     ]),
     section(paint, "busiest sessions (attempts, refused, cpu)", [
-      ...sessions.map(({ session, count, refused, cpuTimeMs }) => [
-        escapeUnsafe(session),
+      ...sessions.map(({ sessionId, count, refused, cpuTimeMs }) => [
+        escapeUnsafe(sessionId),
         String(count),
         String(refused),
         seconds(cpuTimeMs),

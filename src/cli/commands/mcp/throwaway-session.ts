@@ -12,9 +12,9 @@ export function throwawaySessionName(): string {
 /** Removes such sessions of processes that were killed; resolves to how many. */
 export async function removeAbandonedSessions(manager: SandboxManager): Promise<number> {
   let removed = 0;
-  for (const { key } of await manager.listSessions()) {
-    const label = NAME.exec(key)?.[1];
-    if (label !== undefined && isOrphaned(label) && (await manager.deleteSession(key))) removed++;
+  for (const { sessionId } of await manager.listSessions()) {
+    const label = NAME.exec(sessionId)?.[1];
+    if (label !== undefined && isOrphaned(label) && (await manager.deleteSession(sessionId))) removed++;
   }
   return removed;
 }

@@ -100,6 +100,6 @@ function hostPortOf({ hostPort }: PortOptions) {
 }
 
 async function tell({ host, hostPort, port: inside }: OpenPort, { json, session }: SessionPort) {
-  if (json) await stdout.write(`${jsonText({ host, hostPort, port: inside, session })}\n`);
+  if (json) await stdout.write(`${jsonText({ host, hostPort, port: inside, sessionId: session })}\n`);
   else await stderr.write(`skerry: port ${inside} of session ${session} is on http://${host}:${hostPort}\n`);
 }

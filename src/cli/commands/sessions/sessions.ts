@@ -22,26 +22,26 @@ export async function list(options: SessionsOptions): Promise<number> {
     (a, b) => Number(b.lastUsedAt) - Number(a.lastUsedAt),
   );
   if (options.json) {
-    const plain = sessions.map(({ key, createdAt, lastUsedAt, running }) => ({
-      name: key,
+    const plain = sessions.map(({ sessionId, createdAt, lastUsedAt, running }) => ({
+      sessionId,
       createdAt,
       lastUsedAt,
       running,
-      ...(isServers(key) && { server: true }),
+      ...(isServers(sessionId) && { server: true }),
     }));
     await stdout.write(`${jsonText(plain)}\n`);
   } else if (stdout.isTerminal) {
     const paint = paintFor(stdout, options.color);
     const header = ["NAME", "CREATED", "LAST USED", "STATE"].map((title) => paint("bold", title));
-    const rows = sessions.map(({ key, createdAt, lastUsedAt, running }) => [
-      escapeUnsafe(key),
+    const rows = sessions.map(({ sessionId, createdAt, lastUsedAt, running }) => [
+      escapeUnsafe(sessionId),
       moment(createdAt),
       moment(lastUsedAt),
-      running ? paint("green", "running") : isServers(key) ? "the server's" : "stopped",
+      running ? paint("green", "running") : isServers(sessionId) ? "the server's" : "stopped",
     ]);
     await stdout.write(rows.length === 0 ? "no sessions\n" : formatTable([header, ...rows]));
   } else {
-    await stdout.write(sessions.map(({ key }) => `${key}\n`).join(""));
+    await stdout.write(sessions.map(({ sessionId }) => `${sessionId}\n`).join(""));
   }
   return 0;
 }
@@ -54,7 +54,7 @@ export async function remove(names: readonly string[], options: SessionsOptions)
   const servers = names.filter((name) => isServers(name) && manager.hasSession(name));
   if (servers.length > 0) {
     throw new SandboxError("CONFLICT", `a running server has session ${quoted(servers)}`, {
-      hint: "Use DELETE /v1/sessions/{name} of the server, or stop it first.",
+      hint: "Use DELETE /v1/sessions/{sessionId} of the server, or stop it first.",
     });
   }
   const deleted: string[] = [];

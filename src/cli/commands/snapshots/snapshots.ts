@@ -126,9 +126,7 @@ export function fork([name]: readonly string[], options: SnapshotsOptions): Prom
   return withSession(options, async (manager, signal) => {
     const sandbox = await openSandbox(manager, options, signal);
     const { sessionId } = await sandbox.fork(name, { snapshotId: options.snapshot, signal });
-    await stdout.write(
-      options.json ? `${jsonText({ session: sessionId })}\n` : `${escapeUnsafe(sessionId)}\n`,
-    );
+    await stdout.write(options.json ? `${jsonText({ sessionId })}\n` : `${escapeUnsafe(sessionId)}\n`);
   });
 }
 

@@ -11,7 +11,7 @@ import { createManager, readConfig } from "../../open/open-sandbox.js";
 import { serversSessions } from "../../open/running-server.js";
 
 const MAKE_ROOM =
-  "Make room: skerry sessions rm, DELETE /v1/sessions/{name} for those of a running server, or sandbox.audit.keepFiles.";
+  "Make room: skerry sessions rm, DELETE /v1/sessions/{sessionId} for those of a running server, or sandbox.audit.keepFiles.";
 
 /** What can be seen without a server. */
 export async function readLocalStatus(options: GlobalOptions): Promise<{ ok: boolean; checks: Check[] }> {
@@ -68,7 +68,7 @@ async function checkSessions(config: Config): Promise<Check> {
   const sessions = await manager.listSessions();
   const isServers = serversSessions(stateDirectoryOf(config.sandbox));
   const running = sessions.filter((session) => session.running).length;
-  const servers = sessions.filter(({ key }) => isServers(key)).length;
+  const servers = sessions.filter(({ sessionId }) => isServers(sessionId)).length;
   const others =
     servers === 0 ? "" : `; ${servers} of the server that runs here, which knows whether they run`;
   const found = `${count(sessions.length, "session", "sessions")} with files here, ${running} running${others}`;

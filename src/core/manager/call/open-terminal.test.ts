@@ -110,7 +110,7 @@ real.describe("a terminal", () => {
     const named = fixture.manager({ sessionId: "mine" });
     const kept = await named.openTerminal({ ...SIZE, argv });
     expect(await kept.exit).toMatchObject({ success: true, sessionId: "mine" });
-    expect((await named.listSessions()).map(({ key }) => key)).toEqual(["mine"]);
+    expect((await named.listSessions()).map(({ sessionId }) => sessionId)).toEqual(["mine"]);
     await fixture.expectNothingLeft(manager);
     await fixture.expectNothingLeft(named);
   });

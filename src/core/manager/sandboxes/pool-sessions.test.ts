@@ -34,7 +34,7 @@ real.describe("sessions of a manager with a pool", () => {
     });
     expect(result).toMatchObject({ sandboxId: prepared?.id, sessionId: "chat:1", filesWritten: ["kept"] });
     expect((await manager.startSandbox("chat:1")).id).toBe(prepared?.id);
-    expect(await manager.listSessions()).toMatchObject([{ key: "chat:1", running: true }]);
+    expect(await manager.listSessions()).toMatchObject([{ sessionId: "chat:1", running: true }]);
     expect(pool.status()).toMatchObject({ hits: 1, misses: 0 });
     await manager.cleanupSession("chat:1");
     await waitUntil(() => pool.status().busy === 0);

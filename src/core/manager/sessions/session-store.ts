@@ -42,7 +42,7 @@ export interface StoredSession {
 }
 
 export interface SessionInfo {
-  readonly key: string;
+  readonly sessionId: string;
   readonly createdAt: Date;
   readonly lastUsedAt: Date;
 }
@@ -218,7 +218,7 @@ export class SessionStore {
       .filter((name) => !name.startsWith("."))
       .flatMap((name) => this.#read(join(directory, name)) ?? [])
       .map(({ key, createdAt, usedAt }) => ({
-        key: sessionIdOf(key),
+        sessionId: sessionIdOf(key),
         createdAt: new Date(createdAt),
         lastUsedAt: usedAt,
       }))

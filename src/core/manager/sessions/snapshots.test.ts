@@ -94,7 +94,7 @@ describe.each(["bubblewrap", "bubblewrap-kept-away", "subprocess", "subprocess-k
       expect(await now.listSnapshots()).toEqual([]);
       await manager.cleanupSession("then");
       expect(await tree(await manager.startSandbox("then"))).toBe(first);
-      expect((await manager.listSessions()).map(({ key }) => key).sort()).toEqual(
+      expect((await manager.listSessions()).map(({ sessionId }) => sessionId).sort()).toEqual(
         ["now", "then", "work", unnamed.sessionId].sort(),
       );
       expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
@@ -181,7 +181,7 @@ describe("a session's snapshots", () => {
     await expect(kept.import(Buffer.from("no tar"))).rejects.toThrow(failsWith("INVALID_ARGUMENT"));
     await expect(kept.import("text" as unknown as Buffer)).rejects.toThrow(failsWith("INVALID_ARGUMENT"));
     // None of this has started a sandbox.
-    expect(await manager.listSessions()).toMatchObject([{ key: "work", running: false }]);
+    expect(await manager.listSessions()).toMatchObject([{ sessionId: "work", running: false }]);
     const next = await manager.startSandbox("work");
     await next.files.remove("d", { recursive: true });
     await next.restore(imported.id);
@@ -366,7 +366,7 @@ describe("a fork", () => {
       reason: failsWith("CONFLICT", 'There already is a session "new"'),
     });
     expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
-    expect((await manager.listSessions()).map(({ key }) => key).sort()).toEqual(["new", "work"]);
+    expect((await manager.listSessions()).map(({ sessionId }) => sessionId).sort()).toEqual(["new", "work"]);
     expect(await sandbox.listSnapshots()).toEqual([]);
   });
 
@@ -425,10 +425,10 @@ describe("a fork", () => {
       });
       const left = readdirSync(join(directoryOf("work"), "snapshots"));
       expect(left.filter((name) => name !== "blobs" && name !== "writer")).toEqual([]);
-      for (const { key } of await manager.listSessions()) {
-        const files = await (await manager.startSandbox(key)).files.list();
+      for (const { sessionId } of await manager.listSessions()) {
+        const files = await (await manager.startSandbox(sessionId)).files.list();
         expect(files).toHaveLength(400);
-        if (key !== "work") await manager.deleteSession(key);
+        if (sessionId !== "work") await manager.deleteSession(sessionId);
       }
       await manager.cleanupSession("work");
     }
