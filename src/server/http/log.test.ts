@@ -68,7 +68,7 @@ describe("an error in the log", () => {
     expect(describeError(grab(() => (undefined as unknown as () => void)()))[0]).toMatch(
       /^TypeError: \(?(?:intermediate value|void 0|undefined)\)? is not a function\n/,
     );
-    expect(describeError("x".repeat(9))).toEqual(["something that is no error (string)"]);
+    expect(describeError("x".repeat(9))).toEqual(["thrown value (string)"]);
     let endless: Error = new Error("0");
     for (let count = 0; count < 50; count++) endless = new Error("x", { cause: endless });
     expect(describeError(endless)).toHaveLength(5);
