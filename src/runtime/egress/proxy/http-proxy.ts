@@ -6,7 +6,8 @@ import type { RuleSets } from "../rules/rules.js";
 import type { Route } from "./connections.js";
 import { BUILT_IN, EgressAttempt, type EgressTarget, type Ledger, UNKNOWN_TARGET } from "./egress-attempt.js";
 import { answer, rawAnswer } from "./error-response.js";
-import { forward, Link, type Sender } from "./forward.js";
+import { forward } from "./forward.js";
+import { Link, type Sender } from "./link.js";
 import { lingerThenDestroy } from "./relay.js";
 import { headersOf, isSame, readTarget, type Scope } from "./request-target.js";
 
