@@ -5,7 +5,6 @@ import { SandboxError } from "../kit/errors.js";
 import { escapeUnsafe } from "../kit/escape-unsafe.js";
 import type { Entry } from "../runtime/workspace/index.js";
 import type { ClientCall } from "./client-call.js";
-import { mediaTypeOf } from "./media-type.js";
 import { pathOf, uriOf } from "./resource-uri.js";
 import type { SessionFiles } from "./session-files.js";
 
@@ -77,4 +76,36 @@ function pathOfCursor(cursor: string): string {
   throw new SandboxError("INVALID_ARGUMENT", "Unknown cursor", {
     hint: "Leave it out to start at the beginning.",
   });
+}
+
+/** By how a name ends: what clients show in a way of their own. */
+const BY_EXTENSION: Readonly<Record<string, string>> = {
+  ".css": "text/css",
+  ".csv": "text/csv",
+  ".gif": "image/gif",
+  ".html": "text/html",
+  ".jpeg": "image/jpeg",
+  ".jpg": "image/jpeg",
+  ".js": "text/javascript",
+  ".json": "application/json",
+  ".md": "text/markdown",
+  ".pdf": "application/pdf",
+  ".png": "image/png",
+  ".py": "text/x-python",
+  ".sh": "application/x-sh",
+  ".svg": "image/svg+xml",
+  ".toml": "application/toml",
+  ".ts": "text/x-typescript",
+  ".txt": "text/plain",
+  ".webp": "image/webp",
+  ".xml": "application/xml",
+  ".yaml": "application/yaml",
+  ".yml": "application/yaml",
+  ".zip": "application/zip",
+};
+
+/** The media type that a file's name promises; its content may be another. Undefined: it promises none. */
+function mediaTypeOf(path: string): string | undefined {
+  const extension = posix.extname(path).toLowerCase();
+  return Object.hasOwn(BY_EXTENSION, extension) ? BY_EXTENSION[extension] : undefined;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import {
   type FastifyBaseLogger,
@@ -17,9 +18,8 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fas
 import type { ServerConfig } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
-import { replyWithError } from "./error-reply.js";
+import { replyWithError, toErrorBody } from "./error-reply.js";
 import { type LogStream, logOptions } from "./log.js";
-import { replyToMalformedRequest } from "./malformed-request.js";
 
 /** What routes are added to. A content type that one file of routes accepts is not accepted by the others. */
 export type App = FastifyInstance<
@@ -104,4 +104,27 @@ function readTls({ cert, key }: { readonly cert: string; readonly key: string })
       cause,
     });
   }
+}
+
+/** Answers what is not HTTP in the one shape of errors, and closes the connection. */
+function replyToMalformedRequest(error: Error & { code?: string }, socket: Socket): void {
+  // ECONNRESET: the client is gone.
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, told] =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? (["431 Request Header Fields Too Large", "The headers are larger than this server takes"] as const)
+      : (["400 Bad Request", "This is not a valid HTTP request"] as const);
+  const requestId = randomUUID();
+  const body = JSON.stringify(toErrorBody(new SandboxError("INVALID_ARGUMENT", told), requestId));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }

@@ -1,15 +1,16 @@
 import type { AddressInfo } from "node:net";
 import { basename } from "node:path";
-import type { Config } from "../../core/config/index.js";
+import type { Config, ServerPoolConfig } from "../../core/config/index.js";
 import { chooseBackend, SandboxManager } from "../../core/manager/index.js";
 import { createMetrics, type Metrics, SandboxMonitor } from "../../core/metrics/index.js";
 import type { AuditLogger } from "../../guard/audit/index.js";
 import type { Policy } from "../../guard/policy/index.js";
 import { defined } from "../../kit/defined.js";
-import { SandboxError, systemCode } from "../../kit/errors.js";
+import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
-import type { PoolManager } from "../../runtime/pool/index.js";
+import { PoolManager } from "../../runtime/pool/index.js";
+import { findLanguage } from "../../runtime/sandbox/index.js";
 import { ApprovalService } from "../approvals/approval-service.js";
 import { AuditIndexer } from "../audit/audit-indexer.js";
 import { FencedLease, type LeaseTimes, leaseTimes } from "../cluster/fenced-lease.js";
@@ -21,7 +22,6 @@ import { checkAddress } from "../http/origin-check.js";
 import { RecentEvents } from "../status/recent-events.js";
 import type { CreatedApiKey } from "../store/index.js";
 import { AsyncDisposableStack } from "./async-disposable-stack.js";
-import { createConfiguredPool } from "./configured-pool.js";
 import { openConfiguredStore } from "./configured-store.js";
 import { forgetOld, PeriodicJobs } from "./periodic-jobs.js";
 import { recover } from "./recover.js";
@@ -274,4 +274,29 @@ async function listen({ app }: Server, { server: { host, port } }: Config): Prom
 
 function listeningUrl({ app }: Server, { server: { host, tls } }: Config): string {
   return urlFrom(tls === undefined ? "http" : "https", host, (app.server.address() as AddressInfo).port);
+}
+
+/** The pool that the configuration asks for; undefined: none. */
+function createConfiguredPool(config: ServerPoolConfig): PoolManager | undefined {
+  const { maxInstances, minInstances, preload, ...rest } = config;
+  if (maxInstances === undefined) return undefined;
+  for (const language of preload) checkLanguage(language);
+  return new PoolManager({
+    ...rest,
+    maxInstances,
+    preload,
+    ...(minInstances !== undefined && { minInstances }),
+  });
+}
+
+function checkLanguage(language: string): void {
+  try {
+    findLanguage(language);
+  } catch (error) {
+    const { message, hint } = toSandboxError(error);
+    throw new SandboxError("CONFIG_INVALID", `server.pool.preload: ${message}`, {
+      ...(hint !== undefined && { hint }),
+      cause: error,
+    });
+  }
 }

@@ -11,7 +11,6 @@ import { logError } from "../http/error-reply.js";
 import { EVENTS, EventStream, wantsEvents } from "../http/event-stream.js";
 import { onKeyRevoked } from "../http/on-key-revoked.js";
 import { processLogs, replies, serverProcess, sessionParams } from "../http/schemas.js";
-import { followLog } from "../live/follow-log.js";
 import { liveCallBodyLimit } from "../live/live-call-service.js";
 import { shownCommand, toLiveReply } from "../live/live-reply.js";
 import { ServerProcess } from "../live/server-process.js";
@@ -222,4 +221,28 @@ async function sendLog(
 
 function toReply(process: ServerProcess): z.output<typeof serverProcess> {
   return { ...toLiveReply(process), command: process.command, outputBytes: process.log.bytes };
+}
+
+/** What is read of a log at once. */
+const PAGE_BYTES = 64 * 1024;
+
+/**
+ * Sends what a process prints, from a position on, until it has ended. The id of each event is the position after it: who comes
+ * back with that goes on there. Who reads so slowly that something is gone by then is told how much.
+ */
+async function followLog(
+  { log }: ServerProcess,
+  position: number,
+  stream: EventStream,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let at = position; ; ) {
+    const { pieces, next, dropped, ended } = log.read(at, PAGE_BYTES);
+    if (dropped > 0) await stream.send("dropped", { bytes: dropped }, at + dropped);
+    for (const { stream: output, text, end } of pieces) await stream.send(output, { text }, end);
+    if (ended) return;
+    at = next;
+    await log.waitBeyond(at, signal);
+    signal.throwIfAborted();
+  }
 }

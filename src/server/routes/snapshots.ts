@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { HandleSnapshots, toSnapshot, workValue } from "../../core/manager/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
+import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import type { App } from "../http/app.js";
 import { orCutOff, sendStream } from "../http/downloads.js";
 import {
@@ -17,10 +18,9 @@ import {
 } from "../http/schemas.js";
 import { acceptStreams, bodyStream } from "../http/uploads.js";
 import type { Services } from "../services.js";
-import { indexSnapshots } from "../sessions/index-snapshots.js";
 import { inSession } from "../sessions/session-calls.js";
 import { sessionsOf } from "../sessions/session-ids.js";
-import type { SnapshotRecord } from "../store/index.js";
+import type { Json, SessionRecord, SnapshotRecord } from "../store/index.js";
 import { toSessionReply } from "./sessions.js";
 
 const TAR = "application/x-tar";
@@ -231,4 +231,26 @@ export function addSnapshotRoutes(app: App, services: Services): void {
 function toListed({ id, createdAt, info }: SnapshotRecord): z.output<typeof snapshot> {
   const { name, files, bytes } = info as { name?: string; files: number; bytes: number };
   return { id, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
+}
+
+/** Brings the store's list of a session's snapshots up to date with its files. */
+async function indexSnapshots(
+  { store, manager }: Pick<Services, "store" | "manager">,
+  { org, id: session }: Pick<SessionRecord, "org" | "id">,
+): Promise<readonly SnapshotInfo[]> {
+  const there = manager.hasSession(session) ? await manager.snapshots(session).list() : [];
+  const listed = new Set<string>();
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.snapshots.list(org, { session, limit: 1000, cursor });
+    for (const { id } of page.items) listed.add(id);
+    if (page.next === undefined) break;
+    cursor = page.next;
+  }
+  for (const { id, name, createdAt, files, bytes } of there) {
+    if (listed.delete(id)) continue;
+    const info: Json = { name, files, bytes };
+    await store.snapshots.put(org, { id, session, createdAt: createdAt.getTime(), info });
+  }
+  for (const id of listed) await store.snapshots.remove(org, session, id);
+  return there;
 }

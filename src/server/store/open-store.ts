@@ -3,7 +3,6 @@ import { Approvals } from "./approvals.js";
 import { AuditIndex } from "./audit-index.js";
 import type { Database } from "./database.js";
 import { Executions } from "./executions.js";
-import { readFigures } from "./figures.js";
 import { migrate } from "./migrate.js";
 import type { StoreFigures } from "./records.js";
 import { Servers } from "./servers.js";
@@ -63,4 +62,17 @@ export async function openDatabase(url: string): Promise<Database> {
   // Each is loaded with its library, and only then.
   if (place.kind === "sqlite") return (await import("./sqlite.js")).openSqlite(place.path);
   return (await import("./postgres.js")).openPostgres(place.url);
+}
+
+/** How much there is, over all orgs. Each count has an index of just what it counts. */
+async function readFigures(database: Database): Promise<StoreFigures> {
+  const [row] = await database.query<{ bytes: number; sessions: number; running: number; pending: number }>(
+    `SELECT ${database.size} AS bytes,
+       (SELECT COUNT(*) FROM sessions WHERE state = 'active') AS sessions,
+       (SELECT COUNT(*) FROM executions WHERE state = 'running') AS running,
+       (SELECT COUNT(*) FROM approvals WHERE decision IS NULL AND expires_at > ?) AS pending`,
+    [Date.now()],
+  );
+  const { bytes, sessions, running, pending } = row!;
+  return { bytes, activeSessions: sessions, runningExecutions: running, pendingApprovals: pending };
 }

@@ -1,6 +1,9 @@
+import { randomBytes } from "node:crypto";
+import type { SandboxManager } from "../../../core/manager/index.js";
 import { createTools } from "../../../core/tools/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { packageVersion } from "../../../kit/package-root.js";
+import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import {
   createMcpServer,
   createSessionFiles,
@@ -13,7 +16,6 @@ import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { stderr } from "../../output/output.js";
 import { reportError } from "../../output/report-error.js";
-import { removeAbandonedSessions, throwawaySessionName } from "./throwaway-session.js";
 
 /** A client's whole message may be in a complaint about it. */
 const MAX_LOG_CHARACTERS = 500;
@@ -53,4 +55,21 @@ export async function mcp(options: McpOptions): Promise<number> {
 /** Sessions left behind by other processes must not stop this one. */
 async function reportAside(error: unknown): Promise<void> {
   await reportError(error, false);
+}
+
+const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
+
+/** The name of a session whose files go with this process: a later process can tell whose it was. */
+function throwawaySessionName(): string {
+  return `mcp-${processLabel(randomBytes(6).toString("hex"))}`;
+}
+
+/** Removes such sessions of processes that were killed; resolves to how many. */
+async function removeAbandonedSessions(manager: SandboxManager): Promise<number> {
+  let removed = 0;
+  for (const { sessionId } of await manager.listSessions()) {
+    const label = NAME.exec(sessionId)?.[1];
+    if (label !== undefined && isOrphaned(label) && (await manager.deleteSession(sessionId))) removed++;
+  }
+  return removed;
 }

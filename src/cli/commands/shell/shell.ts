@@ -1,3 +1,5 @@
+import { pipeline } from "node:stream/promises";
+import type { GuardedTerminal, ToolResult } from "../../../core/manager/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { exitStatusOf } from "../../../runtime/sandbox/index.js";
 import type { ShellOptions } from "../../definition/options.js";
@@ -6,7 +8,6 @@ import { Interrupt } from "../../input/interrupt.js";
 import { identityOf, openGuardedManager } from "../../open/open-guards.js";
 import { readConfig } from "../../open/open-sandbox.js";
 import { stderr } from "../../output/output.js";
-import { attachTerminal, sizeOf } from "./attach-terminal.js";
 
 /** `skerry shell`: our terminal becomes one inside. */
 export async function shell(argv: readonly string[], options: ShellOptions): Promise<number> {
@@ -32,4 +33,36 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
   const result = await attachTerminal(terminal);
   for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
   return interrupt.status ?? exitStatusOf(result);
+}
+
+/** Makes our terminal the one inside, until that ends; ours is given back as it was, however this ends. */
+async function attachTerminal(terminal: GuardedTerminal): Promise<ToolResult> {
+  const { stdin, stdout } = process;
+  const restore = () => {
+    stdin.setRawMode(false);
+    stdin.pause();
+  };
+  const resize = () => {
+    const { rows, columns } = sizeOf(stdout);
+    terminal.resize(rows, columns);
+  };
+  process.once("exit", restore);
+  stdout.on("resize", resize);
+  try {
+    // From here on Ctrl-C is a byte for the program inside.
+    stdin.setRawMode(true);
+    stdin.pipe(terminal.input);
+    await pipeline(terminal.output, stdout, { end: false });
+    return await terminal.exit;
+  } finally {
+    stdin.unpipe(terminal.input);
+    stdout.off("resize", resize);
+    process.off("exit", restore);
+    restore();
+  }
+}
+
+/** A terminal that does not know its size says zero. */
+function sizeOf(stream: NodeJS.WriteStream): { rows: number; columns: number } {
+  return { rows: stream.rows || 24, columns: stream.columns || 80 };
 }

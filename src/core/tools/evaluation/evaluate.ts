@@ -1,9 +1,10 @@
+import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
+import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { CellOptions, SandboxManager, ToolCall, ToolResult } from "../../manager/index.js";
 import { type Judgement, judge, judgeUnrunnable, type SampleVerdict } from "./judge-sample.js";
 import type { Problem, Sample } from "./problems.js";
-import { composeProgram, isUnrunnable } from "./sample-program.js";
 
 export interface EvaluationOptions
   extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal"> {
@@ -184,4 +185,37 @@ function checkWorkers(workers: number): void {
   throw new SandboxError("INVALID_ARGUMENT", "The number of workers must be from 1 to 64", {
     hint: "More workers than cores make nothing faster.",
   });
+}
+
+const WORD_BYTES = 16;
+
+interface EvaluatedProgram {
+  readonly code: string;
+  /** What it says when its tests came to their end: one that leaves earlier has never said it. */
+  readonly passWord: string;
+}
+
+/** The sample, its tests and the end that only passing leads to, as one program. */
+function composeProgram(problem: Problem, sample: Sample): EvaluatedProgram {
+  const passWord = randomBytes(WORD_BYTES).toString("hex");
+  const answer = sample.solution ?? `${problem.prompt}${sample.completion ?? ""}`;
+  // Backwards: a program that prints its own text does not say the word by that.
+  const written = `b"\\n${[...passWord].reverse().join("")}\\n"[::-1]`;
+  const code = [
+    answer,
+    problem.test,
+    `check(${problem.entry_point})`,
+    "import os as _skerry_os",
+    `try: _skerry_os.write(2, ${written})`,
+    // It may have closed that one.
+    `except OSError: _skerry_os.write(1, ${written})`,
+    "_skerry_os._exit(0)",
+    "",
+  ].join("\n");
+  return { code, passWord };
+}
+
+/** True where the program itself is what no call takes: a NUL character, or too much of it. */
+function isUnrunnable({ code }: EvaluatedProgram): boolean {
+  return code.includes("\0") || Buffer.byteLength(code) > MAX_CODE_BYTES;
 }
