@@ -111,6 +111,15 @@ export function createLoops(tree: FlatTree, syntax: LoopSyntax): Loops {
   };
 }
 
+/** s += s, s = s + s */
+export function doubles(tree: FlatTree, node: number): boolean {
+  const [left, right] = [tree.child(node, "left"), tree.child(node, "right")];
+  if (left === -1 || right === -1 || !/identifier/.test(tree.kind(left))) return false;
+  const name = tree.source(left);
+  const value = tree.source(right).replace(/\s/g, "");
+  return value === `${name}+${name}` || (tree.kind(node).startsWith("augmented") && value === name);
+}
+
 function push(map: Map<number, number[]>, key: number, node: number): void {
   const known = map.get(key);
   if (known === undefined) map.set(key, [node]);

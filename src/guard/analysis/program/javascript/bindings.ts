@@ -1,7 +1,7 @@
 import { withoutEscapes } from "../escapes.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
+import { type How, MAX_PATTERN_DEPTH, NameCollector, NOTHING, push } from "../name-collector.js";
 import type { ProgramNames } from "../program-evaluator.js";
-import { createScopes } from "../scopes.js";
 import { identifierOf, moduleNameOf } from "./names.js";
 
 /** What a JavaScript or TypeScript program gives names to, collected before anything is looked up. */
@@ -17,317 +17,327 @@ export const FUNCTIONS: ReadonlySet<string> = new Set([
 const FILLERS = new Set(
   "push unshift set add append write concat splice fill reverse sort shift pop copyWithin".split(" "),
 );
-const MAX_PATTERN_DEPTH = 16;
-const MAX_PARAMETERS = 64;
 const MAX_CHAINED = 64;
-
-type How = "value" | "element" | "append";
 
 export function isFunction(tree: FlatTree, node: number): boolean {
   return FUNCTIONS.has(tree.kind(node));
 }
 
+/** Collects the names of a JavaScript or TypeScript program. */
 export function collectNames(tree: FlatTree): JavaScriptNames {
-  const scopes = createScopes();
-  const members = createScopes();
-  const scopeAt = new Int32Array(tree.size);
-  const functions = new Map<string, number[]>();
-  const inner = new Map<number, number>();
-  const returns = new Map<number, number[]>();
-  const parameters = new Map<number, readonly number[]>();
-  const calls: number[] = [];
-  const assignments: number[] = [];
-  const handlers: { object: number; handler: number }[] = [];
-  const definitions: { node: number; end: number }[] = [];
-  const name = (node: number) => identifierOf(tree.source(node));
+  return new JavaScriptNameCollector(tree).collect();
+}
 
-  /** `member`: the value's part that the target stands for. */
-  const bind = (scope: number, target: number, node: number, how: How, member?: string, depth = 0): void => {
-    if (depth > MAX_PATTERN_DEPTH || target === -1) return;
-    const deeper = (one: number, part: string | undefined, way: How = how) =>
-      bind(scope, one, node, way, part, depth + 1);
-    switch (tree.kind(target)) {
-      case "identifier":
-      case "shorthand_property_identifier_pattern":
-        scopes.bind(scope, name(target), { how, node, ...(member === undefined ? {} : { name: member }) });
-        break;
-      case "member_expression":
-        members.bind(0, name(tree.child(target, "property")), { how, node });
-        break;
-      case "subscript_expression": {
-        const object = tree.child(target, "object");
-        if (tree.kind(object) === "identifier") scopes.bind(scope, name(object), { how: "mark", node });
-        break;
-      }
-      case "object_pattern":
-        for (const one of namedChildren(tree, target)) {
-          switch (tree.kind(one)) {
-            case "shorthand_property_identifier_pattern":
-              deeper(one, name(one));
-              break;
-            case "pair_pattern":
-              deeper(tree.child(one, "value"), keyOf(tree, tree.child(one, "key")));
-              break;
-            case "object_assignment_pattern":
-              deeper(tree.child(one, "left"), name(tree.child(one, "left")));
-              break;
-            default:
-              deeper(namedChildren(tree, one)[0] ?? -1, undefined);
-          }
-        }
-        break;
-      case "array_pattern":
-        namedChildren(tree, target).forEach((one, index) => {
-          const plain = how === "value" && tree.kind(node) === "array";
-          deeper(one, plain ? String(index) : undefined, plain ? "value" : "element");
-        });
-        break;
-      case "assignment_pattern":
-        deeper(tree.child(target, "left"), member);
-        bind(scope, tree.child(target, "left"), tree.child(target, "right"), "value", undefined, depth + 1);
-        break;
-      case "required_parameter":
-      case "optional_parameter":
-        deeper(tree.child(target, "pattern"), member);
-        break;
-      case "rest_pattern":
-      case "parenthesized_expression":
-        deeper(namedChildren(tree, target)[0] ?? -1, undefined);
-        break;
-    }
-  };
+class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
+  private readonly parameters = new Map<number, readonly number[]>();
+  private readonly assignments: number[] = [];
+  private readonly handlers: { object: number; handler: number }[] = [];
 
-  /** Hides a name further out without giving it a value. */
-  const declare = (scope: number, target: number): void => {
-    const kind = tree.kind(target);
-    if (kind === "identifier") scopes.bind(scope, name(target), { how: "name", node: -1, name: "" });
-    else if (kind === "required_parameter" || kind === "optional_parameter") {
-      const pattern = tree.child(target, "pattern");
-      if (pattern !== -1) declare(scope, pattern);
-      const value = tree.child(target, "value");
-      if (value !== -1) bind(scope, pattern, value, "value");
-    } else if (kind === "assignment_pattern") bind(scope, target, tree.child(target, "right"), "value");
-  };
+  protected name(node: number): string {
+    return identifierOf(this.tree.source(node));
+  }
 
-  const importNames = (node: number, scope: number): void => {
-    const source = tree.child(node, "source");
-    for (const clause of namedChildren(tree, node)) {
-      if (tree.kind(clause) === "import_require_clause") {
-        const module = moduleNameOf(textOf(tree, tree.child(clause, "source")));
-        const title = namedChildren(tree, clause)[0];
-        if (title !== undefined) scopes.bind(scope, name(title), { how: "name", node: clause, name: module });
-      }
-      if (tree.kind(clause) !== "import_clause" || source === -1) continue;
-      const module = moduleNameOf(textOf(tree, source));
-      for (const part of namedChildren(tree, clause)) {
-        if (tree.kind(part) === "identifier")
-          scopes.bind(scope, name(part), { how: "name", node: part, name: module });
-        else if (tree.kind(part) === "namespace_import") {
-          const title = namedChildren(tree, part)[0];
-          if (title !== undefined) scopes.bind(scope, name(title), { how: "name", node: part, name: module });
-        } else {
-          for (const one of namedChildren(tree, part)) {
-            const original = tree.child(one, "name");
-            const alias = tree.child(one, "alias");
-            if (original === -1) continue;
-            const member = keyOf(tree, original);
-            const full = member === "default" ? module : `${module}.${member}`;
-            scopes.bind(scope, name(alias === -1 ? original : alias), { how: "name", node: one, name: full });
-          }
-        }
-      }
-    }
-  };
+  parametersOf(definition: number): readonly number[] {
+    return this.parameters.get(definition) ?? [];
+  }
 
-  let scope = 0;
-  const open: { end: number; scope: number }[] = [];
-  for (let node = 0; node < tree.size; node++) {
-    while (open.length > 0 && node >= open.at(-1)!.end) scope = open.pop()!.scope;
-    while (definitions.length > 0 && node >= definitions.at(-1)!.end) definitions.pop();
-    scopeAt[node] = scope;
-    const kind = tree.kind(node);
-    if (FUNCTIONS.has(kind)) {
-      const title = tree.child(node, "name");
-      if (title !== -1) {
-        if (kind.endsWith("declaration")) scopes.bind(scope, name(title), { how: "function", node });
-        push(functions, kind === "method_definition" ? calledAs(node, title) : name(title), node);
-      }
-      open.push({ end: tree.after(node), scope });
-      definitions.push({ node, end: tree.after(node) });
-      scope = scopes.open(scope);
-      inner.set(node, scope);
-      const single = tree.child(node, "parameter");
-      const many = tree.child(node, "parameters");
-      const all =
-        single !== -1 ? [single] : many === -1 ? [] : namedChildren(tree, many).slice(0, MAX_PARAMETERS);
-      parameters.set(node, all);
-      for (const one of all) declare(scope, one);
-      const body = tree.child(node, "body");
-      if (body !== -1 && tree.kind(body) !== "statement_block") push(returns, node, body);
-      continue;
-    }
+  protected finish(): void {
+    for (const assignment of this.assignments) this.assign(assignment);
+    for (const call of this.calls) this.listen(call);
+    for (const call of this.calls) this.handOver(call);
+    for (const { object, handler } of this.handlers)
+      for (const parameter of this.parametersOf(handler))
+        this.bind(this.inner.get(handler)!, parameter, object, "value");
+  }
+
+  protected visit(node: number, kind: string): void {
+    const { tree, scope } = this;
+    if (FUNCTIONS.has(kind)) return this.define(node, kind);
     switch (kind) {
       case "return_statement":
-      case "yield_expression": {
-        const value = namedChildren(tree, node)[0];
-        const definition = definitions.at(-1)?.node;
-        if (value !== undefined && definition !== undefined) push(returns, definition, value);
+      case "yield_expression":
+        this.giveBack(namedChildren(tree, node)[0]);
         break;
-      }
       case "import_statement":
-        importNames(node, scope);
+        this.importNames(node, scope);
         break;
-      case "variable_declarator": {
-        const target = tree.child(node, "name");
-        const value = valueAtEnd(tree, tree.child(node, "value"));
-        if (value === -1) {
-          // At the top, a name without a value is still what it was: var require; declare const process.
-          const above = tree.kind(tree.parent(tree.parent(node)));
-          if (scope !== 0 && above !== "for_in_statement") declare(scope, target);
-          break;
-        }
-        bind(scope, target, value, "value");
-        nameFunction(target, value);
+      case "variable_declarator":
+        this.declareVariable(node);
         break;
-      }
       case "assignment_expression":
       case "augmented_assignment_expression":
-        assignments.push(node);
+        this.assignments.push(node);
         break;
       case "public_field_definition":
       case "field_definition": {
-        const title =
-          tree.child(node, "name") === -1 ? tree.child(node, "property") : tree.child(node, "name");
+        const title = tree.child(node, tree.child(node, "name") === -1 ? "property" : "name");
         const value = tree.child(node, "value");
-        if (title !== -1 && value !== -1) {
-          members.bind(0, name(title), { how: "value", node: value });
-          if (FUNCTIONS.has(tree.kind(value))) push(functions, name(title), value);
-        }
+        if (title === -1 || value === -1) break;
+        this.members.bind(0, this.name(title), { how: "value", node: value });
+        if (FUNCTIONS.has(tree.kind(value))) push(this.functions, this.name(title), value);
         break;
       }
       case "pair": {
         const value = tree.child(node, "value");
         if (value !== -1 && FUNCTIONS.has(tree.kind(value)))
-          push(functions, keyOf(tree, tree.child(node, "key")), value);
+          push(this.functions, keyOf(tree, tree.child(node, "key")), value);
         break;
       }
       case "for_in_statement":
-        bind(scope, tree.child(node, "left"), tree.child(node, "right"), "element");
+        this.bind(scope, tree.child(node, "left"), tree.child(node, "right"), "element");
         break;
       case "call_expression":
       case "new_expression":
-        calls.push(node);
+        this.calls.push(node);
         break;
     }
   }
-  for (const assignment of assignments) assign(assignment);
-  for (const call of calls) listen(call);
-  for (const call of calls) handOver(call);
-  for (const { object, handler } of handlers) {
-    for (const parameter of parameters.get(handler) ?? [])
-      bind(inner.get(handler)!, parameter, object, "value");
+
+  private define(node: number, kind: string): void {
+    const { tree } = this;
+    const title = tree.child(node, "name");
+    if (title !== -1) {
+      if (kind.endsWith("declaration"))
+        this.scopes.bind(this.scope, this.name(title), { how: "function", node });
+      push(
+        this.functions,
+        kind === "method_definition" ? this.calledAs(node, title) : this.name(title),
+        node,
+      );
+    }
+    this.enter(node);
+    const single = tree.child(node, "parameter");
+    const all = single !== -1 ? [single] : this.parameterNodes(tree.child(node, "parameters"));
+    this.parameters.set(node, all);
+    for (const one of all) this.declare(this.scope, one);
+    const body = tree.child(node, "body");
+    if (body !== -1 && tree.kind(body) !== "statement_block") this.giveBack(body, node);
+  }
+
+  private declareVariable(node: number): void {
+    const { tree, scope } = this;
+    const target = tree.child(node, "name");
+    const value = this.valueAtEnd(tree.child(node, "value"), "assignment_expression");
+    if (value === -1) {
+      // At the top, a name without a value is still what it was: var require; declare const process.
+      const above = tree.kind(tree.parent(tree.parent(node)));
+      if (scope !== 0 && above !== "for_in_statement") this.declare(scope, target);
+      return;
+    }
+    this.bind(scope, target, value, "value");
+    this.nameFunction(target, value);
+  }
+
+  /** `member`: the value's part that the target stands for. */
+  private bind(scope: number, target: number, node: number, how: How, member?: string, depth = 0): void {
+    if (depth > MAX_PATTERN_DEPTH || target === -1) return;
+    const deeper = (one: number, part: string | undefined, way: How = how) =>
+      this.bind(scope, one, node, way, part, depth + 1);
+    switch (this.tree.kind(target)) {
+      case "identifier":
+      case "shorthand_property_identifier_pattern":
+        this.scopes.bind(scope, this.name(target), {
+          how,
+          node,
+          ...(member === undefined ? {} : { name: member }),
+        });
+        break;
+      case "member_expression":
+        this.members.bind(0, this.name(this.tree.child(target, "property")), { how, node });
+        break;
+      case "subscript_expression": {
+        const object = this.tree.child(target, "object");
+        if (this.tree.kind(object) === "identifier")
+          this.scopes.bind(scope, this.name(object), { how: "mark", node });
+        break;
+      }
+      case "object_pattern":
+        for (const one of namedChildren(this.tree, target)) {
+          switch (this.tree.kind(one)) {
+            case "shorthand_property_identifier_pattern":
+              deeper(one, this.name(one));
+              break;
+            case "pair_pattern":
+              deeper(this.tree.child(one, "value"), keyOf(this.tree, this.tree.child(one, "key")));
+              break;
+            case "object_assignment_pattern":
+              deeper(this.tree.child(one, "left"), this.name(this.tree.child(one, "left")));
+              break;
+            default:
+              deeper(namedChildren(this.tree, one)[0] ?? -1, undefined);
+          }
+        }
+        break;
+      case "array_pattern":
+        namedChildren(this.tree, target).forEach((one, index) => {
+          const plain = how === "value" && this.tree.kind(node) === "array";
+          deeper(one, plain ? String(index) : undefined, plain ? "value" : "element");
+        });
+        break;
+      case "assignment_pattern":
+        deeper(this.tree.child(target, "left"), member);
+        this.bind(
+          scope,
+          this.tree.child(target, "left"),
+          this.tree.child(target, "right"),
+          "value",
+          undefined,
+          depth + 1,
+        );
+        break;
+      case "required_parameter":
+      case "optional_parameter":
+        deeper(this.tree.child(target, "pattern"), member);
+        break;
+      case "rest_pattern":
+      case "parenthesized_expression":
+        deeper(namedChildren(this.tree, target)[0] ?? -1, undefined);
+        break;
+    }
+  }
+
+  /** Hides a name further out without giving it a value. */
+  private declare(scope: number, target: number): void {
+    const kind = this.tree.kind(target);
+    if (kind === "identifier") this.scopes.bind(scope, this.name(target), NOTHING);
+    else if (kind === "required_parameter" || kind === "optional_parameter") {
+      const pattern = this.tree.child(target, "pattern");
+      if (pattern !== -1) this.declare(scope, pattern);
+      const value = this.tree.child(target, "value");
+      if (value !== -1) this.bind(scope, pattern, value, "value");
+    } else if (kind === "assignment_pattern")
+      this.bind(scope, target, this.tree.child(target, "right"), "value");
+  }
+
+  private importNames(node: number, scope: number): void {
+    const source = this.tree.child(node, "source");
+    for (const clause of namedChildren(this.tree, node)) {
+      if (this.tree.kind(clause) === "import_require_clause") {
+        const module = moduleNameOf(textOf(this.tree, this.tree.child(clause, "source")));
+        const title = namedChildren(this.tree, clause)[0];
+        if (title !== undefined)
+          this.scopes.bind(scope, this.name(title), { how: "name", node: clause, name: module });
+      }
+      if (this.tree.kind(clause) !== "import_clause" || source === -1) continue;
+      const module = moduleNameOf(textOf(this.tree, source));
+      for (const part of namedChildren(this.tree, clause)) {
+        if (this.tree.kind(part) === "identifier")
+          this.scopes.bind(scope, this.name(part), { how: "name", node: part, name: module });
+        else if (this.tree.kind(part) === "namespace_import") {
+          const title = namedChildren(this.tree, part)[0];
+          if (title !== undefined)
+            this.scopes.bind(scope, this.name(title), { how: "name", node: part, name: module });
+        } else {
+          for (const one of namedChildren(this.tree, part)) {
+            const original = this.tree.child(one, "name");
+            const alias = this.tree.child(one, "alias");
+            if (original === -1) continue;
+            const member = keyOf(this.tree, original);
+            const full = member === "default" ? module : `${module}.${member}`;
+            this.scopes.bind(scope, this.name(alias === -1 ? original : alias), {
+              how: "name",
+              node: one,
+              name: full,
+            });
+          }
+        }
+      }
+    }
   }
 
   /** bus.on("x", (a) => …): what bus.emit("x", a) hands over. */
-  function listen(call: number): void {
-    const property = tree.child(tree.child(call, "function"), "property");
-    if (property === -1 || !/^(?:on|once|addListener|addEventListener)$/.test(name(property))) return;
-    const [event, listener] = namedChildren(tree, tree.child(call, "arguments"), 2);
-    if (listener !== undefined && tree.kind(event!) === "string" && FUNCTIONS.has(tree.kind(listener)))
-      push(functions, `emit ${textOf(tree, event!)}`, listener);
+  private listen(call: number): void {
+    const property = this.tree.child(this.tree.child(call, "function"), "property");
+    if (property === -1 || !/^(?:on|once|addListener|addEventListener)$/.test(this.name(property))) return;
+    const [event, listener] = namedChildren(this.tree, this.tree.child(call, "arguments"), 2);
+    if (
+      listener !== undefined &&
+      this.tree.kind(event!) === "string" &&
+      FUNCTIONS.has(this.tree.kind(listener))
+    )
+      push(this.functions, `emit ${textOf(this.tree, event!)}`, listener);
   }
 
   /** A name gets its value where it is declared, which may stand further down. */
-  function assign(node: number): void {
-    const target = tree.child(node, "left");
-    const here = scopeAt[node]!;
-    const home = tree.kind(target) === "identifier" ? (scopes.find(here, name(target))?.scope ?? 0) : here;
-    if (tree.kind(node) !== "assignment_expression") {
-      bind(home, target, tree.child(node, "right"), "append");
+  private assign(node: number): void {
+    const target = this.tree.child(node, "left");
+    const here = this.scopeAt[node]!;
+    const home =
+      this.tree.kind(target) === "identifier"
+        ? (this.scopes.find(here, this.name(target))?.scope ?? 0)
+        : here;
+    if (this.tree.kind(node) !== "assignment_expression") {
+      this.bind(home, target, this.tree.child(node, "right"), "append");
       return;
     }
-    const value = valueAtEnd(tree, tree.child(node, "right"));
-    bind(home, target, value, "value");
-    nameFunction(target, value);
+    const value = this.valueAtEnd(this.tree.child(node, "right"), "assignment_expression");
+    this.bind(home, target, value, "value");
+    this.nameFunction(target, value);
   }
 
-  function nameFunction(target: number, value: number): void {
-    if (!FUNCTIONS.has(tree.kind(value))) return;
-    if (tree.kind(target) === "identifier") push(functions, name(target), value);
-    else if (tree.kind(target) === "member_expression") {
-      const property = name(tree.child(target, "property"));
-      push(functions, property, value);
+  private nameFunction(target: number, value: number): void {
+    if (!FUNCTIONS.has(this.tree.kind(value))) return;
+    if (this.tree.kind(target) === "identifier") push(this.functions, this.name(target), value);
+    else if (this.tree.kind(target) === "member_expression") {
+      const property = this.name(this.tree.child(target, "property"));
+      push(this.functions, property, value);
       // A handler gets what its object hears.
-      if (/^on[a-z]/.test(property)) handlers.push({ object: tree.child(target, "object"), handler: value });
+      if (/^on[a-z]/.test(property))
+        this.handlers.push({ object: this.tree.child(target, "object"), handler: value });
     }
   }
 
   /** A class is called, not its constructor. */
-  function calledAs(definition: number, title: number): string {
-    const own = keyOf(tree, title);
+  private calledAs(definition: number, title: number): string {
+    const own = keyOf(this.tree, title);
     if (own !== "constructor") return own;
-    const owner = tree.child(tree.parent(tree.parent(definition)), "name");
-    return owner === -1 ? own : name(owner);
+    const owner = this.tree.child(this.tree.parent(this.tree.parent(definition)), "name");
+    return owner === -1 ? own : this.name(owner);
+  }
+
+  private hand(definition: number, given: readonly number[]): void {
+    this.parametersOf(definition).forEach((parameter, place) => {
+      const value = given[place];
+      if (value !== undefined) this.bind(this.inner.get(definition)!, parameter, value, "value");
+    });
   }
 
   /** A function's parameters may be whatever it is called with; a callback gets what its caller gives. */
-  function handOver(call: number): void {
+  private handOver(call: number): void {
     const callee = unwrapped(
-      tree,
-      tree.child(call, "function") === -1 ? tree.child(call, "constructor") : tree.child(call, "function"),
+      this.tree,
+      this.tree.child(call, "function") === -1
+        ? this.tree.child(call, "constructor")
+        : this.tree.child(call, "function"),
     );
-    const list = tree.child(call, "arguments");
+    const list = this.tree.child(call, "arguments");
     if (callee === -1 || list === -1) return;
-    const method = tree.kind(callee) === "member_expression";
+    const method = this.tree.kind(callee) === "member_expression";
     const called = method
-      ? name(tree.child(callee, "property"))
-      : tree.kind(callee) === "identifier"
-        ? name(callee)
+      ? this.name(this.tree.child(callee, "property"))
+      : this.tree.kind(callee) === "identifier"
+        ? this.name(callee)
         : "";
     // A tagged template is a call with its text.
-    const given = tree.kind(list) === "arguments" ? namedChildren(tree, list) : [list];
-    const object = method ? tree.child(callee, "object") : -1;
-    if (method && FILLERS.has(called) && tree.kind(object) === "identifier") {
-      const home = scopes.find(scopeAt[call]!, name(object))?.scope ?? 0;
-      for (const one of given)
-        scopes.bind(home, name(object), { how: called === "push" ? "tail" : "mark", node: one });
-    }
-    const direct = FUNCTIONS.has(tree.kind(callee)) ? [callee] : (functions.get(called) ?? []).slice(0, 4);
-    for (const definition of direct) {
-      const names = parameters.get(definition) ?? [];
-      given.forEach((value, place) => {
-        if (names[place] !== undefined) bind(inner.get(definition)!, names[place], value, "value");
-      });
-    }
-    if (called === "emit" && given.length > 0 && tree.kind(given[0]!) === "string")
-      for (const listener of (functions.get(`emit ${textOf(tree, given[0]!)}`) ?? []).slice(0, 4))
-        (parameters.get(listener) ?? []).forEach((parameter, place) => {
-          const value = given[place + 1];
-          if (value !== undefined) bind(inner.get(listener)!, parameter, value, "value");
-        });
+    const given = this.tree.kind(list) === "arguments" ? namedChildren(this.tree, list) : [list];
+    const object = method ? this.tree.child(callee, "object") : -1;
+    if (method && FILLERS.has(called)) this.fill(call, object, given, called === "push" ? "tail" : "mark");
+    const direct = FUNCTIONS.has(this.tree.kind(callee))
+      ? [callee]
+      : (this.functions.get(called) ?? []).slice(0, 4);
+    for (const definition of direct) this.hand(definition, given);
+    if (called === "emit" && given.length > 0 && this.tree.kind(given[0]!) === "string")
+      for (const listener of (this.functions.get(`emit ${textOf(this.tree, given[0]!)}`) ?? []).slice(0, 4))
+        this.hand(listener, given.slice(1));
     for (const one of given) {
-      if (!FUNCTIONS.has(tree.kind(one))) continue;
-      for (const parameter of parameters.get(one) ?? []) {
-        const home = inner.get(one)!;
-        if (object !== -1) bind(home, parameter, object, called === "then" ? "value" : "element");
-        bind(home, parameter, call, "value");
+      if (!FUNCTIONS.has(this.tree.kind(one))) continue;
+      for (const parameter of this.parameters.get(one) ?? []) {
+        const home = this.inner.get(one)!;
+        if (object !== -1) this.bind(home, parameter, object, called === "then" ? "value" : "element");
+        this.bind(home, parameter, call, "value");
       }
     }
   }
-
-  return {
-    scopes,
-    members,
-    scopeOf: (node) => scopeAt[node]!,
-    returnsOf: (definition) => returns.get(definition) ?? [],
-    parametersOf: (definition) => parameters.get(definition) ?? [],
-  };
-}
-
-function push<K>(map: Map<K, number[]>, key: K, node: number): void {
-  const known = map.get(key);
-  if (known === undefined) map.set(key, [node]);
-  else known.push(node);
 }
 
 /** The name that a key or a quoted key gives. */
@@ -358,16 +368,3 @@ export const WRAPPERS = new Set([
   ...["parenthesized_expression", "as_expression", "non_null_expression", "satisfies_expression"],
   ...["await_expression", "spread_element"],
 ]);
-
-/** a = b = c: what every target gets stands at the end. */
-function valueAtEnd(tree: FlatTree, node: number): number {
-  let value = node;
-  for (
-    let links = 0;
-    value !== -1 && tree.kind(value) === "assignment_expression" && links < MAX_CHAINED;
-    links++
-  ) {
-    value = tree.child(value, "right");
-  }
-  return value;
-}

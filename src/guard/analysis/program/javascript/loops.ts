@@ -1,7 +1,6 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
-import type { LoopSyntax } from "../loops.js";
+import { doubles, type LoopSyntax } from "../loops.js";
 import type { ProgramEvaluator } from "../program-evaluator.js";
-import { doubles } from "../python/loops.js";
 import { FUNCTIONS } from "./bindings.js";
 import { identifierOf } from "./names.js";
 

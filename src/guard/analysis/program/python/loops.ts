@@ -1,5 +1,5 @@
 import { type FlatTree, namedChildren } from "../flat-tree.js";
-import type { LoopSyntax } from "../loops.js";
+import { doubles, type LoopSyntax } from "../loops.js";
 import type { ProgramEvaluator } from "../program-evaluator.js";
 import { identifierOf } from "./bindings.js";
 
@@ -57,13 +57,4 @@ function unwrapped(tree: FlatTree, node: number): number {
     inner = namedChildren(tree, inner)[0] ?? inner;
   }
   return inner;
-}
-
-/** s += s, s = s + s */
-export function doubles(tree: FlatTree, node: number): boolean {
-  const [left, right] = [tree.child(node, "left"), tree.child(node, "right")];
-  if (left === -1 || right === -1 || !/identifier/.test(tree.kind(left))) return false;
-  const name = tree.source(left);
-  const value = tree.source(right).replace(/\s/g, "");
-  return value === `${name}+${name}` || (tree.kind(node).startsWith("augmented") && value === name);
 }
