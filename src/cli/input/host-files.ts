@@ -64,18 +64,16 @@ export async function requireFile({ hostPath }: Transfer): Promise<void> {
 
 /** A file of this machine that is written beside its place, and put there when it is whole. */
 class HostTarget {
-  readonly #path: string;
-  /** Where it is written until then; undefined: a device or a pipe is written to, only a file can be replaced. */
-  #partial: string | undefined;
-  readonly #handle: FileHandle;
   readonly #onExit = () => {
-    if (this.#partial !== undefined) rmSync(this.#partial, { force: true });
+    if (this.partial !== undefined) rmSync(this.partial, { force: true });
   };
 
-  private constructor(path: string, partial: string | undefined, handle: FileHandle) {
-    this.#path = path;
-    this.#partial = partial;
-    this.#handle = handle;
+  private constructor(
+    private readonly path: string,
+    /** Where it is written until then; undefined: a device or a pipe is written to, only a file can be replaced. */
+    private partial: string | undefined,
+    private readonly handle: FileHandle,
+  ) {
     // A second Ctrl-C ends the process at once.
     process.once("exit", this.#onExit);
   }
@@ -94,24 +92,24 @@ class HostTarget {
   }
 
   async write(piece: Uint8Array): Promise<void> {
-    await this.#handle.writeFile(piece).catch((cause: unknown) => {
-      throw hostError(this.#path, cause);
+    await this.handle.writeFile(piece).catch((cause: unknown) => {
+      throw hostError(this.path, cause);
     });
   }
 
   async commit(): Promise<void> {
-    if (this.#partial === undefined) return;
-    await rename(this.#partial, this.#path).catch((cause: unknown) => {
-      throw hostError(this.#path, cause);
+    if (this.partial === undefined) return;
+    await rename(this.partial, this.path).catch((cause: unknown) => {
+      throw hostError(this.path, cause);
     });
-    this.#partial = undefined;
+    this.partial = undefined;
   }
 
   /** Removes files that were not committed. */
   async close(): Promise<void> {
     process.off("exit", this.#onExit);
-    await this.#handle.close().catch(() => undefined);
-    if (this.#partial !== undefined) await rm(this.#partial, { force: true });
+    await this.handle.close().catch(() => undefined);
+    if (this.partial !== undefined) await rm(this.partial, { force: true });
   }
 }
 

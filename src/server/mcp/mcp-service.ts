@@ -27,7 +27,6 @@ const MAX_NAME_CHARACTERS = 100;
 
 /** The connected MCP clients: found by id and key, limited in number, and ended when they are idle. */
 export class McpService {
-  readonly #options: McpServiceOptions;
   readonly #clients = new Map<string, McpClient>();
   /** How many each key has, those that are just being made included. */
   readonly #counts = new Map<string, number>();
@@ -39,8 +38,7 @@ export class McpService {
   #looking: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(options: McpServiceOptions) {
-    this.#options = options;
+  constructor(private readonly options: McpServiceOptions) {
     this.#calls = new KeyCalls(options.services.config.server.limits.concurrency);
     this.#timer = setInterval(() => {
       this.#looking ??= this.#look()
@@ -68,7 +66,7 @@ export class McpService {
   async find(key: ApiKeyRecord, id: string): Promise<McpClient> {
     const client = this.#clients.get(id);
     if (client === undefined || client.key.id !== key.id) throw notFound();
-    const session = await this.#options.services.sessions
+    const session = await this.options.services.sessions
       .find(key.org, client.session.name)
       .catch((error: unknown) => {
         if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
@@ -83,7 +81,7 @@ export class McpService {
     // A second call does not wait for the first.
     if (!this.#clients.delete(client.id)) return;
     this.#uncount(client.key.id);
-    const ended = this.#clean(client).catch(this.#options.onError);
+    const ended = this.#clean(client).catch(this.options.onError);
     this.#closing.add(ended);
     await ended;
     this.#closing.delete(ended);
@@ -99,7 +97,7 @@ export class McpService {
   }
 
   async #open(request: FastifyRequest, chosen: ChosenSession, clientName: string): Promise<McpClient> {
-    const { services, version, onError } = this.#options;
+    const { services, version, onError } = this.options;
     const { key } = request;
     const isOwn = chosen.session === undefined;
     const session = await this.#session(key, chosen);
@@ -135,7 +133,7 @@ export class McpService {
 
   /** Many clients never disconnect: the one that has been idle for longest is ended. */
   #makeRoom(key: string): void {
-    const { sessionsPerKey } = this.#options.services.config.server.mcp;
+    const { sessionsPerKey } = this.options.services.config.server.mcp;
     if ((this.#counts.get(key) ?? 0) < sessionsPerKey) return;
     let longest: McpClient | undefined;
     for (const client of this.#clients.values()) {
@@ -146,7 +144,7 @@ export class McpService {
   }
 
   async #session(key: ApiKeyRecord, { session, role }: ChosenSession): Promise<SessionRecord> {
-    const { sessions, config } = this.#options.services;
+    const { sessions, config } = this.options.services;
     const wanted = { role: roleFor(key, role, config.sandbox.policy.role), settings: {} };
     if (session !== undefined) return sessions.obtain(key.org, { ...wanted, name: session });
     const name = `mcp-${randomBytes(8).toString("hex")}`;
@@ -157,7 +155,7 @@ export class McpService {
     await client.close();
     if (!client.isOwn) return;
     const { org, name } = client.session;
-    await this.#options.services.sessions.end(org, name).catch((error: unknown) => {
+    await this.options.services.sessions.end(org, name).catch((error: unknown) => {
       // Another request has ended it.
       if (toSandboxError(error).code !== "SESSION_NOT_FOUND") throw error;
     });
@@ -165,7 +163,7 @@ export class McpService {
 
   /** Ends idle clients, and those whose key or session has ended. */
   async #look(): Promise<void> {
-    const { services } = this.#options;
+    const { services } = this.options;
     const clients = [...this.#clients.values()];
     const orgs = [...new Set(clients.map(({ key }) => key.org))];
     const lists = await Promise.all(orgs.map((org) => services.store.apiKeys.list(org)));
@@ -186,20 +184,20 @@ export class McpService {
     if (isTime) this.#renewedAt = performance.now();
     for (const { isOwn, session } of this.#clients.values()) {
       const renewed = isOwn ? isTime && this.#renew(session, OWN_TTL_MS) : this.#prolong(session);
-      await Promise.resolve(renewed).catch(this.#options.onError);
+      await Promise.resolve(renewed).catch(this.options.onError);
     }
   }
 
   /** Renews a named session by its own time to live before half of it has passed: a connected client uses it. */
   async #prolong({ org, name, id }: SessionRecord): Promise<void> {
-    const session = await this.#options.services.store.sessions.get(org, name);
+    const session = await this.options.services.store.sessions.get(org, name);
     if (session?.id !== id || session.expiresAt === undefined) return;
     const lifeMs = session.expiresAt - session.renewedAt;
     if (session.expiresAt - Date.now() < lifeMs / 2) await this.#renew(session, lifeMs);
   }
 
   async #renew({ org, name }: SessionRecord, lifeMs: number): Promise<void> {
-    await this.#options.services.sessions.renew(org, name, lifeMs);
+    await this.options.services.sessions.renew(org, name, lifeMs);
   }
 
   #uncount(key: string): void {

@@ -54,7 +54,6 @@ const REMEMBER_ENDED_MS = 10 * 60_000;
  * anything to another, and a new session of the same name has none of the old files.
  */
 export class SessionService {
-  readonly #options: SessionServiceOptions;
   readonly #mutex = new KeyedMutex();
   /** Ids of sessions that ended here, and when. A request that resolved an id before its session ended must not recreate it. */
   readonly #ended = new Map<string, number>();
@@ -64,8 +63,7 @@ export class SessionService {
   /** Starts the sandboxes of sessions that were not used yet. */
   readonly prewarmer: Prewarmer;
 
-  constructor(options: SessionServiceOptions) {
-    this.#options = options;
+  constructor(private readonly options: SessionServiceOptions) {
     const { manager, pool, tasks, config } = options;
     this.prewarmer = new Prewarmer({
       most: config.startAhead,
@@ -77,7 +75,7 @@ export class SessionService {
 
   /** Makes one. CONFLICT: the name is in use, or the idempotency key came with another request before. */
   async create(org: string, wanted: WantedSession): Promise<CreatedSession> {
-    const { config, store, lease } = this.#options;
+    const { config, store, lease } = this.options;
     const name = validateSessionKey(wanted.name ?? `session-${randomBytes(8).toString("hex")}`);
     const { role, settings, ttlMs = config.ttlMs, idempotencyKey } = wanted;
     const request = { name: wanted.name, role, ttlMs, settings: { ...settings } } as unknown as Json;
@@ -109,7 +107,7 @@ export class SessionService {
 
   /** The active session of that name. SESSION_NOT_FOUND: there is none, or it is another org's. */
   async find(org: string, name: string): Promise<SessionRecord> {
-    const found = await this.#options.store.sessions.get(org, validateSessionKey(name));
+    const found = await this.options.store.sessions.get(org, validateSessionKey(name));
     if (found === undefined) throw await this.#missing(org, name);
     if (isOver(found)) throw notFound(name);
     return this.#claim(found);
@@ -131,15 +129,15 @@ export class SessionService {
 
   /** Finds a session, or creates it; but not under the name of one that was lost with its server: its client must be told. */
   async obtain(org: string, wanted: WantedSession & { readonly name: string }): Promise<SessionRecord> {
-    const found = await this.#options.store.sessions.get(org, validateSessionKey(wanted.name));
+    const found = await this.options.store.sessions.get(org, validateSessionKey(wanted.name));
     if (found !== undefined && !isOver(found)) return this.#claim(found);
-    const last = found ?? (await this.#options.store.sessions.getLast(org, wanted.name));
+    const last = found ?? (await this.options.store.sessions.getLast(org, wanted.name));
     if (last?.endedWhy === "server-lost") throw lostWithServer(wanted.name);
     try {
       return (await this.create(org, wanted)).session;
     } catch (error) {
       if (toSandboxError(error).code !== "CONFLICT") throw error;
-      const made = await this.#options.store.sessions.get(org, wanted.name);
+      const made = await this.options.store.sessions.get(org, wanted.name);
       if (made === undefined || isOver(made)) throw error;
       // Another request created it meanwhile.
       return this.#claim(made);
@@ -148,10 +146,10 @@ export class SessionService {
 
   /** Uses a session until `end`; a session that ends waits for that, and aborts the signal. */
   use(session: SessionRecord, signal?: AbortSignal, options?: TaskOptions): UsedSession {
-    this.#options.lease.assertHeld();
+    this.options.lease.assertHeld();
     if (this.#ended.has(session.id)) throw notFound(session.name);
     this.prewarmer.used(session.id);
-    return { session, ...this.#options.tasks.begin(session.id, signal, options) };
+    return { session, ...this.options.tasks.begin(session.id, signal, options) };
   }
 
   /** True of a session that ended here recently. */
@@ -161,7 +159,7 @@ export class SessionService {
 
   /** SESSION_NOT_FOUND as for `find`. */
   async renew(org: string, name: string, ttlMs: number | null | undefined): Promise<SessionRecord> {
-    const { store, config } = this.#options;
+    const { store, config } = this.options;
     const { id } = await this.find(org, name);
     const lifeMs = ttlMs === undefined ? config.ttlMs : ttlMs;
     const renewed = await store.sessions.renew(
@@ -178,14 +176,14 @@ export class SessionService {
   async end(org: string, name: string, why: EndReason = "deleted"): Promise<void> {
     // By id from here on: another server may reuse the name.
     const { id } = await this.find(org, name);
-    const ended = await this.#options.store.sessions.end(org, name, why, id);
+    const ended = await this.options.store.sessions.end(org, name, why, id);
     if (ended === undefined) throw notFound(name);
     await this.#finish(ended);
   }
 
   /** Ends expired sessions, and removes what is left of ended ones. A session that takes long continues in the background. */
   async sweep(): Promise<void> {
-    const { store, lease } = this.#options;
+    const { store, lease } = this.options;
     await this.#expire();
     for (const [id, at] of this.#ended) if (Date.now() - at > REMEMBER_ENDED_MS) this.#ended.delete(id);
     const left = await store.sessions.listUncleaned(lease.server);
@@ -197,7 +195,7 @@ export class SessionService {
 
   /** Ends what has expired; true: something has. */
   async #expire(): Promise<boolean> {
-    const { store, lease } = this.#options;
+    const { store, lease } = this.options;
     const expired = await store.sessions.takeExpired(Date.now(), lease.server);
     for (const session of expired) void this.#finishLater(session);
     return expired.length > 0;
@@ -206,7 +204,7 @@ export class SessionService {
   /** Never rejects: the next sweep tries again. */
   #finishLater(session: SessionRecord): Promise<void> {
     return this.#finish(session).catch((error: unknown) =>
-      this.#options.onFailure(error, "a session's files could not be removed"),
+      this.options.onFailure(error, "a session's files could not be removed"),
     );
   }
 
@@ -223,7 +221,7 @@ export class SessionService {
   }
 
   async #clean({ org, id }: SessionRecord): Promise<void> {
-    const { manager, store, tasks, onCleaned } = this.#options;
+    const { manager, store, tasks, onCleaned } = this.options;
     await tasks.abortSession(id);
     await manager.deleteSession(id);
     onCleaned(id);
@@ -233,7 +231,7 @@ export class SessionService {
 
   /** Makes a session this server's, if it has no server yet. SESSION_ELSEWHERE: another server has it. */
   async #claim(session: SessionRecord): Promise<SessionRecord> {
-    const { store, lease, reapDead } = this.#options;
+    const { store, lease, reapDead } = this.options;
     const { org, name } = session;
     if (session.server === lease.server) return this.#remember(session);
     const claim = await store.servers.claim(lease.token, org, name);
@@ -250,19 +248,19 @@ export class SessionService {
   }
 
   #remember(session: SessionRecord): SessionRecord {
-    if (session.server === this.#options.lease.server && session.state === "active")
+    if (session.server === this.options.lease.server && session.state === "active")
       this.#own.set(keyOf(session), session.id);
     return session;
   }
 
   /** The error for a name that no active session has. */
   async #missing(org: string, name: string): Promise<SandboxError> {
-    const last = await this.#options.store.sessions.getLast(org, name);
+    const last = await this.options.store.sessions.getLast(org, name);
     return last?.endedWhy === "server-lost" ? lostWithServer(name) : notFound(name);
   }
 
   async #count(org: string): Promise<number> {
-    const { store, config } = this.#options;
+    const { store, config } = this.options;
     let count = 0;
     for (let cursor: string | undefined; count < config.maxPerOrg; ) {
       const page = await store.sessions.list(org, { state: "active", limit: PAGE, cursor });

@@ -6,19 +6,17 @@ export const OTHERS = "others";
 /** Counts of the last hour, in memory that does not grow with what is counted. */
 export class RecentCounts {
   readonly #minutes: { at: number; counts: Map<string, number> }[] = [];
-  readonly #maxKinds: number;
-  readonly #now: () => number;
 
   /** At most so many kinds in a minute are told apart. */
-  constructor(maxKinds = 200, now = () => performance.now()) {
-    this.#maxKinds = maxKinds;
-    this.#now = now;
-  }
+  constructor(
+    private readonly maxKinds: number = 200,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   add(kind: string, count = 1): void {
     if (!(count > 0)) return;
     const { counts } = this.#current();
-    const known = counts.has(kind) || counts.size < this.#maxKinds ? kind : OTHERS;
+    const known = counts.has(kind) || counts.size < this.maxKinds ? kind : OTHERS;
     counts.set(known, (counts.get(known) ?? 0) + count);
   }
 
@@ -37,7 +35,7 @@ export class RecentCounts {
   }
 
   #current() {
-    const at = Math.floor(this.#now() / MINUTE_MS);
+    const at = Math.floor(this.now() / MINUTE_MS);
     const last = this.#minutes.at(-1);
     if (last?.at === at) return last;
     const fresh = { at, counts: new Map<string, number>() };
@@ -47,7 +45,7 @@ export class RecentCounts {
   }
 
   #forgetOld(): void {
-    const oldest = Math.floor(this.#now() / MINUTE_MS) - MINUTES;
+    const oldest = Math.floor(this.now() / MINUTE_MS) - MINUTES;
     while (this.#minutes.length > 0 && this.#minutes[0]!.at <= oldest) this.#minutes.shift();
   }
 }

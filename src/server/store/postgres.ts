@@ -68,14 +68,12 @@ class PostgresDatabase implements Database {
   readonly kind = "postgres";
   readonly clock = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
   readonly size = "pg_database_size(current_database())";
-  readonly #pool: Pool;
-  readonly #urgent: Pool;
   #closing: Promise<void> | undefined;
 
-  constructor(pool: Pool, urgent: Pool) {
-    this.#pool = pool;
-    this.#urgent = urgent;
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly urgent: Pool,
+  ) {}
 
   async query<Result extends object = Row>(
     sql: string,
@@ -89,7 +87,7 @@ class PostgresDatabase implements Database {
   }
 
   async urgently(sql: string, parameters: readonly Value[] = []): Promise<number> {
-    return (await this.#askOnce(sql, parameters, this.#urgent)).rowCount ?? 0;
+    return (await this.#askOnce(sql, parameters, this.urgent)).rowCount ?? 0;
   }
 
   transaction<T>(action: (statements: Statements) => Promise<T>): Promise<T> {
@@ -107,11 +105,11 @@ class PostgresDatabase implements Database {
   }
 
   close(): Promise<void> {
-    this.#closing ??= Promise.all([this.#pool.end(), this.#urgent.end()]).then(() => undefined);
+    this.#closing ??= Promise.all([this.pool.end(), this.urgent.end()]).then(() => undefined);
     return this.#closing;
   }
 
-  #askOnce(sql: string, parameters: readonly Value[], pool = this.#pool): Promise<Answer> {
+  #askOnce(sql: string, parameters: readonly Value[], pool = this.pool): Promise<Answer> {
     return retryOnConflict(() => this.#use((client) => ask(client, sql, parameters), pool));
   }
 
@@ -131,7 +129,7 @@ class PostgresDatabase implements Database {
     });
   }
 
-  async #use<T>(action: (client: PoolClient) => Promise<T>, pool = this.#pool): Promise<T> {
+  async #use<T>(action: (client: PoolClient) => Promise<T>, pool = this.pool): Promise<T> {
     if (this.#closing !== undefined) throw storeClosed();
     const client = await translated(pool.connect());
     try {

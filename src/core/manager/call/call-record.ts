@@ -37,21 +37,19 @@ export function isRefusal(code: ErrorCode): boolean {
 
 /** The record of one call: exactly one audit record and one set of metrics, whatever its outcome. */
 export class CallRecord {
-  readonly #pending: PendingAttempt | undefined;
-  readonly #metrics: Metrics | undefined;
   readonly #startedAt = performance.now();
   readonly #asked: CheckedCall;
-  #call: CheckedCall;
   #findings: CallFindings = {};
   /** For a person's decision; undefined: no person was asked. */
   #waitedMs: number | undefined;
   #ended = false;
 
-  private constructor(call: CheckedCall, pending: PendingAttempt | undefined, metrics: Metrics | undefined) {
+  private constructor(
+    private call: CheckedCall,
+    private readonly pending: PendingAttempt | undefined,
+    private readonly metrics: Metrics | undefined,
+  ) {
     this.#asked = call;
-    this.#call = call;
-    this.#pending = pending;
-    this.#metrics = metrics;
   }
 
   /** Written down before anything can happen. Throws AUDIT_FAILED: what cannot be remembered does not run. */
@@ -70,9 +68,9 @@ export class CallRecord {
   }
 
   /** What was found out so far; a person may have changed the code as well. */
-  note(findings: CallFindings, call = this.#call): void {
+  note(findings: CallFindings, call = this.call): void {
     this.#findings = { ...this.#findings, ...findings };
-    this.#call = call;
+    this.call = call;
   }
 
   /** A person was asked, and it took so long. */
@@ -88,7 +86,7 @@ export class CallRecord {
       ...result,
       ...(decision !== undefined && { decision }),
       ...(risk !== undefined && { risk }),
-      ...(this.#pending !== undefined && { auditId: this.#pending.id }),
+      ...(this.pending !== undefined && { auditId: this.pending.id }),
     });
   }
 
@@ -103,15 +101,15 @@ export class CallRecord {
 
   /** Counts a rule that was broken. */
   violated(reason: string): void {
-    this.#count((metrics) => metrics.recordViolation({ tool: this.#call.tool, reason }));
+    this.#count((metrics) => metrics.recordViolation({ tool: this.call.tool, reason }));
   }
 
   async #close(result: AuditResult, error: string | undefined): Promise<void> {
     this.#ended = true;
-    const { tool, language } = this.#call;
+    const { tool, language } = this.call;
     const durationMs = performance.now() - this.#startedAt;
     try {
-      await this.#pending?.end(this.#outcome(result, error));
+      await this.pending?.end(this.#outcome(result, error));
     } finally {
       const status = result === "failure" ? "error" : result;
       this.#count((metrics) => metrics.recordExecution({ tool, language, status, durationMs }));
@@ -121,8 +119,8 @@ export class CallRecord {
   #outcome(result: AuditResult, error: string | undefined): AuditOutcome {
     const { decision, risk, confirmation, decidedBy, sandbox, ended } = this.#findings;
     const details = {
-      ...callDetails(this.#call),
-      ...contextFactsOf(this.#call),
+      ...callDetails(this.call),
+      ...contextFactsOf(this.call),
       ...(this.#waitedMs !== undefined && { waited_ms: Math.round(this.#waitedMs) }),
       ...(ended?.filesReadTruncated === true && { files_read_truncated: true }),
       ...(ended?.filesWrittenTruncated === true && { files_written_truncated: true }),
@@ -131,7 +129,7 @@ export class CallRecord {
       result,
       error: error ?? null,
       // The code may have been edited since the call began.
-      ...(hasSameText(this.#call, this.#asked) ? {} : textFieldsOf(this.#call)),
+      ...(hasSameText(this.call, this.#asked) ? {} : textFieldsOf(this.call)),
       riskLevel: risk?.level ?? null,
       findings: risk?.detectedPatterns ?? null,
       policyRule: decision === undefined ? null : ruleName(decision),
@@ -146,7 +144,7 @@ export class CallRecord {
       }),
       ...(ended !== undefined && {
         // A call without a session has the name of the sandbox that was thrown away after it.
-        ...(this.#call.sessionId === undefined && { sessionId: ended.sessionId }),
+        ...(this.call.sessionId === undefined && { sessionId: ended.sessionId }),
         executionTimeMs: ended.executionTimeMs,
         exitCode: ended.exitCode,
         memoryUsedMb: ended.memoryUsedMb,
@@ -159,7 +157,7 @@ export class CallRecord {
   }
 
   #count(action: (metrics: Metrics) => void): void {
-    count(this.#metrics, action);
+    count(this.metrics, action);
   }
 }
 

@@ -57,7 +57,6 @@ const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
 /** Opens, changes and records the egress of one manager's sandboxes. */
 export class EgressController {
-  readonly #options: EgressControllerOptions;
   /** What holds for every sandbox. */
   readonly #rules: EgressRules;
   #secrets: readonly Secret[] | undefined;
@@ -65,8 +64,7 @@ export class EgressController {
   /** By session: they hold for the session's next sandbox too. */
   readonly #changes = new Map<string, CheckedChange>();
 
-  constructor(options: EgressControllerOptions) {
-    this.#options = options;
+  constructor(private readonly options: EgressControllerOptions) {
     const { config, rules } = options;
     this.#keepOutOfRecords(options.secrets);
     const configured = egressRulesOf(config.network);
@@ -86,7 +84,7 @@ export class EgressController {
 
   /** A new sandbox gets egress at once; otherwise with the first call that may use it. */
   get opensAtStart(): boolean {
-    const { isDecidedPerCall, isOpenToChanges } = this.#options;
+    const { isDecidedPerCall, isOpenToChanges } = this.options;
     return this.isOpen || isOpenToChanges || (this.hasSecrets && !isDecidedPerCall);
   }
 
@@ -96,14 +94,14 @@ export class EgressController {
   }
 
   get hasSecrets(): boolean {
-    const { config, secrets } = this.#options;
+    const { config, secrets } = this.options;
     return secrets.length + Object.keys(config.secrets).length > 0;
   }
 
   /** The network of a sandbox that starts. */
   networkFor(origin: EgressOrigin, { network }: Capabilities): NetworkInit {
     return {
-      ports: this.#options.config.network.allowLocalBinding,
+      ports: this.options.config.network.allowLocalBinding,
       ...(network === "per-host" && { open: () => this.#open(origin) }),
     };
   }
@@ -121,7 +119,7 @@ export class EgressController {
   /** Changes what a running sandbox may reach. */
   async change(sandbox: RunningSandbox, change: EgressChange): Promise<void> {
     const checked = checkChange(change);
-    if (this.#options.isDecidedPerCall && checked.allow.length > 0) {
+    if (this.options.isDecidedPerCall && checked.allow.length > 0) {
       throw new SandboxError("POLICY_DENIED", "A policy decides what this session may reach", {
         hint: "Add the host to the policy's network block.",
       });
@@ -151,11 +149,11 @@ export class EgressController {
     const change = this.#changes.get(sessionId);
     const rules = change === undefined ? this.#rules : joinRules(this.#rules, rulesOfChange(change));
     // Where a policy decides, a configuration without allowed hosts only denies.
-    return this.#options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
+    return this.options.isDecidedPerCall && !namesHosts(rules) ? { ...rules, deniesOnly: true } : rules;
   }
 
   async #open(origin: EgressOrigin): Promise<EgressConnection> {
-    const { config, isDecidedPerCall } = this.#options;
+    const { config, isDecidedPerCall } = this.options;
     const rules = this.#rulesOf(origin.sessionId);
     this.#hasEgress = true;
     if (!isDecidedPerCall) checkSecretHosts(this.#allSecrets(), rules);
@@ -183,7 +181,7 @@ export class EgressController {
 
   /** New placeholders for every sandbox; one authority for all. */
   async #openSecrets() {
-    const { stateDir, config } = this.#options;
+    const { stateDir, config } = this.options;
     const { secrets, certificates } = await openSecrets(stateDir, this.#allSecrets());
     const more = config.network.upstreamCa === undefined ? [] : [readCa(config.network.upstreamCa)];
     return { secrets, certificates: { path: CERTIFICATES, text: [certificates, ...more].join("\n") } };
@@ -191,7 +189,7 @@ export class EgressController {
 
   /** Read when they are first needed: most commands of a configuration with secrets run no sandbox. */
   #allSecrets(): readonly Secret[] {
-    const { config, secrets } = this.#options;
+    const { config, secrets } = this.options;
     if (this.#secrets !== undefined) return this.#secrets;
     const configured = loadSecrets(config.secrets, process.env);
     this.#keepOutOfRecords(configured);
@@ -201,12 +199,12 @@ export class EgressController {
 
   /** They have no business there; a caller may have put one into a command all the same. */
   #keepOutOfRecords(secrets: readonly Secret[]): void {
-    if (secrets.length > 0) this.#options.audit?.alsoRedact(secrets.map((secret) => secret.reveal()));
+    if (secrets.length > 0) this.options.audit?.alsoRedact(secrets.map((secret) => secret.reveal()));
   }
 
   /** A secret that the caller gave and the policy keeps from its host is a mistake; the configuration's are for all. */
   #requireGivenSecrets(rules: EgressRules): void {
-    const given = this.#options.secrets.filter(({ origin }) => origin.code === "INVALID_ARGUMENT");
+    const given = this.options.secrets.filter(({ origin }) => origin.code === "INVALID_ARGUMENT");
     try {
       checkSecretHosts(given, rules);
       if (namesHosts(this.#rules)) checkSecretHosts(given, this.#rules);
@@ -220,14 +218,14 @@ export class EgressController {
 
   #tell(connection: SandboxConnection): void {
     try {
-      this.#options.onConnection?.(connection);
+      this.options.onConnection?.(connection);
     } catch (error) {
       process.emitWarning(`A listener of connections failed: ${String(error)}`);
     }
   }
 
   #remember({ sandboxId, sessionId, backend }: EgressOrigin, event: EgressEvent): void {
-    const { audit, metrics } = this.#options;
+    const { audit, metrics } = this.options;
     const { verdict, rule, why, bytesSent, bytesReceived } = event;
     if (verdict === "denied")
       metrics?.recordViolation({ tool: "network", reason: "domain", count: event.count });

@@ -21,19 +21,17 @@ const MAX_WAITING = 50_000;
 
 /** Reports changes to a context graph, in order within a session. A slow or failing graph does not affect the calls. */
 export class ChangeRecorder {
-  readonly #graph: ContextGraph;
   /** The last of each session's. */
   readonly #underWay = new Map<string, Promise<void>>();
   #waiting = 0;
   #isClosed = false;
 
-  constructor(graph: ContextGraph) {
+  constructor(private readonly graph: ContextGraph) {
     if (typeof (graph as Partial<ContextGraph> | null)?.recordFileChange !== "function") {
       throw new SandboxError("INVALID_ARGUMENT", "contextGraph takes an object with recordFileChange", {
         hint: "For example { recordFileChange(session, path, change) { … } }.",
       });
     }
-    this.#graph = graph;
   }
 
   /** Resolves when all of it is recorded, or after a second; the rest goes on. Never rejects. */
@@ -63,7 +61,7 @@ export class ChangeRecorder {
     for (const each of changes) {
       try {
         if (this.#isClosed) throw new Error("the manager was closed");
-        const told = this.#graph.recordFileChange(session, each.path, each.change);
+        const told = this.graph.recordFileChange(session, each.path, each.change);
         if (told !== undefined && !(await within(Promise.resolve(told), CALL_MS))) {
           throw new Error(`it took more than ${CALL_MS / 1000} seconds`);
         }
@@ -84,8 +82,8 @@ export class ChangeRecorder {
       { cause },
     );
     try {
-      if (this.#graph.onError === undefined) process.emitWarning(error.message);
-      else this.#graph.onError(error, session, lost);
+      if (this.graph.onError === undefined) process.emitWarning(error.message);
+      else this.graph.onError(error, session, lost);
     } catch {
       // The listener of failures has failed: nothing is left to tell.
     }

@@ -71,7 +71,6 @@ export async function listVisible(
 
 /** Nothing tells us when a hostile tree changes, so we look: more often where that is quick and something happens. */
 export class PollingWatch implements FileWatch {
-  readonly #options: PollingWatchOptions;
   readonly #events: AsyncGenerator<WatchEvent, void>;
   #entries: EntriesByPath;
   #lookedAt = performance.now();
@@ -82,8 +81,7 @@ export class PollingWatch implements FileWatch {
   #allowance = MAX_EVENTS_PER_SECOND;
   #countedAt = performance.now();
 
-  constructor(options: PollingWatchOptions) {
-    this.#options = options;
+  constructor(private readonly options: PollingWatchOptions) {
     this.#entries = options.entries;
     this.#events = this.#run();
     options.signal?.addEventListener("abort", this.#onAbort, { once: true });
@@ -117,13 +115,13 @@ export class PollingWatch implements FileWatch {
   #finish(why: string | undefined): void {
     if (this.#ended !== undefined) return;
     this.#ended = { why };
-    this.#options.signal?.removeEventListener("abort", this.#onAbort);
-    this.#options.onClosed();
+    this.options.signal?.removeEventListener("abort", this.#onAbort);
+    this.options.onClosed();
     this.#wake?.();
   }
 
   async *#run(): AsyncGenerator<WatchEvent, void> {
-    const { path, recursive } = this.#options;
+    const { path, recursive } = this.options;
     try {
       yield { type: "watching", path, recursive };
       while (await this.#isDue()) yield* await this.#changes();
@@ -136,7 +134,7 @@ export class PollingWatch implements FileWatch {
   /** Resolves when it is time to look; false: it is over. */
   async #isDue(): Promise<boolean> {
     while (this.#ended === undefined) {
-      const pauseMs = PAUSE_FACTOR * this.#tookMs * this.#options.watchers();
+      const pauseMs = PAUSE_FACTOR * this.#tookMs * this.options.watchers();
       const leastMs = this.#isNudged ? pauseMs : Math.max(INTERVAL_MS, pauseMs);
       const leftMs = this.#lookedAt + leastMs - performance.now();
       if (leftMs <= 0) break;
@@ -165,11 +163,11 @@ export class PollingWatch implements FileWatch {
 
   /** Undefined: the sandbox does not run, or the watch has ended. */
   async #look(): Promise<EntriesByPath | undefined> {
-    const { find, signal } = this.#options;
+    const { find, signal } = this.options;
     const sandbox = find();
     if (sandbox === undefined) return undefined;
     try {
-      return await abortable(listVisible(sandbox.files, this.#options), signal);
+      return await abortable(listVisible(sandbox.files, this.options), signal);
     } catch (error) {
       if (signal?.aborted === true || this.#ended !== undefined || !sandbox.isRunning) return undefined;
       // The directory is gone, or something else is in its place: nothing is in it any more.

@@ -81,7 +81,6 @@ const MAX_DISCARDING = 4;
 
 /** The sandboxes that run now: one per session, and those that are thrown away. */
 export class LiveSandboxes {
-  readonly #options: LiveSandboxesOptions;
   readonly #config: Config["sandbox"];
   readonly #store: SessionStore;
   readonly #starter: SandboxStarter;
@@ -102,8 +101,7 @@ export class LiveSandboxes {
   #reaping: Promise<void> | undefined;
   #forgetSignals: (() => void) | undefined;
 
-  constructor(options: LiveSandboxesOptions) {
-    this.#options = options;
+  constructor(private readonly options: LiveSandboxesOptions) {
     this.#config = options.config;
     this.#store = options.store;
     this.#unsaved = new UnsavedChanges(options.audit);
@@ -132,7 +130,7 @@ export class LiveSandboxes {
   /** The session's sandbox; the first call starts it, calls at the same time get the same one. */
   async get(name: string, options: StartOptions): Promise<RunningSandbox> {
     for (;;) {
-      this.#options.assertUsable();
+      this.options.assertUsable();
       if (options.isBackground !== true) this.#unsaved.tell(name);
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
       if (entry.leaving !== undefined) {
@@ -169,7 +167,7 @@ export class LiveSandboxes {
 
   async #lease(name: string, options: StartOptions, startEntry: () => Entry): Promise<LeasedSandbox> {
     for (;;) {
-      this.#options.assertUsable();
+      this.options.assertUsable();
       this.#unsaved.tell(name);
       const known = this.#entries.get(name);
       if (known?.leaving !== undefined) await known.leaving;
@@ -197,7 +195,7 @@ export class LiveSandboxes {
   }
 
   #fits(entry: Entry, options: StartOptions): boolean {
-    const { limits, backend = this.#options.backend } = options;
+    const { limits, backend = this.options.backend } = options;
     if (options.forFiles === true) return true;
     return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
   }
@@ -300,7 +298,7 @@ export class LiveSandboxes {
 
   /** Removes what killed processes left behind, past failures; resolves to how many things. */
   async reap(): Promise<number> {
-    const { stateDir, reapMore } = this.#options;
+    const { stateDir, reapMore } = this.options;
     return reapAll([
       () => reapMore?.() ?? 0,
       async () => (await this.backend()).backend.reap(),
@@ -313,14 +311,14 @@ export class LiveSandboxes {
   }
 
   /** The backend of that name, probed. */
-  backend(name: string = this.#options.backend): Promise<ChosenBackend> {
+  backend(name: string = this.options.backend): Promise<ChosenBackend> {
     return this.#backends.get(name);
   }
 
   /** What was asked for by the configuration and the manager's caller together. */
   get requestedLimits(): Limits {
     const { outputBytes: _, ...limits } = this.#config.limits;
-    return { ...limits, ...this.#options.limits };
+    return { ...limits, ...this.options.limits };
   }
 
   #forget(entry: Entry): void {
@@ -328,7 +326,7 @@ export class LiveSandboxes {
   }
 
   #entry(key: string, options: StartOptions, sandbox: Promise<RunningSandbox>, isSession: boolean): Entry {
-    const backend = options.backend ?? this.#options.backend;
+    const backend = options.backend ?? this.options.backend;
     const entry: Entry = {
       key,
       isSession,
@@ -416,21 +414,21 @@ export class LiveSandboxes {
     };
     const sandbox = await (this.#pooled?.take(chosen, request) ?? this.#starter.start(chosen, request));
     try {
-      this.#options.assertUsable();
+      this.options.assertUsable();
     } catch (error) {
       await sandbox.stop();
       throw error;
     }
     this.#started.set(sandbox.id, sandbox.sessionId);
-    ended = this.#options.onStarted?.(sandbox);
+    ended = this.options.onStarted?.(sandbox);
     this.#startReaping();
     return sandbox;
   }
 
   /** Makes a new session out of the files of another. */
   async #fork(request: ForkRequest): Promise<RunningSandbox> {
-    this.#options.assertUsable();
-    if (this.#options.isShared) {
+    this.options.assertUsable();
+    if (this.options.isShared) {
       throw new SandboxError("UNSUPPORTED", "In mode shared there is one session, which cannot be forked", {
         hint: 'Set sandbox.mode to "per-session".',
       });
@@ -439,7 +437,7 @@ export class LiveSandboxes {
   }
 
   #bind(manager: PoolManager): PooledSandboxes {
-    const { stateDir, store, egress } = this.#options;
+    const { stateDir, store, egress } = this.options;
     return new PooledSandboxes({
       manager,
       stateDir,
@@ -448,7 +446,7 @@ export class LiveSandboxes {
       starter: this.#starter,
       limits: this.requestedLimits,
       backend: () => this.backend(),
-      backendName: this.#options.backend,
+      backendName: this.options.backend,
       onPreparing: () => {
         this.#forgetSignals ??= this.#watchSignals();
       },
@@ -464,7 +462,7 @@ export class LiveSandboxes {
   }
 
   #watchSignals(): () => void {
-    if (!(this.#options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
+    if (!(this.options.handleSignals ?? this.#config.runtime.cleanupOnExit)) return () => undefined;
     return cleanUpOnSignals(() => this.stopAll());
   }
 }

@@ -35,7 +35,6 @@ const GIVE_WAY_MS = 10;
 
 /** The manager's sandboxes where it has a pool: prepared ones where they fit the request, the others made to order. */
 export class PooledSandboxes {
-  readonly #options: PooledSandboxesOptions;
   readonly #pool: BoundPool<PooledSandbox>;
   readonly #items = new WeakMap<RunningSandbox, PooledSandbox>();
   readonly #languages: readonly string[];
@@ -46,8 +45,7 @@ export class PooledSandboxes {
   /** False: programs inside see the directory by its own name, so that no session can take it over. */
   #canBeAdopted = true;
 
-  constructor(options: PooledSandboxesOptions) {
-    this.#options = options;
+  constructor(private readonly options: PooledSandboxesOptions) {
     const { manager, stateDir } = options;
     this.#languages = (manager.options.preload ?? []).map((each) => findLanguage(each).name);
     this.#pool = manager.bind(
@@ -106,14 +104,14 @@ export class PooledSandboxes {
   #mayTakePrepared({ key, isEphemeral, cells, fill }: PoolRequest): boolean {
     if (fill !== undefined) return false;
     if (cells !== undefined && cells !== false) return false;
-    return isEphemeral || (this.#canBeAdopted && !this.#options.store.exists(key));
+    return isEphemeral || (this.#canBeAdopted && !this.options.store.exists(key));
   }
 
   async #fits({ backend, probe }: ChosenBackend, limits: Limits): Promise<boolean> {
-    const prepared = await this.#options.backend();
+    const prepared = await this.options.backend();
     if (prepared.backend.name !== backend.name) return false;
     const effective = (requested: Limits) => effectiveLimits(requested, probe.capabilities, backend.name);
-    return sameLimits(effective(limits), effective(this.#options.limits));
+    return sameLimits(effective(limits), effective(this.options.limits));
   }
 
   /** Undefined: it is no use for this request, and is back with the pool. */
@@ -121,7 +119,7 @@ export class PooledSandboxes {
     const { item } = lease;
     const { slot } = item;
     const sandbox = runningIn(item);
-    const { egress } = this.#options;
+    const { egress } = this.options;
     try {
       if (!sandbox.isRunning || slot === undefined || !this.#settle(slot, request)) {
         await lease.release({ reusable: false });
@@ -148,7 +146,7 @@ export class PooledSandboxes {
   #settle(slot: WorkspaceSlot, { key, isEphemeral }: PoolRequest): boolean {
     if (isEphemeral) return true;
     if (!this.#canBeAdopted) return false;
-    const adopted = this.#options.store.adopt(slot.session, key);
+    const adopted = this.options.store.adopt(slot.session, key);
     if (adopted !== undefined) slot.session = adopted;
     return adopted !== undefined;
   }
@@ -156,7 +154,7 @@ export class PooledSandboxes {
   async #make(chosen: ChosenBackend, request: PoolRequest, signal: AbortSignal): Promise<PooledSandbox> {
     const item = new PooledSandbox(`made-${randomBytes(6).toString("hex")}`);
     item.tenant = { onStopped: request.onStopped };
-    const sandbox = await this.#options.starter.start(chosen, {
+    const sandbox = await this.options.starter.start(chosen, {
       ...request,
       signal,
       onStopped: (stopped) => item.stopped(stopped),
@@ -186,19 +184,19 @@ export class PooledSandboxes {
   }
 
   async #prepare(signal: AbortSignal): Promise<PooledSandbox> {
-    this.#options.onPreparing();
+    this.options.onPreparing();
     await this.#giveWay(signal);
-    const chosen = await this.#options.backend();
+    const chosen = await this.options.backend();
     this.#backendName = chosen.backend.name;
     const item = new PooledSandbox(`pool-${randomBytes(6).toString("hex")}`);
     await this.#fill(chosen, item, signal);
     if (chosen.backend.recycle !== undefined) {
       item.offerReset(
         (used) => this.#fill(chosen, item, item.abandoned, used),
-        ({ session }) => this.#options.store.discardEphemeral(session),
+        ({ session }) => this.options.store.discardEphemeral(session),
       );
     }
-    this.#options.onPrepared();
+    this.options.onPrepared();
     return item;
   }
 
@@ -208,7 +206,7 @@ export class PooledSandboxes {
     signal: AbortSignal,
     used?: Parameters<SandboxStarter["prepare"]>[2],
   ): Promise<void> {
-    const { starter, limits } = this.#options;
+    const { starter, limits } = this.options;
     const { sandbox, slot } = await starter.prepare(
       chosen,
       {

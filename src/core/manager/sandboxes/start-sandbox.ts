@@ -33,13 +33,11 @@ export interface Prepared {
 
 /** Starts sandboxes: limits that hold or an error, a session's directory, an instance, and its files in place. */
 export class SandboxStarter {
-  readonly #options: SandboxStarterOptions;
   readonly #config: Config["sandbox"];
   readonly #store: SessionStore;
   readonly #warnedOf = new Set<string>();
 
-  constructor(options: SandboxStarterOptions) {
-    this.#options = options;
+  constructor(private readonly options: SandboxStarterOptions) {
     this.#config = options.config;
     this.#store = options.store;
   }
@@ -157,8 +155,8 @@ export class SandboxStarter {
     const reads =
       hostWorkspace === undefined || !isWorthWatching
         ? undefined
-        : this.#options.accessWatcher?.().watch(hostWorkspace);
-    const { egress } = this.#options;
+        : this.options.accessWatcher?.().watch(hostWorkspace);
+    const { egress } = this.options;
     const type = chosen.backend.name;
     const origin = {
       sandboxId: instance.id,
@@ -177,7 +175,7 @@ export class SandboxStarter {
       ...(reads !== undefined && { reads }),
       snapshots: openSnapshotStore(() => slot.session.path, this.#config.snapshots),
       fork: (key, filling, signal) =>
-        this.#options.fork({ key, fill: filling, limits, backend: type, signal }),
+        this.options.fork({ key, fill: filling, limits, backend: type, signal }),
       network: egress.networkFor(origin, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
@@ -208,7 +206,7 @@ export class SandboxStarter {
 
   #prewarm(sandbox: RunningSandbox): void {
     for (const [name, { warm, preload }] of Object.entries(this.#config.languages)) {
-      if (warm && preload.length > 0 && this.#options.warm !== false)
+      if (warm && preload.length > 0 && this.options.warm !== false)
         sandbox.prewarm(name).catch(() => undefined);
     }
   }
@@ -230,7 +228,7 @@ export class SandboxStarter {
   #warmSettings(language: string, { session, languages, keepsWarm }: WorkspaceSlot): WarmSettings {
     const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
     const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
-    return { enabled: warm && (this.#options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
+    return { enabled: warm && (this.options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
   }
 
   #filesystem() {
@@ -245,7 +243,7 @@ export class SandboxStarter {
   }
 
   #assertNetwork(network: "none" | "all-or-nothing" | "per-host", backend: string): void {
-    const { isOpen, denies, hasSecrets } = this.#options.egress;
+    const { isOpen, denies, hasSecrets } = this.options.egress;
     // Without any network there is nothing left to deny.
     const isAsked = isOpen || hasSecrets || (denies && network !== "none");
     if (!isAsked || network === "per-host") return;

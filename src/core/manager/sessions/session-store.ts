@@ -82,17 +82,15 @@ const REAPED = [
  *   owners/<uid>        which directory a user id belongs to
  */
 export class SessionStore {
-  readonly #root: string;
-  readonly #uidRange: { readonly start: number; readonly count: number };
   readonly #isRoot = process.getuid?.() === 0;
   readonly #spares: MadeDirectory[] = [];
   /** The directories of temporary sessions, by key. */
   readonly #temporary = new Map<string, string>();
 
-  constructor(root: string, uidRange: { readonly start: number; readonly count: number }) {
-    this.#root = root;
-    this.#uidRange = uidRange;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly uidRange: { readonly start: number; readonly count: number },
+  ) {}
 
   /** The session of this key will go with this process: another process neither sees nor keeps it. */
   addTemporary(key: string): void {
@@ -115,7 +113,7 @@ export class SessionStore {
   async open(key: string): Promise<StoredSession> {
     this.#prepare();
     const name = this.#directoryName(key);
-    const path = join(this.#root, "sessions", name);
+    const path = join(this.root, "sessions", name);
     const existing = this.#read(path);
     if (existing !== undefined) {
       const now = new Date();
@@ -123,7 +121,7 @@ export class SessionStore {
       return this.#found(existing, path);
     }
     const unfinished = `${UNFINISHED}${processLabel(randomBytes(6).toString("hex"))}`;
-    const made = this.#make(join(this.#root, "sessions", unfinished), join("sessions", name));
+    const made = this.#make(join(this.root, "sessions", unfinished), join("sessions", name));
     try {
       this.#record(made, { key, createdAt: new Date().toISOString(), ready: false });
       renameSync(made.path, path);
@@ -162,9 +160,9 @@ export class SessionStore {
    */
   adopt(prepared: StoredSession, key: string): StoredSession | undefined {
     const holder = join("sessions", this.#directoryName(key));
-    const path = join(this.#root, holder);
+    const path = join(this.root, holder);
     const giveOwner = (to: string) => {
-      if (prepared.owner !== undefined) moveOwner(this.#root, prepared.owner, processLabel("owner"), to);
+      if (prepared.owner !== undefined) moveOwner(this.root, prepared.owner, processLabel("owner"), to);
     };
     // First: a user id whose holder does not exist would be given to another session.
     giveOwner(holder);
@@ -172,7 +170,7 @@ export class SessionStore {
       this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
       renameSync(prepared.path, path);
     } catch (error) {
-      giveOwner(relative(this.#root, prepared.path));
+      giveOwner(relative(this.root, prepared.path));
       if (isTaken(error)) return undefined;
       throw whenFull(error);
     }
@@ -182,9 +180,9 @@ export class SessionStore {
   /** An empty directory of the same user, for a sandbox that stays; `discardOutgrown` removes the one before. */
   renew(session: StoredSession, key: string): StoredSession {
     const holder = join("ephemeral", processLabel(randomBytes(8).toString("hex")));
-    const path = join(this.#root, holder);
+    const path = join(this.root, holder);
     makeDirectory(path, session.owner);
-    if (session.owner !== undefined) moveOwner(this.#root, session.owner, processLabel("owner"), holder);
+    if (session.owner !== undefined) moveOwner(this.root, session.owner, processLabel("owner"), holder);
     return { ...session, key, path, ready: false };
   }
 
@@ -194,18 +192,18 @@ export class SessionStore {
 
   exists(key: string): boolean {
     if (!this.#isThere()) return false;
-    return this.#read(join(this.#root, "sessions", this.#directoryName(key))) !== undefined;
+    return this.#read(join(this.root, "sessions", this.#directoryName(key))) !== undefined;
   }
 
   /** A session's directory; undefined: there is no such session. */
   find(key: string): string | undefined {
-    return this.exists(key) ? join(this.#root, "sessions", this.#directoryName(key)) : undefined;
+    return this.exists(key) ? join(this.root, "sessions", this.#directoryName(key)) : undefined;
   }
 
   /** Where all of them are. */
   paths(): string[] {
     if (!this.#isThere()) return [];
-    const directory = join(this.#root, "sessions");
+    const directory = join(this.root, "sessions");
     return readDirectory(directory)
       .filter((name) => !name.startsWith("."))
       .map((name) => join(directory, name));
@@ -213,7 +211,7 @@ export class SessionStore {
 
   list(): SessionInfo[] {
     if (!this.#isThere()) return [];
-    const directory = join(this.#root, "sessions");
+    const directory = join(this.root, "sessions");
     return readDirectory(directory)
       .filter((name) => !name.startsWith("."))
       .flatMap((name) => this.#read(join(directory, name)) ?? [])
@@ -228,7 +226,7 @@ export class SessionStore {
   /** Removes a session's files. False when there was none. */
   async delete(key: string): Promise<boolean> {
     if (!this.#isThere()) return false;
-    const path = join(this.#root, "sessions", this.#directoryName(key));
+    const path = join(this.root, "sessions", this.#directoryName(key));
     const meta = this.#read(path);
     if (meta === undefined) return false;
     await this.#discard({ path, owner: ownerOf(meta) });
@@ -243,7 +241,7 @@ export class SessionStore {
       return;
     }
     if (removeEmpty(join(session.path, "workspace")) && removeEmpty(session.path)) {
-      if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+      if (session.owner !== undefined) releaseOwner(this.root, session.owner);
       return;
     }
     await this.#discard(session);
@@ -259,16 +257,16 @@ export class SessionStore {
     let count = 0;
     if (!this.#isThere()) return count;
     for (const [folder, prefix] of REAPED) {
-      for (const name of readDirectory(join(this.#root, folder))) {
+      for (const name of readDirectory(join(this.root, folder))) {
         if (!name.startsWith(prefix) || !isOrphaned(name.slice(prefix.length))) continue;
-        await removeTree(join(this.#root, folder), name);
+        await removeTree(join(this.root, folder), name);
         count++;
       }
     }
     if (count > 0 || this.#hasSpareOwners()) {
       releaseUnheld(
-        this.#root,
-        (maker, holder, uid) => !isOrphaned(maker) || isOwnedBy(join(this.#root, holder), uid),
+        this.root,
+        (maker, holder, uid) => !isOrphaned(maker) || isOwnedBy(join(this.root, holder), uid),
       );
     }
     return count;
@@ -276,8 +274,8 @@ export class SessionStore {
 
   /** A process that was killed may have taken a user id, and no more than that. */
   #hasSpareOwners(): boolean {
-    const holders = ["sessions", "ephemeral"].flatMap((name) => readDirectory(join(this.#root, name)));
-    return countOwners(this.#root) > holders.length;
+    const holders = ["sessions", "ephemeral"].flatMap((name) => readDirectory(join(this.root, name)));
+    return countOwners(this.root) > holders.length;
   }
 
   #directoryName(key: string): string {
@@ -286,30 +284,30 @@ export class SessionStore {
 
   /** Never acts on a directory, or through a link, that another user may have put there. */
   #isThere(): boolean {
-    const folders = ["sessions", "ephemeral", "owners"].map((name) => join(this.#root, name));
-    return checkStateDirectory(this.#root) && folders.map(checkStateDirectory).some(Boolean);
+    const folders = ["sessions", "ephemeral", "owners"].map((name) => join(this.root, name));
+    return checkStateDirectory(this.root) && folders.map(checkStateDirectory).some(Boolean);
   }
 
   #prepare(): void {
-    ensureStateDirectory(this.#root);
-    for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.#root, name));
+    ensureStateDirectory(this.root);
+    for (const name of ["sessions", "ephemeral"]) ensurePassable(join(this.root, name));
   }
 
   #makeEphemeral(): MadeDirectory {
     this.#prepare();
     const name = processLabel(randomBytes(8).toString("hex"));
-    return this.#make(join(this.#root, "ephemeral", name), join("ephemeral", name));
+    return this.#make(join(this.root, "ephemeral", name), join("ephemeral", name));
   }
 
   #make(path: string, holder: string): MadeDirectory {
     const owner = this.#isRoot
-      ? allocateOwner(this.#root, this.#uidRange, processLabel("owner"), holder)
+      ? allocateOwner(this.root, this.uidRange, processLabel("owner"), holder)
       : undefined;
     try {
       makeDirectory(path, owner);
       return { path, owner };
     } catch (error) {
-      if (owner !== undefined) releaseOwner(this.#root, owner);
+      if (owner !== undefined) releaseOwner(this.root, owner);
       throw error;
     }
   }
@@ -338,7 +336,7 @@ export class SessionStore {
       throw error;
     }
     await removeTree(folder, gone);
-    if (session.owner !== undefined) releaseOwner(this.#root, session.owner);
+    if (session.owner !== undefined) releaseOwner(this.root, session.owner);
   }
 
   #read(path: string): (Meta & { readonly usedAt: Date }) | undefined {
