@@ -146,6 +146,7 @@ export {
   type OpenPort,
   type OpenPortOptions,
   type OutputSink,
+  type PrintedOutput,
   REASONS,
   type Reason,
   type RestoreOptions,

@@ -17,7 +17,13 @@ export {
   type ExecutionSink,
   type OutputSink,
 } from "./executions/execution.js";
-export { type ExecutionResult, exitStatusOf, REASONS, type Reason } from "./executions/result.js";
+export {
+  type ExecutionResult,
+  exitStatusOf,
+  type PrintedOutput,
+  REASONS,
+  type Reason,
+} from "./executions/result.js";
 export {
   SENDABLE_SIGNALS,
   type SendableSignal,
