@@ -101,22 +101,22 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
 
   it("has files, as text, bytes and streams", () =>
     inSession(async ({ files }) => {
-      await files.write("a/text", "é");
+      await files.write("a/a text", "é");
       await files.write("bytes", new Uint8Array([0, 255]));
       await files.write("blob", new Blob(["blob"]));
-      await files.write("stream", new Blob(["stream"]).stream());
+      await files.write("stream", new Blob(["y".repeat(100_000)]).stream());
       await files.mkdir("d/e");
       await files.move("blob", "d/e/moved");
-      expect(await files.read("a/text")).toBe("é");
+      expect(await files.read("a/a text")).toBe("é");
       expect([...(await files.readBytes("bytes"))]).toEqual([0, 255]);
-      expect(await new Response(await files.readStream("stream")).text()).toBe("stream");
+      expect(await new Response(await files.readStream("stream")).text()).toBe("y".repeat(100_000));
       const listed: string[] = [];
       for await (const { path, type } of files.list(".", { recursive: true })) listed.push(`${type} ${path}`);
       expect(listed.sort()).toEqual([
         "directory a",
         "directory d",
         "directory d/e",
-        "file a/text",
+        "file a/a text",
         "file bytes",
         "file d/e/moved",
         "file stream",
@@ -135,7 +135,10 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       const saved = await context.checkpoint();
       const text = async (code: string, of = context) =>
         (await of.run(code)).results?.[0]?.data["text/plain"];
-      expect(await text("x += 1; x")).toBe("2");
+      const shown: unknown[] = [];
+      for await (const event of context.run("x += 1; x"))
+        if (event.type === "result") shown.push(event.result.data["text/plain"]);
+      expect(shown).toEqual(["2"]);
       const forked = await context.fork();
       await context.rollback(saved);
       expect([await text("x"), await text("x", forked)]).toEqual(["1", "2"]);
@@ -145,6 +148,8 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       await forked.delete();
       expect(await contexts.list()).toHaveLength(1);
       expect(await text("x", contexts.get(context.id))).toBe("1");
+      await context.restart();
+      expect(await context.run("x")).toMatchObject({ success: false, error: expect.stringContaining("x") });
     }));
 
   it("takes snapshots, brings them back and carries them", () =>
@@ -166,6 +171,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       await session.files.write("f", "1");
       const { id: snapshotId } = await session.snapshots.create();
       await session.files.write("f", "2");
+      const archive = await session.snapshots.export(snapshotId);
       const [now, then] = [
         await session.fork(),
         await session.fork({ sessionId: `then-${name}`, snapshotId }),
@@ -177,6 +183,8 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       ]);
       const sessionId = then.sessionId;
       await expect(session.fork({ sessionId })).rejects.toMatchObject({ code: "CONFLICT" });
+      const copy = await now.snapshots.import(archive, { name: "copy" });
+      expect(await now.snapshots.list()).toMatchObject([{ id: copy.id, name: "copy", files: 1 }]);
       await now.delete();
       await then.files.write("f", "3");
       await then.close();
