@@ -1,4 +1,4 @@
-import { fileParts, part, type Query } from "./address.js";
+import { fileParts, part } from "./address.js";
 import type { paths } from "./api-types.js";
 import type { RequestOptions, Transport } from "./transport.js";
 
@@ -36,32 +36,41 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Asks for the JSON of a route. */
-export function call<M extends Method, P extends PathOf<M>>(
-  transport: Transport,
-  method: M,
-  path: P,
-  input: Input<P, M>,
-  options: RequestOptions = {},
-): Promise<Answer<P, M>> {
-  const { path: names, query, json } = input as Loose;
-  return transport.json(method.toUpperCase(), fill(path, names), {
-    ...options,
-    ...(query !== undefined && { query }),
-    ...(json !== undefined && { json }),
-  });
+/** The routes of a server in whose paths `Names` are known. */
+export class Routes<Names extends object> {
+  constructor(
+    readonly transport: Transport,
+    readonly names: Names,
+  ) {}
+
+  /** The routes in whose paths more is known. */
+  of<More extends object>(more: More): Routes<Names & More> {
+    return new Routes(this.transport, { ...this.names, ...more });
+  }
+
+  /** Asks for the JSON of a route. */
+  call<M extends Method, P extends PathOf<M>>(
+    method: M,
+    path: Names extends PathNames<P, M> ? P : never,
+    input: Omit<Input<P, M>, "path">,
+    options: RequestOptions = {},
+  ): Promise<Answer<P, M>> {
+    return this.transport.json(method.toUpperCase(), this.at(path), { ...options, ...input });
+  }
+
+  /** Where a route is. `{path}` is a file's path. */
+  at(route: string): string {
+    const names = this.names as Readonly<Record<string, unknown>>;
+    return route.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
+      const value = String(names[name] ?? "");
+      return name === "path" ? fileParts(value) : part(value);
+    });
+  }
 }
 
-/** A route's address with its parameters in place. `{path}` is a file's path. */
-export function fill(path: string, names: Readonly<Record<string, unknown>> = {}): string {
-  return path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => {
-    const value = String(names[name] ?? "");
-    return name === "path" ? fileParts(value) : part(value);
-  });
-}
+/** What is below a session. */
+export type SessionRoutes = Routes<{ readonly sessionId: string }>;
+export type ItemRoutes = Routes<{ readonly sessionId: string; readonly id: string }>;
 
-interface Loose {
-  readonly path?: Readonly<Record<string, unknown>>;
-  readonly query?: Query;
-  readonly json?: unknown;
-}
+type PathNames<P extends keyof paths, M extends Method> =
+  Input<P, M> extends { path: infer Wanted } ? Wanted : unknown;

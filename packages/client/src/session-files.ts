@@ -1,6 +1,6 @@
-import { type Answer, type CallOptions, call, fill } from "./api.js";
+import type { Answer, CallOptions, SessionRoutes } from "./api.js";
 import { allOf } from "./pages.js";
-import type { Body, Transport } from "./transport.js";
+import type { Body } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/files";
 const ONE = "/v1/sessions/{sessionId}/files/{path}";
@@ -11,13 +11,11 @@ export type FileEntry = Answer<typeof ALL, "get">["items"][number];
 
 /** A session's files. Paths are relative to the workspace. */
 export class SessionFiles {
-  readonly #transport: Transport;
-  readonly #session: string;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#session = session;
+  constructor(routes: SessionRoutes) {
+    this.#routes = routes;
   }
 
   /** What is in a directory, by path. */
@@ -26,10 +24,7 @@ export class SessionFiles {
     { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
   ): AsyncGenerator<FileEntry> {
     const query = { path: directory, recursive: recursive ? "true" : "false", limit: PAGE } as const;
-    const path = { sessionId: this.#session };
-    return allOf((cursor) =>
-      call(this.#transport, "get", ALL, { path, query: { ...query, ...cursor } }, { signal }),
-    );
+    return allOf((cursor) => this.#routes.call("get", ALL, { query: { ...query, ...cursor } }, { signal }));
   }
 
   async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
@@ -52,7 +47,7 @@ export class SessionFiles {
     options: CallOptions = {},
   ): Promise<void> {
     const body = { type: BYTES, content: content as Body };
-    await this.#transport.json("PUT", this.#at(path), { ...options, body });
+    await this.#routes.transport.json("PUT", this.#at(path), { ...options, body });
   }
 
   /** With `recursive` also a directory and all that is in it. */
@@ -60,31 +55,26 @@ export class SessionFiles {
     path: string,
     { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {
-    const input = { path: this.#names(path), query: { recursive: recursive ? "true" : "false" } } as const;
-    await call(this.#transport, "delete", ONE, input, { signal });
+    const query = { recursive: recursive ? "true" : "false" } as const;
+    await this.#routes.of({ path }).call("delete", ONE, { query }, { signal });
   }
 
   /** Where nothing is yet. */
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {
-    const input = { path: { sessionId: this.#session }, json: { from, to } };
-    await call(this.#transport, "post", `${ALL}/move`, input, options);
+    await this.#routes.call("post", `${ALL}/move`, { json: { from, to } }, options);
   }
 
   /** With those above it; one that is there already is fine. */
   async mkdir(directory: string, options: CallOptions = {}): Promise<void> {
-    const input = { path: { sessionId: this.#session }, json: { path: directory } };
-    await call(this.#transport, "post", `${ALL}/mkdir`, input, { ...options, isRepeatable: true });
+    const json = { path: directory };
+    await this.#routes.call("post", `${ALL}/mkdir`, { json }, { ...options, isRepeatable: true });
   }
 
   #get(path: string, options: CallOptions): Promise<Response> {
-    return this.#transport.request("GET", this.#at(path), options);
+    return this.#routes.transport.request("GET", this.#at(path), options);
   }
 
   #at(path: string): string {
-    return fill(ONE, this.#names(path));
-  }
-
-  #names(path: string) {
-    return { sessionId: this.#session, path };
+    return this.#routes.of({ path }).at(ONE);
   }
 }

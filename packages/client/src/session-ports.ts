@@ -1,8 +1,9 @@
-import { fill } from "./api.js";
+import type { SessionRoutes } from "./api.js";
 import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
-import type { Body, Transport } from "./transport.js";
+import type { Body } from "./transport.js";
 
+const PORTS = "/v1/sessions/{sessionId}/ports";
 const TUNNEL = "/v1/sessions/{sessionId}/tunnels/{port}";
 /** More is sent when this has gone out. */
 const MOST_WAITING_BYTES = 1024 * 1024;
@@ -16,13 +17,11 @@ export interface Tunnel {
 
 /** Ports that programs of a session listen on. Takes `sandbox.network.allowLocalBinding` at the server. */
 export class SessionPorts {
-  readonly #transport: Transport;
-  readonly #session: string;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#session = session;
+  constructor(routes: SessionRoutes) {
+    this.#routes = routes;
   }
 
   /** A request to what listens there; whatever status it answers with is the answer. `path` begins with a slash. */
@@ -31,15 +30,15 @@ export class SessionPorts {
     path: string,
     { method = "GET", body, ...rest }: SessionFetchOptions = {},
   ): Promise<Response> {
-    const at = `/v1/sessions/${encodeURIComponent(this.#session)}/ports/${Number(port)}/${path.replace(/^\//, "")}`;
+    const at = `${this.#routes.at(PORTS)}/${Number(port)}/${path.replace(/^\//, "")}`;
     const sent = body === undefined ? {} : { body: { content: body as Body } };
-    return this.#transport.request(method.toUpperCase(), at, { ...rest, ...sent });
+    return this.#routes.transport.request(method.toUpperCase(), at, { ...rest, ...sent });
   }
 
   /** A connection to what listens there. */
   async connect(port: number): Promise<Tunnel> {
-    const path = fill(TUNNEL, { sessionId: this.#session, port });
-    const socket = await Socket.open(this.#transport, path);
+    const path = this.#routes.of({ port }).at(TUNNEL);
+    const socket = await Socket.open(this.#routes.transport, path);
     return {
       readable: new ReadableStream<Uint8Array>({
         pull: async (controller) => {

@@ -1,7 +1,6 @@
-import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
+import type { Answer, CallOptions, Input, ItemRoutes, SessionRoutes } from "./api.js";
 import { connectionLost, readEvents } from "./events.js";
 import { Reconnector } from "./reconnector.js";
-import type { Transport } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/processes";
 const ONE = "/v1/sessions/{sessionId}/processes/{id}";
@@ -23,13 +22,11 @@ export interface StartOptions extends CallOptions, Omit<ProcessRequest, "code" |
 
 /** What goes on in a session without a request. */
 export class SessionProcesses {
-  readonly #transport: Transport;
-  readonly #session: string;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#session = session;
+  constructor(routes: SessionRoutes) {
+    this.#routes = routes;
   }
 
   /** Starts a command: a list without a shell, a text by one. Resolves when it has started. */
@@ -44,40 +41,38 @@ export class SessionProcesses {
 
   /** The oldest first, also the last that have ended. */
   async list(options: CallOptions = {}): Promise<readonly ProcessInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
+    return (await this.#routes.call("get", ALL, {}, options)).items;
   }
 
   /** One by its id, without asking whether it is there. */
   get(id: string): RemoteProcess {
-    return new RemoteProcess(this.#transport, this.#session, id);
+    return new RemoteProcess(this.#routes, id);
   }
 
   async #start(what: object, { signal, ...rest }: StartOptions): Promise<RemoteProcess> {
-    const input = { path: { sessionId: this.#session }, json: { ...what, ...rest } };
-    return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
+    const json = { ...what, ...rest };
+    return this.get((await this.#routes.call("post", ALL, { json }, { signal })).id);
   }
 }
 
 /** A process that goes on without a connection. */
 export class RemoteProcess {
   readonly id: string;
-  readonly #transport: Transport;
-  readonly #path: { readonly sessionId: string; readonly id: string };
+  readonly #routes: ItemRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string, id: string) {
+  constructor(routes: SessionRoutes, id: string) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { sessionId: session, id };
+    this.#routes = routes.of({ id });
   }
 
   info(options: CallOptions = {}): Promise<ProcessInfo> {
-    return call(this.#transport, "get", ONE, { path: this.#path }, options);
+    return this.#routes.call("get", ONE, {}, options);
   }
 
   /** One page of what it printed, from a cursor on. */
   logs({ signal, ...query }: CallOptions & LogQuery = {}): Promise<ProcessLogs> {
-    return call(this.#transport, "get", `${ONE}/logs`, { path: this.#path, query }, { signal });
+    return this.#routes.call("get", `${ONE}/logs`, { query }, { signal });
   }
 
   /** What it printed and prints, until it ends; goes on by itself where a connection was lost. */
@@ -85,15 +80,15 @@ export class RemoteProcess {
     signal,
     cursor,
   }: CallOptions & { readonly cursor?: string } = {}): AsyncGenerator<ProcessEvent> {
-    const path = fill(`${ONE}/logs`, this.#path);
+    const path = this.#routes.at(`${ONE}/logs`);
     let last = cursor;
-    const reconnector = new Reconnector(this.#transport.settings.retries, signal);
+    const reconnector = new Reconnector(this.#routes.transport.settings.retries, signal);
     for (;;) {
       const headers = {
         accept: "text/event-stream",
         ...(last !== undefined && { "last-event-id": last }),
       };
-      const response = await this.#transport.request("GET", path, { headers, signal });
+      const response = await this.#routes.transport.request("GET", path, { headers, signal });
       let cause: unknown;
       try {
         for await (const { event, id, data } of readEvents(response)) {
@@ -118,12 +113,12 @@ export class RemoteProcess {
 
   /** To it and everything in its group. CONFLICT: it has ended. */
   signal(signal: ProcessSignal, options: CallOptions = {}): Promise<ProcessInfo> {
-    return call(this.#transport, "post", `${ONE}/signal`, { path: this.#path, json: { signal } }, options);
+    return this.#routes.call("post", `${ONE}/signal`, { json: { signal } }, options);
   }
 
   /** Kills it, and forgets it and what it printed. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: this.#path }, options);
+    await this.#routes.call("delete", ONE, {}, options);
   }
 }
 

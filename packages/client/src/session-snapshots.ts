@@ -1,5 +1,5 @@
-import { type Answer, type CallOptions, call, fill } from "./api.js";
-import type { Body, Transport } from "./transport.js";
+import type { Answer, CallOptions, SessionRoutes } from "./api.js";
+import type { Body } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/snapshots";
 const ONE = "/v1/sessions/{sessionId}/snapshots/{id}";
@@ -10,33 +10,30 @@ export type RestoreReport = Answer<`${typeof ONE}/restore`, "post">;
 
 /** A session's files as they were. */
 export class SessionSnapshots {
-  readonly #transport: Transport;
-  readonly #session: string;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#session = session;
+  constructor(routes: SessionRoutes) {
+    this.#routes = routes;
   }
 
   /** Keeps all files as they are now. */
   create({ signal, ...json }: CallOptions & { readonly name?: string } = {}): Promise<SnapshotInfo> {
-    return call(this.#transport, "post", ALL, { path: { sessionId: this.#session }, json }, { signal });
+    return this.#routes.call("post", ALL, { json }, { signal });
   }
 
   /** The newest first. */
   async list(options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
+    return (await this.#routes.call("get", ALL, {}, options)).items;
   }
 
   async delete(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: this.#names(snapshot) }, options);
+    await this.#of(snapshot).call("delete", ONE, {}, options);
   }
 
   /** Makes the files what they were. */
   restore(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<RestoreReport> {
-    const input = { path: this.#names(snapshot) };
-    return call(this.#transport, "post", `${ONE}/restore`, input, options);
+    return this.#of(snapshot).call("post", `${ONE}/restore`, {}, options);
   }
 
   /** As an uncompressed tar. */
@@ -44,8 +41,8 @@ export class SessionSnapshots {
     snapshot: string | { readonly id: string },
     options: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    const path = fill(`${ONE}/export`, this.#names(snapshot));
-    return (await this.#transport.request("GET", path, options)).body ?? new Blob([]).stream();
+    const path = this.#of(snapshot).at(`${ONE}/export`);
+    return (await this.#routes.transport.request("GET", path, options)).body ?? new Blob([]).stream();
   }
 
   /** A snapshot of what an uncompressed tar has. */
@@ -54,11 +51,11 @@ export class SessionSnapshots {
     { name, signal }: CallOptions & { readonly name?: string } = {},
   ): Promise<SnapshotInfo> {
     const body = { type: TAR, content: archive as Body };
-    const path = fill(`${ALL}/import`, { sessionId: this.#session });
-    return this.#transport.json("POST", path, { query: { name }, body, signal });
+    const path = this.#routes.at(`${ALL}/import`);
+    return this.#routes.transport.json("POST", path, { query: { name }, body, signal });
   }
 
-  #names(snapshot: string | { readonly id: string }) {
-    return { sessionId: this.#session, id: typeof snapshot === "string" ? snapshot : snapshot.id };
+  #of(snapshot: string | { readonly id: string }) {
+    return this.#routes.of({ id: typeof snapshot === "string" ? snapshot : snapshot.id });
   }
 }

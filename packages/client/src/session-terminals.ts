@@ -1,10 +1,9 @@
-import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
+import type { Answer, CallOptions, Input, ItemRoutes, SessionRoutes } from "./api.js";
 import { connectionLost } from "./events.js";
 import type { ExecutionResult } from "./execution.js";
 import { Reconnector } from "./reconnector.js";
 import { SandboxError } from "./sandbox-error.js";
 import { Socket } from "./socket.js";
-import type { Transport } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/terminals";
 const ONE = "/v1/sessions/{sessionId}/terminals/{id}";
@@ -16,59 +15,55 @@ export type NewTerminal = Input<typeof ALL, "post">["json"];
 
 /** Terminals of a session, which outlive their connections. */
 export class SessionTerminals {
-  readonly #transport: Transport;
-  readonly #session: string;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string) {
-    this.#transport = transport;
-    this.#session = session;
+  constructor(routes: SessionRoutes) {
+    this.#routes = routes;
   }
 
   /** Opens one. Connect to it to see it and to type. */
   async open({ signal, ...json }: CallOptions & NewTerminal): Promise<RemoteTerminal> {
-    const input = { path: { sessionId: this.#session }, json };
-    return this.get((await call(this.#transport, "post", ALL, input, { signal })).id);
+    return this.get((await this.#routes.call("post", ALL, { json }, { signal })).id);
   }
 
   /** The oldest first, also the last that have ended. */
   async list(options: CallOptions = {}): Promise<readonly TerminalInfo[]> {
-    return (await call(this.#transport, "get", ALL, { path: { sessionId: this.#session } }, options)).items;
+    return (await this.#routes.call("get", ALL, {}, options)).items;
   }
 
   /** One by its id, without asking whether it is there. */
   get(id: string): RemoteTerminal {
-    return new RemoteTerminal(this.#transport, this.#session, id);
+    return new RemoteTerminal(this.#routes, id);
   }
 }
 
 /** A terminal that goes on without a connection. */
 export class RemoteTerminal {
   readonly id: string;
-  readonly #transport: Transport;
-  readonly #path: { readonly sessionId: string; readonly id: string };
+  readonly #routes: ItemRoutes;
 
   /** @internal */
-  constructor(transport: Transport, session: string, id: string) {
+  constructor(routes: SessionRoutes, id: string) {
     this.id = id;
-    this.#transport = transport;
-    this.#path = { sessionId: session, id };
+    this.#routes = routes.of({ id });
   }
 
   info(options: CallOptions = {}): Promise<TerminalInfo> {
-    return call(this.#transport, "get", ONE, { path: this.#path }, options);
+    return this.#routes.call("get", ONE, {}, options);
   }
 
   /** Sees what is on it from a position on; left out: everything that is kept. */
   async connect({ cursor = 0 }: { readonly cursor?: number } = {}): Promise<TerminalConnection> {
-    const path = fill(`${ONE}/stream`, this.#path);
-    const connect = (at: number) => Socket.open(this.#transport, path, { cursor: at });
-    return new TerminalConnection(await connect(cursor), connect, this.#transport.settings.retries);
+    const { transport } = this.#routes;
+    const path = this.#routes.at(`${ONE}/stream`);
+    const connect = (at: number) => Socket.open(transport, path, { cursor: at });
+    return new TerminalConnection(await connect(cursor), connect, transport.settings.retries);
   }
 
   /** Ends it, and forgets it. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: this.#path }, options);
+    await this.#routes.call("delete", ONE, {}, options);
   }
 }
 

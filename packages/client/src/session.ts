@@ -1,4 +1,4 @@
-import { type Answer, type CallOptions, call, fill, type Input } from "./api.js";
+import { type Answer, type CallOptions, type Input, Routes, type SessionRoutes } from "./api.js";
 import { RemoteExecution } from "./execution.js";
 import type { SandboxSession } from "./sandbox-session.js";
 import { SessionContexts } from "./session-contexts.js";
@@ -25,18 +25,19 @@ export class Session implements SandboxSession {
   readonly processes: SessionProcesses;
   readonly terminals: SessionTerminals;
   readonly ports: SessionPorts;
-  readonly #transport: Transport;
+  readonly #routes: SessionRoutes;
 
   /** @internal */
   constructor(transport: Transport, sessionId: string) {
     this.sessionId = sessionId;
-    this.#transport = transport;
-    this.files = new SessionFiles(transport, sessionId);
-    this.contexts = new SessionContexts(transport, sessionId);
-    this.snapshots = new SessionSnapshots(transport, sessionId);
-    this.processes = new SessionProcesses(transport, sessionId);
-    this.terminals = new SessionTerminals(transport, sessionId);
-    this.ports = new SessionPorts(transport, sessionId);
+    const routes = new Routes(transport, { sessionId });
+    this.#routes = routes;
+    this.files = new SessionFiles(routes);
+    this.contexts = new SessionContexts(routes);
+    this.snapshots = new SessionSnapshots(routes);
+    this.processes = new SessionProcesses(routes);
+    this.terminals = new SessionTerminals(routes);
+    this.ports = new SessionPorts(routes);
   }
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
@@ -51,13 +52,12 @@ export class Session implements SandboxSession {
 
   /** What the server knows of it. SESSION_NOT_FOUND: there is none. */
   info(options: CallOptions = {}): Promise<SessionInfo> {
-    return call(this.#transport, "get", ONE, { path: { sessionId: this.sessionId } }, options);
+    return this.#routes.call("get", ONE, {}, options);
   }
 
   /** Lets it live longer, from now; null: until it is deleted. */
   renew({ signal, ...json }: CallOptions & { readonly ttlMs?: number | null } = {}): Promise<SessionInfo> {
-    const input = { path: { sessionId: this.sessionId }, json };
-    return call(this.#transport, "post", `${ONE}/renew`, input, { signal, isRepeatable: true });
+    return this.#routes.call("post", `${ONE}/renew`, { json }, { signal, isRepeatable: true });
   }
 
   /** A new session with the files of now, or of a snapshot. */
@@ -69,9 +69,8 @@ export class Session implements SandboxSession {
     snapshotId?: string;
     ttlMs?: number | null;
   } = {}): Promise<Session> {
-    const input = { path: { sessionId: this.sessionId }, json };
-    const forked = await call(this.#transport, "post", `${ONE}/fork`, input, { signal });
-    return new Session(this.#transport, forked.sessionId);
+    const forked = await this.#routes.call("post", `${ONE}/fork`, { json }, { signal });
+    return new Session(this.#routes.transport, forked.sessionId);
   }
 
   /** Lets it reach more hosts while it runs, or fewer. Takes a key with the scope admin. */
@@ -79,13 +78,12 @@ export class Session implements SandboxSession {
     signal,
     ...json
   }: CallOptions & { readonly allow?: string[]; readonly deny?: string[] }): Promise<void> {
-    const input = { path: { sessionId: this.sessionId }, json };
-    await call(this.#transport, "post", `${ONE}/egress`, input, { signal, isRepeatable: true });
+    await this.#routes.call("post", `${ONE}/egress`, { json }, { signal, isRepeatable: true });
   }
 
   /** Ends it: what runs in it stops, and its files go. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "delete", ONE, { path: { sessionId: this.sessionId } }, options);
+    await this.#routes.call("delete", ONE, {}, options);
   }
 
   /** Lets go of it. The session stays at the server, with its files, until it expires or is deleted. */
@@ -97,8 +95,8 @@ export class Session implements SandboxSession {
 
   #run(what: object, { signal, ...rest }: RunOptions): RemoteExecution {
     const json: ExecuteRequest = { ...what, ...rest };
-    return new RemoteExecution(this.#transport, {
-      path: fill(`${ONE}/execute`, { sessionId: this.sessionId }),
+    return new RemoteExecution(this.#routes.transport, {
+      path: this.#routes.at(`${ONE}/execute`),
       json,
       signal,
     });

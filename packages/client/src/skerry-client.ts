@@ -1,4 +1,4 @@
-import { type Answer, type CallOptions, call, type Input } from "./api.js";
+import { type Answer, type CallOptions, type Input, Routes } from "./api.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { connectionLost } from "./events.js";
 import { allOf } from "./pages.js";
@@ -29,62 +29,56 @@ export class SkerryClient {
   readonly sessions: SessionsClient;
   readonly executions: ExecutionsClient;
   readonly approvals: ApprovalsClient;
-  readonly #transport: Transport;
+  readonly #routes: Routes<object>;
 
   constructor(options: ClientOptions) {
-    this.#transport = new Transport(checkClientOptions(options));
-    this.sessions = new SessionsClient(this.#transport);
-    this.executions = new ExecutionsClient(this.#transport);
-    this.approvals = new ApprovalsClient(this.#transport);
+    this.#routes = new Routes(new Transport(checkClientOptions(options)), {});
+    this.sessions = new SessionsClient(this.#routes);
+    this.executions = new ExecutionsClient(this.#routes);
+    this.approvals = new ApprovalsClient(this.#routes);
   }
 
   /** What the org's callers did, the latest first. */
   audit({ signal, ...query }: CallOptions & Filter<"/v1/audit"> = {}): AsyncGenerator<AuditRecord> {
     return allOf((cursor) =>
-      call(this.#transport, "get", "/v1/audit", { query: { ...query, ...cursor, limit: PAGE } }, { signal }),
+      this.#routes.call("get", "/v1/audit", { query: { ...query, ...cursor, limit: PAGE } }, { signal }),
     );
   }
 
   /** The run-time checklist. Takes a key with the scope admin. */
   status(options: CallOptions = {}): Promise<Answer<"/v1/status", "get">> {
-    return call(this.#transport, "get", "/v1/status", {}, options);
+    return this.#routes.call("get", "/v1/status", {}, options);
   }
 
   /** The sandboxes that are kept ready. Takes a key with the scope admin. */
   pool(options: CallOptions = {}): Promise<Answer<"/v1/pool", "get">> {
-    return call(this.#transport, "get", "/v1/pool", {}, options);
+    return this.#routes.call("get", "/v1/pool", {}, options);
   }
 
   /** Prometheus' text. Takes a key with the scope admin. */
   async metrics(options: CallOptions = {}): Promise<string> {
-    return (await this.#transport.request("GET", "/metrics", options)).text();
+    return (await this.#routes.transport.request("GET", "/metrics", options)).text();
   }
 
   /** Resolves when the server takes work. */
   async ready(options: CallOptions = {}): Promise<void> {
-    await call(this.#transport, "get", "/readyz", {}, options);
+    await this.#routes.call("get", "/readyz", {}, options);
   }
 }
 
 /** An org's sessions. */
 export class SessionsClient {
-  readonly #transport: Transport;
+  readonly #routes: Routes<object>;
 
   /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport;
+  constructor(routes: Routes<object>) {
+    this.#routes = routes;
   }
 
   /** Makes one. With the same idempotency key it is made once; left out: a key of its own, so that it can be repeated. */
   async create({ signal, ...wanted }: CallOptions & NewSession = {}): Promise<Session> {
     const json = { idempotencyKey: crypto.randomUUID(), ...wanted };
-    const made = await call(
-      this.#transport,
-      "post",
-      "/v1/sessions",
-      { json },
-      { signal, isRepeatable: true },
-    );
+    const made = await this.#routes.call("post", "/v1/sessions", { json }, { signal, isRepeatable: true });
     if (made.state === "ended") {
       throw new SandboxError("CONFLICT", "The session of that idempotency key has ended", {
         hint: "Use a new key for a new session.",
@@ -95,62 +89,50 @@ export class SessionsClient {
 
   /** One by its name, without asking whether it is there: to run something in it makes it. */
   get(sessionId: string): Session {
-    return new Session(this.#transport, sessionId);
+    return new Session(this.#routes.transport, sessionId);
   }
 
   /** The latest first. */
   list({ signal, ...query }: CallOptions & Filter<"/v1/sessions"> = {}): AsyncGenerator<SessionInfo> {
     return allOf((cursor) =>
-      call(
-        this.#transport,
-        "get",
-        "/v1/sessions",
-        { query: { ...query, ...cursor, limit: PAGE } },
-        { signal },
-      ),
+      this.#routes.call("get", "/v1/sessions", { query: { ...query, ...cursor, limit: PAGE } }, { signal }),
     );
   }
 }
 
 /** What ran. */
 export class ExecutionsClient {
-  readonly #transport: Transport;
+  readonly #routes: Routes<object>;
 
   /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport;
+  constructor(routes: Routes<object>) {
+    this.#routes = routes;
   }
 
   get(id: string, options: CallOptions = {}): Promise<ExecutionInfo> {
-    return call(this.#transport, "get", "/v1/executions/{id}", { path: { id } }, options);
+    return this.#routes.of({ id }).call("get", "/v1/executions/{id}", {}, options);
   }
 
   /** The latest first. */
   list({ signal, ...query }: CallOptions & Filter<"/v1/executions"> = {}): AsyncGenerator<ExecutionInfo> {
     return allOf((cursor) =>
-      call(
-        this.#transport,
-        "get",
-        "/v1/executions",
-        { query: { ...query, ...cursor, limit: PAGE } },
-        { signal },
-      ),
+      this.#routes.call("get", "/v1/executions", { query: { ...query, ...cursor, limit: PAGE } }, { signal }),
     );
   }
 }
 
 /** What waits for a person. Takes a key with the scope approve. */
 export class ApprovalsClient {
-  readonly #transport: Transport;
+  readonly #routes: Routes<object>;
 
   /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport;
+  constructor(routes: Routes<object>) {
+    this.#routes = routes;
   }
 
   /** The oldest first. */
   async list(options: CallOptions = {}): Promise<readonly Approval[]> {
-    return (await call(this.#transport, "get", "/v1/approvals", {}, options)).items;
+    return (await this.#routes.call("get", "/v1/approvals", {}, options)).items;
   }
 
   /**
@@ -158,10 +140,12 @@ export class ApprovalsClient {
    * everything that is pending then.
    */
   async *watch({ signal }: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
-    const reconnector = new Reconnector(this.#transport.settings.retries, signal);
+    const reconnector = new Reconnector(this.#routes.transport.settings.retries, signal);
     const isOver = () => signal?.aborted === true;
     while (!isOver()) {
-      const socket = await reconnector.open(() => Socket.open(this.#transport, "/v1/approvals/stream"));
+      const socket = await reconnector.open(() =>
+        Socket.open(this.#routes.transport, "/v1/approvals/stream"),
+      );
       const leave = () => socket.close();
       signal?.addEventListener("abort", leave, { once: true });
       try {
@@ -179,8 +163,7 @@ export class ApprovalsClient {
 
   /** The first decision counts: `accepted` says whether this was it. */
   decide(id: string, json: DecisionInput, options: CallOptions = {}): Promise<Decided> {
-    const input = { path: { id }, json };
     const taken = { ...options, alsoTaken: [CONFLICT_STATUS] };
-    return call(this.#transport, "post", "/v1/approvals/{id}/decide", input, taken);
+    return this.#routes.of({ id }).call("post", "/v1/approvals/{id}/decide", { json }, taken);
   }
 }

@@ -218,7 +218,7 @@ describe("events", () => {
     expect(came).toEqual([
       { type: "execution", executionId: "e", sessionId: "a" },
       { type: "started" },
-      { type: "stdout", text: "é" },
+      { type: "stdout", text: "é", data: new TextEncoder().encode("é") },
       { type: "exit", result: { success: true } },
     ]);
     expect(seen[0]?.headers.accept).toBe("text/event-stream");
@@ -248,7 +248,7 @@ describe("events", () => {
     const came: unknown[] = [];
     for await (const event of execution) came.push(event);
     expect(came).toEqual([
-      { type: "stdout", text: "out" },
+      { type: "stdout", text: "out", data: new TextEncoder().encode("out") },
       { type: "result", result: result.results[0] },
       { type: "exit", result },
     ]);
