@@ -33,7 +33,7 @@ describe("a client", () => {
         stdout: "42\n",
         sessionId: name,
       });
-      expect(await session.info()).toMatchObject({ name, state: "active" });
+      expect(await session.info()).toMatchObject({ sessionId: name, state: "active" });
     }
     await client.sessions.get(name).delete();
     await expect(client.sessions.get(name).info()).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe("a client", () => {
     expect(await client.pool()).toMatchObject({ running: expect.any(Number) });
     expect(await client.approvals.list()).toEqual([]);
     await client.ready();
-    expect(await session.renew({ ttlMs: 60_000 })).toMatchObject({ name: session.sessionId });
+    expect(await session.renew({ ttlMs: 60_000 })).toMatchObject({ sessionId: session.sessionId });
   });
 });
 
