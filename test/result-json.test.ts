@@ -50,7 +50,6 @@ afterAll(async () => {
   await sandbox?.delete();
   await audit?.close();
   await server?.close();
-  user?.remove();
   rmSync(directory, { recursive: true, force: true });
 });
 

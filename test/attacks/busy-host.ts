@@ -7,6 +7,8 @@ import { survives, unwell } from "./survival.js";
 
 const group = "resources" as const;
 const MEBIBYTE = 1024 * 1024;
+/** What is observed of a host that is well. */
+const WELL = { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 };
 
 /** Output and files that want to keep the host busy, or fill its memory. */
 export const busyHostAttacks: readonly Attack[] = [
@@ -15,11 +17,7 @@ export const busyHostAttacks: readonly Attack[] = [
     group,
     run: (context) => survives(context, (sandbox) => sandbox.exec(["yes"], { timeoutMs: 10_000 })),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "output-limit",
-    simulated: {
-      stdout: "",
-      reason: "output-limit",
-      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
-    },
+    simulated: { stdout: "", reason: "output-limit", observed: { ...WELL, grewMb: 900 } },
   },
   {
     name: "prints for ever to a caller that streams",
@@ -31,11 +29,7 @@ export const busyHostAttacks: readonly Attack[] = [
         return running;
       }),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "timeout",
-    simulated: {
-      stdout: "",
-      reason: "timeout",
-      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
-    },
+    simulated: { stdout: "", reason: "timeout", observed: { ...WELL, grewMb: 900 } },
   },
   {
     name: "prints a gigabyte without a newline",
@@ -45,11 +39,7 @@ export const busyHostAttacks: readonly Attack[] = [
         sandbox.exec(["head", "-c", "1000000000", "/dev/zero"], { timeoutMs: 10_000 }),
       ),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "output-limit",
-    simulated: {
-      stdout: "",
-      reason: "exited",
-      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 },
-    },
+    simulated: { stdout: "", reason: "exited", observed: WELL },
   },
   {
     name: "prints while its output is not read",
@@ -67,11 +57,7 @@ export const busyHostAttacks: readonly Attack[] = [
         return running;
       }),
     succeeded: (outcome) => unwell(outcome) || outcome.reason !== "timeout",
-    simulated: {
-      stdout: "",
-      reason: "timeout",
-      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 900 },
-    },
+    simulated: { stdout: "", reason: "timeout", observed: { ...WELL, grewMb: 900 } },
   },
   {
     name: "goes on after it closed its output",
@@ -102,7 +88,7 @@ for directory in range(20):
         return context.python(sandbox, "pass");
       }),
     succeeded: unwell,
-    simulated: { stdout: "", observed: { answer: "next", maxLagMs: 9000, spawnMs: 1, grewMb: 1 } },
+    simulated: { stdout: "", observed: { ...WELL, maxLagMs: 9000 } },
   },
   {
     name: "makes 10,000 nested directories",
@@ -138,10 +124,7 @@ won("made")`,
       outcome.observed?.made !== 1 ||
       outcome.observed.left !== 0 ||
       !outcome.stdout.includes(marker),
-    simulated: {
-      stdout: "",
-      observed: { answer: "next", made: 1, left: 1, maxLagMs: 1, spawnMs: 1, grewMb: 1 },
-    },
+    simulated: { stdout: "", observed: { ...WELL, made: 1, left: 1 } },
   },
   {
     name: "has a sparse file of 8 EiB downloaded",
@@ -173,10 +156,7 @@ for size in (2**63 - 1, 2**62, 2**60, 2**44 - 4096, 2**43, 2**40, 2**36):
       }),
     succeeded: (outcome) =>
       unwell(outcome) || !/^FILE_TOO_LARGE (FILE_TOO_LARGE|[0-9]{1,8})$/.test(outcome.stdout),
-    simulated: {
-      stdout: "read 9223372036854775807 1",
-      observed: { answer: "next", maxLagMs: 1, spawnMs: 1, grewMb: 1 },
-    },
+    simulated: { stdout: "read 9223372036854775807 1", observed: WELL },
   },
 ];
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { localTime } from "../../src/cli/output/local-time.js";
 import { AuditLogger, type AuditRecord } from "../../src/guard/audit/index.js";
 import { requires } from "../setup/requires.js";
@@ -24,7 +24,6 @@ beforeAll(async () => {
   directory = join(user.home, "state/audit");
   records = await writeLog(directory);
 });
-afterAll(() => user.remove());
 
 /** Three attempts, a minute apart. */
 async function writeLog(where: string): Promise<AuditRecord[]> {

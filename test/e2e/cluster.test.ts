@@ -42,7 +42,6 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
   }, 240_000);
   afterAll(async () => {
     await Promise.all(servers.map((server) => server.remove()));
-    await database?.remove();
   }, 60_000);
 
   const options = () => ({ store: database.url, lease: LEASE, policy: POLICY });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { HUMAN_EVAL_FILE } from "../setup/human-eval.js";
 import { requires } from "../setup/requires.js";
@@ -23,7 +23,6 @@ beforeAll(() => {
   });
   write("problems.jsonl", ...Array.from({ length: 6 }, (_, index) => problem(index)));
 });
-afterAll(() => user?.remove());
 
 function write(name: string, ...rows: object[]): void {
   writeFileSync(join(user.home, name), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));

@@ -53,7 +53,6 @@ afterEach(async () => {
   await server.ended;
   // What a killed server left goes with the next command of the same state directory.
   user.skerry(["exec", "--", "true"]);
-  user.remove();
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says

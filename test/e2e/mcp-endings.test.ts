@@ -1,6 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
@@ -13,7 +13,6 @@ let user: User;
 beforeAll(() => {
   user = createUser();
 });
-afterAll(() => user.remove());
 
 const INITIALIZE = {
   jsonrpc: "2.0",

@@ -24,7 +24,6 @@ afterEach(async () => {
   await server.ended;
   // What a killed server left goes with the next command of the same state directory.
   user.skerry(["exec", "--", "true"]);
-  user.remove();
 });
 
 requires("bubblewrap").describe("a server that is killed", { timeout: 180_000 }, () => {

@@ -4,7 +4,7 @@ import {
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
@@ -18,7 +18,6 @@ let user: User;
 beforeAll(() => {
   user = createUser();
 });
-afterAll(() => user.remove());
 
 real.describe("skerry mcp", { timeout: 180_000 }, () => {
   it("offers every tool with a title, a description, a schema and annotations that are true", async () => {

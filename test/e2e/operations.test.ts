@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server.kill("SIGTERM");
   await server.ended;
-  user.remove();
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll } from "vitest";
+import { beforeAll } from "vitest";
 import type { AuditRecord } from "../../src/guard/audit/index.js";
 import { createUser, type User } from "./run-skerry.js";
 
@@ -49,5 +49,4 @@ export function usePolicies(): void {
     write("asking.yaml", "policies:\n  tools:\n    shell_exec:\n      requires_confirmation: true\n");
     write("wild.sh", "echo start\necho hello > /etc/passwd\n");
   });
-  afterAll(() => user.remove());
 }

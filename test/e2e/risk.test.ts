@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { createUser, type User } from "./run-skerry.js";
 
 let user: User;
@@ -11,7 +11,6 @@ beforeAll(() => {
   writeFileSync(join(user.home, "hidden.py"), "x = 1 # \u202e\x1b[2J\nimport subprocess\n");
   writeFileSync(join(user.home, "notes.txt"), "print(1)\n");
 });
-afterAll(() => user.remove());
 
 describe("skerry risk assess", () => {
   it("says that nothing was found", () => {

@@ -1,8 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { temporaryDirectory } from "../setup/clean-up.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const LAUNCHER = join(ROOT, "skerry");
@@ -19,19 +18,16 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A user with a home and a state directory of their own, who runs the command line. */
+/** A user with a home and a state directory of their own, who runs the command line. The home goes after the test or the file. */
 export interface User {
   readonly home: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Runs the launcher to its end, in the user's home and without a terminal. */
   skerry(args: readonly string[], options?: RunOptions): Ended;
-  remove(): void;
 }
 
 export function createUser(): User {
-  const home = mkdtempSync(join(tmpdir(), "skerry-e2e-"));
-  // The sandbox's own user must be able to pass through.
-  chmodSync(home, 0o711);
+  const home = temporaryDirectory();
   const environment = {
     PATH: process.env.PATH ?? "/usr/bin:/bin",
     HOME: home,
@@ -51,6 +47,5 @@ export function createUser(): User {
       });
       return { status, stdout, stderr };
     },
-    remove: () => rmSync(home, { recursive: true, force: true }),
   };
 }

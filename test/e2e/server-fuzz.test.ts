@@ -42,7 +42,6 @@ requires("bubblewrap", "schemathesis").describe(
       server?.kill("SIGKILL");
       await server?.ended;
       user?.skerry(["exec", "--", "true"]);
-      user?.remove();
     });
 
     it("answers as its own description says, breaks nowhere, and keeps no client waiting", async () => {

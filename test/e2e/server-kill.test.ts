@@ -53,7 +53,6 @@ requires("bubblewrap").describe("a server that is killed at any moment", { timeo
     server?.kill("SIGKILL");
     await server?.ended;
     user.skerry(["exec", "--", "true"]);
-    user.remove();
   });
 
   it("comes back with everything that it has answered for", async () => {

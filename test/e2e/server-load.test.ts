@@ -33,7 +33,6 @@ requires("root", "bubblewrap", "cgroups").describe("a server with much to do", {
     server?.kill("SIGKILL");
     await server?.ended;
     user?.skerry(["exec", "--", "true"]);
-    user?.remove();
   });
 
   it(`makes and ends ${SESSIONS} sessions, and nothing of them is left`, async () => {

@@ -29,7 +29,6 @@ afterEach(async () => {
   await server?.ended;
   // What a killed server left goes with the next command of the same state directory.
   user.skerry(["exec", "--", "true"]);
-  user.remove();
 });
 
 async function start(...args: string[]): Promise<void> {

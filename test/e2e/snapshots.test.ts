@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { requires } from "../setup/requires.js";
 import { atTerminal } from "./at-terminal.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
@@ -13,7 +13,6 @@ let user: User;
 beforeAll(() => {
   user = createUser();
 });
-afterAll(() => user.remove());
 
 const snapshots = (...args: string[]) => user.skerry(["snapshots", ...args]);
 const ID = /^snap-[0-9a-f]{16}\n$/;

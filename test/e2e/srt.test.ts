@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { requires } from "../setup/requires.js";
 import { createUser, type User } from "./run-skerry.js";
 
@@ -10,7 +10,6 @@ let user: User;
 beforeAll(() => {
   user = createUser();
 });
-afterAll(() => user.remove());
 
 describe("--backend srt", { timeout: 180_000 }, () => {
   it("runs a program, and leaves only what is kept for the next", () => {

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeAll, beforeEach, expect, it } from "vitest";
 import { requires } from "../setup/requires.js";
 import { createUser, type Ended, LAUNCHER, type User } from "./run-skerry.js";
 
@@ -38,8 +38,6 @@ beforeEach(() => {
   here = join(user.home, `run-${runs++}`);
   mkdirSync(here);
 });
-
-afterAll(() => user.remove());
 
 function exec(script: string, ...args: string[]): Ended {
   return user.skerry(["exec", "--config", "../room.yaml", ...args, "--", "sh", "-c", script], { cwd: here });

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
@@ -21,7 +21,6 @@ beforeAll(() => {
   write("wait.py", "import time\ndef wait():\n    time.sleep(1000)\n");
   write("test_wait.py", "from wait import wait\ndef test_first(): pass\ndef test_wait(): wait()\n");
 });
-afterAll(() => user.remove());
 
 /** What is left of sandboxes that were thrown away. */
 function leftovers(): string[] {

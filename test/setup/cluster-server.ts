@@ -94,7 +94,6 @@ export class ClusterServer {
       await this.end("SIGKILL");
       this.user.skerry(["exec", "--", "true"]);
     }
-    this.user.remove();
   }
 }
 

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { afterEach, beforeEach, describe } from "vitest";
+import { beforeEach, describe } from "vitest";
 import { openStore, type Store } from "../../src/server/store/index.js";
-import { temporaryDirectory } from "./clean-up.js";
+import { cleanUp, temporaryDirectory } from "./clean-up.js";
 import { requestDaemon } from "./request-daemon.js";
 import { requires } from "./requires.js";
 
@@ -15,56 +14,40 @@ export interface TestDatabase {
   open(): Promise<Store>;
 }
 
-interface TestDatabaseLocation {
-  readonly url: string;
-  remove(): Promise<void>;
-}
-
 /** One suite of behaviour, on a file of SQLite and on a real PostgreSQL. */
 export function onBothDatabases(title: string, suite: (database: TestDatabase) => void): void {
   describe(`${title}, in SQLite`, () => suite(createWorld(createFile)));
   requires("postgresql").describe(`${title}, in PostgreSQL`, () => suite(createWorld(createDatabase)));
 }
 
-function createWorld(create: () => Promise<TestDatabaseLocation>): TestDatabase {
-  let place: TestDatabaseLocation;
-  const stores: Store[] = [];
+function createWorld(create: () => Promise<{ url: string }>): TestDatabase {
+  let url: string;
   beforeEach(async () => {
-    place = await create();
-  });
-  afterEach(async () => {
-    await Promise.all(stores.splice(0).map((store) => store.close()));
-    await place.remove();
+    ({ url } = await create());
   });
   return {
     get url() {
-      return place.url;
+      return url;
     },
     async open() {
-      const store = await openStore({ url: place.url });
-      stores.push(store);
+      const store = await openStore({ url });
+      cleanUp(() => store.close());
       return store;
     },
   };
 }
 
-async function createFile(): Promise<TestDatabaseLocation> {
-  const directory = temporaryDirectory();
-  return {
-    url: join(directory, "store.db"),
-    remove: async () => rmSync(directory, { recursive: true }),
-  };
+async function createFile(): Promise<{ url: string }> {
+  return { url: join(temporaryDirectory(), "store.db") };
 }
 
-/** In the PostgreSQL of the test run. */
-export async function createDatabase(): Promise<TestDatabaseLocation> {
+/** In the PostgreSQL of the test run; it is dropped after the test or the file. */
+export async function createDatabase(): Promise<{ url: string }> {
   const { url } = await requestDaemon<{ url: string }>("postgres");
   const name = `test_${randomBytes(8).toString("hex")}`;
   await command(url, `CREATE DATABASE ${name}`);
-  return {
-    url: url.replace("/postgres?", `/${name}?`),
-    remove: () => command(url, `DROP DATABASE ${name} WITH (FORCE)`),
-  };
+  cleanUp(() => command(url, `DROP DATABASE ${name} WITH (FORCE)`));
+  return { url: url.replace("/postgres?", `/${name}?`) };
 }
 
 async function command(url: string, sql: string): Promise<void> {

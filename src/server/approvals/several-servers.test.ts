@@ -7,7 +7,6 @@ import { waitUntil } from "../../core/testing/wait-until.js";
 
 const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
 
-let database: Awaited<ReturnType<typeof createDatabase>>;
 let a: TestServer;
 let b: TestServer;
 let agent: string;
@@ -15,19 +14,16 @@ let decider: string;
 const sockets: WebSocket[] = [];
 
 beforeEach(async () => {
-  database = await createDatabase();
-  const options = { policy: POLICY, server: { store: database.url } };
+  const { url: store } = await createDatabase();
+  const options = { policy: POLICY, server: { store } };
   a = await TestServer.open(options);
   b = await TestServer.open(options);
   agent = (await a.key()).secret;
   decider = (await a.key("default", { readOnly: true, approve: true })).secret;
 });
 
-afterEach(async () => {
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.terminate();
-  await a.close();
-  await b.close();
-  await database.remove();
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server says

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SkerryClient } from "@skerry/client";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { watchHeldBuffers } from "../../../test/setup/held-buffers.js";
 import { connectMcp } from "../../../test/setup/mcp-http.js";
@@ -37,11 +37,6 @@ requires("bubblewrap", "postgresql").describe(
       key = (await front.key()).secret;
       expect((await owner.call(key, "POST", "/v1/sessions", { sessionId: "there" })).status).toBe(201);
     }, 60_000);
-    afterAll(async () => {
-      await front?.close();
-      await owner?.close();
-      await database?.remove();
-    });
 
     it("is answered as its owner answers it, whatever it asks", async () => {
       const ran = await front.call(key, "POST", "/v1/sessions/there/execute", {
@@ -259,10 +254,6 @@ requires("openssl", "postgresql").describe("servers with certificates", { timeou
     const made = await securely("POST", "/v1/sessions", JSON.stringify({ sessionId: "there" }));
     expect(made).toBe(201);
   }, 60_000);
-  afterAll(async () => {
-    await owner?.close();
-    await database?.remove();
-  });
 
   const securely = (method: string, path: string, body?: string) =>
     new Promise<number>((resolve, reject) => {

@@ -84,7 +84,6 @@ requires("postgresql").describe("a socket of another server's session", { timeou
     await front.app.close();
     await owner.app.close();
     await store.close();
-    await database.remove();
   });
 
   const open = async () => {

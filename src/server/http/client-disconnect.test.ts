@@ -31,7 +31,6 @@ requires("bubblewrap", "postgresql").describe(
     afterAll(async () => {
       await server?.close();
       await other?.end();
-      await database?.remove();
     });
 
     it("gives its place back while its key is looked up", async () => {

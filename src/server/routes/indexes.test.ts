@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 
 /** Two servers on one PostgreSQL, each with a session and a log of its own. */
-let database: Awaited<ReturnType<typeof createDatabase>>;
 let a: TestServer;
 let b: TestServer;
 let key: string;
@@ -13,18 +12,13 @@ let stranger: string;
 
 requires("bubblewrap", "postgresql").describe("what the store finds", { timeout: 60_000 }, () => {
   beforeAll(async () => {
-    database = await createDatabase();
-    const server = { store: database.url };
+    const { url: store } = await createDatabase();
+    const server = { store };
     a = await TestServer.open({ server });
     b = await TestServer.open({ server });
     key = (await a.key()).secret;
     stranger = (await a.key("other")).secret;
   }, 60_000);
-  afterAll(async () => {
-    await a?.close();
-    await b?.close();
-    await database?.remove();
-  });
 
   const run = (testServer: TestServer, name: string, command: string) =>
     testServer.call(key, "POST", `/v1/sessions/${name}/execute`, { command });

@@ -22,6 +22,27 @@ function shown({ results }: ContextResult): unknown[] {
   return results.map(({ data }) => data["text/plain"]);
 }
 
+const JAVASCRIPT = {
+  set: "let x = 41",
+  print: "console.log(x + 1)",
+  value: ["x + 1", "42"],
+  fails: [
+    "function f() {\n  throw new RangeError('bad')\n}\nf()",
+    "RangeError",
+    "bad",
+    "throw new RangeError('bad')",
+  ],
+  broken: ["const = 1", "SyntaxError"],
+  endless: "while (true) {}",
+  shows: "while (true) display.html('x'.repeat(1000))",
+  closes: ["process.stdout.end()", "process.stdout.destroy()", "require('node:fs').closeSync(1)"],
+  waits: "await new Promise(() => {})",
+  awaits: ["const seven = await new Promise((r) => setTimeout(() => r(7), 1)); seven", "7"],
+  exits: ["process.exit(3)", 3],
+  dies: "process.kill(process.pid, 'SIGKILL')",
+  floods: "while (true) console.log('x'.repeat(1000))",
+} as const;
+
 /** One test for what all languages do, in their own words. */
 const LANGUAGES = {
   python: {
@@ -39,27 +60,9 @@ const LANGUAGES = {
     dies: "import os; os._exit(7)",
     floods: "while True: print('x' * 1000)",
   },
-  javascript: {
-    set: "let x = 41",
-    print: "console.log(x + 1)",
-    value: ["x + 1", "42"],
-    fails: [
-      "function f() {\n  throw new RangeError('bad')\n}\nf()",
-      "RangeError",
-      "bad",
-      "throw new RangeError('bad')",
-    ],
-    broken: ["const = 1", "SyntaxError"],
-    endless: "while (true) {}",
-    shows: "while (true) display.html('x'.repeat(1000))",
-    closes: ["process.stdout.end()", "process.stdout.destroy()", "require('node:fs').closeSync(1)"],
-    waits: "await new Promise(() => {})",
-    awaits: ["const seven = await new Promise((r) => setTimeout(() => r(7), 1)); seven", "7"],
-    exits: ["process.exit(3)", 3],
-    dies: "process.kill(process.pid, 'SIGKILL')",
-    floods: "while (true) console.log('x'.repeat(1000))",
-  },
+  javascript: JAVASCRIPT,
   typescript: {
+    ...JAVASCRIPT,
     set: "let x: number = 41",
     print: "console.log(x + 1 as number)",
     value: ["(x + 1) satisfies number", "42"],
@@ -69,15 +72,8 @@ const LANGUAGES = {
       "bad",
       "throw new RangeError('bad')",
     ],
-    broken: ["const = 1", "SyntaxError"],
-    endless: "while (true) {}",
-    shows: "while (true) display.html('x'.repeat(1000))",
-    closes: ["process.stdout.end()", "process.stdout.destroy()", "require('node:fs').closeSync(1)"],
     waits: "await new Promise<void>(() => {})",
     awaits: ["const seven: number = await new Promise((r) => setTimeout(() => r(7), 1)); seven", "7"],
-    exits: ["process.exit(3)", 3],
-    dies: "process.kill(process.pid, 'SIGKILL')",
-    floods: "while (true) console.log('x'.repeat(1000))",
   },
 } as const;
 

@@ -4,6 +4,14 @@ import { findHostFacts } from "../../linux/host-facts.js";
 import { blockers, capabilitiesOf, sharesFiles, weaknesses } from "../probe.js";
 import { describeDaemon, type InfoAnswer, type VersionAnswer } from "./daemon-facts.js";
 
+/** Which limits a daemon says that it enforces. */
+const limits = (enforced: boolean) => ({
+  MemoryLimit: enforced,
+  SwapLimit: enforced,
+  CpuCfsQuota: enforced,
+  PidsLimit: enforced,
+});
+
 /** The parts that we read of what real daemons answered. */
 const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
   docker: [
@@ -21,10 +29,7 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       Runtimes: { "io.containerd.runc.v2": { path: "runc" }, runc: { path: "runc" } },
       CgroupVersion: "1",
       CgroupDriver: "cgroupfs",
-      MemoryLimit: true,
-      SwapLimit: true,
-      CpuCfsQuota: true,
-      PidsLimit: true,
+      ...limits(true),
     },
   ],
   rootless: [
@@ -35,10 +40,7 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       Runtimes: { runc: { path: "runc" } },
       CgroupVersion: "2",
       CgroupDriver: "none",
-      MemoryLimit: false,
-      SwapLimit: false,
-      CpuCfsQuota: false,
-      PidsLimit: false,
+      ...limits(false),
     },
   ],
   podman: [
@@ -58,10 +60,7 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       Runtimes: { crun: { path: "/usr/bin/crun" }, runc: { path: "/usr/bin/runc" } },
       CgroupVersion: "1",
       CgroupDriver: "cgroupfs",
-      MemoryLimit: true,
-      SwapLimit: true,
-      CpuCfsQuota: true,
-      PidsLimit: true,
+      ...limits(true),
     },
   ],
   "rootless podman": [
@@ -75,10 +74,7 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       Runtimes: {},
       CgroupVersion: "2",
       CgroupDriver: "systemd",
-      MemoryLimit: true,
-      SwapLimit: true,
-      CpuCfsQuota: true,
-      PidsLimit: true,
+      ...limits(true),
     },
   ],
   desktop: [
@@ -89,10 +85,7 @@ const ANSWERS: Record<string, readonly [VersionAnswer, InfoAnswer]> = {
       Runtimes: { runc: { path: "runc" } },
       CgroupVersion: "2",
       CgroupDriver: "cgroupfs",
-      MemoryLimit: true,
-      SwapLimit: true,
-      CpuCfsQuota: true,
-      PidsLimit: true,
+      ...limits(true),
     },
   ],
 };
