@@ -64,6 +64,27 @@ export interface KnownFunction extends Match {
   readonly returns?: number;
 }
 
+/** One entry of a table of known functions. */
+export function known(
+  level: RiskLevel,
+  rule: string,
+  why: string,
+  names: readonly string[],
+  more: Omit<KnownFunction, keyof Match | "names"> = {},
+): KnownFunction {
+  return { rule, level, why, names, ...more };
+}
+
+/** One entry of a table of modules. */
+export function imported(
+  level: RiskLevel,
+  rule: string,
+  why: string,
+  modules: readonly string[],
+): ModuleRule {
+  return { rule, level, why, modules };
+}
+
 /** Importing it tells what the code is about to do. */
 export interface ModuleRule extends Match {
   readonly modules: readonly string[];

@@ -223,12 +223,7 @@ export const PATH_RULES: readonly PathRule[] = [
     ...{ remove: "medium" },
     why: "Everything in the workspace.",
   },
-  {
-    rule: "file",
-    test: /^/,
-    ...LOW,
-    why: "Reads or changes a file.",
-  },
+  { rule: "file", test: /^/, ...LOW, why: "Reads or changes a file." },
 ];
 
 /** Programs name the same few paths over and over; what was found out is kept for a while. */

@@ -31,12 +31,7 @@ export const TEXT_RULES: readonly TextRule[] = [
     test: /\bDROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?(?![`"[]?\w{0,64}(?:test|tmp|temp))|\bdropDatabase\s*\(|^FLUSHALL$|:9200\/(?:_all|\*)/i,
     why: "Destroys everything that a service holds.",
   },
-  {
-    rule: "hidden-service",
-    level: "high",
-    test: /\.onion\b/,
-    why: "Talks to a hidden service.",
-  },
+  { rule: "hidden-service", level: "high", test: /\.onion\b/, why: "Talks to a hidden service." },
   {
     rule: "out-of-band",
     level: "high",

@@ -1,13 +1,13 @@
-import { type ModuleRule, words } from "../known-functions.js";
+import { imported, type ModuleRule, words } from "../known-functions.js";
 
 /** What importing a module says about a program. */
 export const JAVASCRIPT_MODULES: readonly ModuleRule[] = [
-  {
-    rule: "process-module",
-    level: "medium",
-    modules: words("child_process cluster execa shelljs zx cross-spawn node-pty sudo-prompt"),
-    why: "Starts other programs.",
-  },
+  imported(
+    "medium",
+    "process-module",
+    "Starts other programs.",
+    words("child_process cluster execa shelljs zx cross-spawn node-pty sudo-prompt"),
+  ),
   { rule: "socket", level: "medium", modules: ["net", "dgram", "tls"], why: "Opens connections of its own." },
   {
     rule: "network",
@@ -19,30 +19,28 @@ export const JAVASCRIPT_MODULES: readonly ModuleRule[] = [
     `),
     why: "Talks to the network.",
   },
-  {
-    rule: "dynamic-code",
-    level: "medium",
-    modules: words("vm vm2 isolated-vm module"),
-    why: "Runs code that is not in the program.",
-  },
-  {
-    rule: "native-code",
-    level: "high",
-    modules: words("ffi ffi-napi koffi node-ffi bun:ffi ref-napi"),
-    why: "Calls native code: no rule of this language holds there.",
-  },
-  {
-    rule: "container-control",
-    level: "high",
-    modules: ["dockerode", "docker-cli-js"],
-    why: "Drives the container daemon, which is root on the host.",
-  },
-  {
-    rule: "input-capture",
-    level: "high",
-    modules: words("iohook node-global-key-listener uiohook-napi robotjs screenshot-desktop"),
-    why: "Watches or controls a person's keyboard or screen.",
-  },
+  imported(
+    "medium",
+    "dynamic-code",
+    "Runs code that is not in the program.",
+    words("vm vm2 isolated-vm module"),
+  ),
+  imported(
+    "high",
+    "native-code",
+    "Calls native code: no rule of this language holds there.",
+    words("ffi ffi-napi koffi node-ffi bun:ffi ref-napi"),
+  ),
+  imported("high", "container-control", "Drives the container daemon, which is root on the host.", [
+    "dockerode",
+    "docker-cli-js",
+  ]),
+  imported(
+    "high",
+    "input-capture",
+    "Watches or controls a person's keyboard or screen.",
+    words("iohook node-global-key-listener uiohook-napi robotjs screenshot-desktop"),
+  ),
   {
     rule: "system-module",
     level: "low",

@@ -1,4 +1,4 @@
-import { type KnownFunction, SELF, words } from "../known-functions.js";
+import { type KnownFunction, known, SELF, words } from "../known-functions.js";
 import { MARKS } from "../value.js";
 
 const FILES = words("fs fs.promises fs-extra graceful-fs memfs");
@@ -20,31 +20,21 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     language: "javascript",
     why: "Runs code that is made while the program runs.",
   },
-  {
-    rule: "dynamic-code",
-    level: "medium",
-    names: ["Function", "AsyncFunction", "GeneratorFunction", "Function.constructor"],
-    code: 0,
-    language: "javascript",
-    called: true,
-    why: "Makes a function out of text.",
-  },
-  {
-    rule: "timer-code",
-    level: "safe",
-    names: words("setTimeout setInterval setImmediate execScript"),
-    code: 0,
-    codeIf: "text",
-    language: "javascript",
-    why: "Runs text as code later.",
-  },
-  {
-    rule: "remote-code",
-    level: "high",
-    names: ["importScripts"],
-    called: true,
-    why: "Runs code from an address.",
-  },
+  known(
+    "medium",
+    "dynamic-code",
+    "Makes a function out of text.",
+    ["Function", "AsyncFunction", "GeneratorFunction", "Function.constructor"],
+    { code: 0, language: "javascript", called: true },
+  ),
+  known(
+    "safe",
+    "timer-code",
+    "Runs text as code later.",
+    words("setTimeout setInterval setImmediate execScript"),
+    { code: 0, codeIf: "text", language: "javascript" },
+  ),
+  known("high", "remote-code", "Runs code from an address.", ["importScripts"], { called: true }),
   {
     rule: "dynamic-import",
     level: "safe",
@@ -79,13 +69,13 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Calls native code: no rule of this language holds there.",
   },
-  {
-    rule: "native-code",
-    level: "high",
-    names: words("process.binding process._linkedBinding internalBinding"),
-    starts: ["binding", 0],
-    why: "Calls the runtime's own native code: no rule of this language holds there.",
-  },
+  known(
+    "high",
+    "native-code",
+    "Calls the runtime's own native code: no rule of this language holds there.",
+    words("process.binding process._linkedBinding internalBinding"),
+    { starts: ["binding", 0] },
+  ),
   {
     rule: "native-code",
     level: "medium",
@@ -121,15 +111,13 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     endless: "high",
     why: "Starts another program.",
   },
-  {
-    rule: "process",
-    level: "medium",
-    names: ["child_process.fork", "cluster.fork"],
-    starts: ["fork", 0],
-    paths: [[0, "read"]],
-    endless: "high",
-    why: "Starts another copy of the interpreter.",
-  },
+  known(
+    "medium",
+    "process",
+    "Starts another copy of the interpreter.",
+    ["child_process.fork", "cluster.fork"],
+    { starts: ["fork", 0], paths: [[0, "read"]], endless: "high" },
+  ),
   {
     rule: "process",
     level: "medium",
@@ -139,33 +127,22 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     starts: ["unknown", 0],
     why: "Starts another program.",
   },
-  {
-    rule: "threads",
-    level: "low",
-    names: ["worker_threads.Worker", "Worker"],
+  known("low", "threads", "Starts a thread.", ["worker_threads.Worker", "Worker"], {
     code: 0,
     codeIf: "eval",
     language: "javascript",
     endless: "high",
     called: true,
-    why: "Starts a thread.",
-  },
+  }),
   { rule: "kill", level: "medium", names: ["process.kill"], signals: 0, why: "Signals processes." },
-  {
-    rule: "credential-store",
-    level: "low",
-    names: ["keytar.*", "clipboardy.read", "clipboardy.readSync"],
-    returns: MARKS.secret,
-    called: true,
-    why: "Reads what a person keeps secret.",
-  },
-  {
-    rule: "listener",
-    level: "high",
-    names: ["inspector.open"],
-    called: true,
-    why: "Lets a debugger in from outside.",
-  },
+  known(
+    "low",
+    "credential-store",
+    "Reads what a person keeps secret.",
+    ["keytar.*", "clipboardy.read", "clipboardy.readSync"],
+    { returns: MARKS.secret, called: true },
+  ),
+  known("high", "listener", "Lets a debugger in from outside.", ["inspector.open"], { called: true }),
   {
     rule: "network",
     level: "medium",
@@ -196,21 +173,17 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Opens a connection of its own.",
   },
-  {
-    rule: "listener",
-    level: "high",
-    names: words("net.createServer net.Server tls.createServer dgram.createSocket().bind Deno.listen"),
-    why: "Waits for raw connections from outside.",
-  },
-  {
-    rule: "socket",
-    level: "medium",
-    names: ["net.createServer().*"],
+  known(
+    "high",
+    "listener",
+    "Waits for raw connections from outside.",
+    words("net.createServer net.Server tls.createServer dgram.createSocket().bind Deno.listen"),
+  ),
+  known("medium", "socket", "Uses a connection of its own.", ["net.createServer().*"], {
     sends: true,
     returns: MARKS.network,
     called: true,
-    why: "Uses a connection of its own.",
-  },
+  }),
   {
     rule: "network",
     level: "medium",
@@ -226,12 +199,12 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Talks to the network.",
   },
-  {
-    rule: "network",
-    level: "safe",
-    names: words("http.STATUS_CODES http.METHODS http.IncomingMessage http.Agent https.Agent"),
-    why: "Part of talking to the network.",
-  },
+  known(
+    "safe",
+    "network",
+    "Part of talking to the network.",
+    words("http.STATUS_CODES http.METHODS http.IncomingMessage http.Agent https.Agent"),
+  ),
   {
     rule: "file",
     level: "low",
@@ -261,15 +234,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Reads files.",
   },
-  {
-    rule: "file",
-    level: "low",
-    names: fs("open"),
-    paths: [[0, "read"]],
-    mode: 1,
-    called: true,
-    why: "Opens a file.",
-  },
+  known("low", "file", "Opens a file.", fs("open"), { paths: [[0, "read"]], mode: 1, called: true }),
   {
     rule: "file",
     level: "low",
@@ -334,21 +299,11 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Moves files.",
   },
-  {
-    rule: "file-mode",
-    level: "low",
-    names: fs("chmod", "fchmod", "lchmod"),
+  known("low", "file-mode", "Changes who may use a file.", fs("chmod", "fchmod", "lchmod"), {
     paths: [[0, "write"]],
     called: true,
-    why: "Changes who may use a file.",
-  },
-  {
-    rule: "privilege",
-    level: "high",
-    names: fs("chown", "lchown", "fchown"),
-    called: true,
-    why: "Changes who owns a file.",
-  },
+  }),
+  known("high", "privilege", "Changes who owns a file.", fs("chown", "lchown", "fchown"), { called: true }),
   {
     rule: "huge-allocation",
     level: "safe",
@@ -359,33 +314,22 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     why: "Takes memory.",
   },
   { rule: "environment", level: "low", names: ["process.env"], why: "Reads or changes the environment." },
-  {
-    rule: "prototype",
-    level: "medium",
-    names: ["Object.setPrototypeOf", "Object.prototype.__defineGetter__"],
+  known(
+    "medium",
+    "prototype",
+    "Changes what objects are made of.",
+    ["Object.setPrototypeOf", "Object.prototype.__defineGetter__"],
+    { called: true },
+  ),
+  known("medium", "heap", "Reads the memory of the process.", ["v8.*", "inspector.*", "process.report.*"], {
     called: true,
-    why: "Changes what objects are made of.",
-  },
-  {
-    rule: "heap",
-    level: "medium",
-    names: ["v8.*", "inspector.*", "process.report.*"],
-    called: true,
-    why: "Reads the memory of the process.",
-  },
-  {
-    rule: "browser-data",
-    level: "medium",
-    names: ["document.cookie", "localStorage", "navigator.clipboard.readText"],
-    why: "Reads what a browser keeps for a person.",
-  },
-  {
-    rule: "file",
-    level: "low",
-    names: ["Bun.file().text", "Bun.file().json"],
-    paths: [[SELF, "read"]],
-    why: "Reads files.",
-  },
+  }),
+  known("medium", "browser-data", "Reads what a browser keeps for a person.", [
+    "document.cookie",
+    "localStorage",
+    "navigator.clipboard.readText",
+  ]),
+  known("low", "file", "Reads files.", ["Bun.file().text", "Bun.file().json"], { paths: [[SELF, "read"]] }),
 ];
 
 /** Functions that give a module by its name. */

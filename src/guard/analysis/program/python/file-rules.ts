@@ -1,4 +1,4 @@
-import { type KnownFunction, SELF, words } from "../known-functions.js";
+import { type KnownFunction, known, SELF, words } from "../known-functions.js";
 
 /** What a Python program does to files. */
 export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
@@ -23,15 +23,13 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     called: true,
     why: "Packs files.",
   },
-  {
-    rule: "file",
-    level: "low",
-    names: words("urllib.request.urlretrieve wget.download"),
-    paths: [[[1, "filename"], "write"]],
-    sends: true,
-    called: true,
-    why: "Writes a file that comes over the network.",
-  },
+  known(
+    "low",
+    "file",
+    "Writes a file that comes over the network.",
+    words("urllib.request.urlretrieve wget.download"),
+    { paths: [[[1, "filename"], "write"]], sends: true, called: true },
+  ),
   {
     rule: "file",
     level: "low",
@@ -44,14 +42,10 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     mode: [1, "mode"],
     why: "Opens a file.",
   },
-  {
-    rule: "file",
-    level: "low",
-    names: ["pathlib.Path().open"],
+  known("low", "file", "Opens a file.", ["pathlib.Path().open"], {
     paths: [[SELF, "read"]],
     mode: [0, "mode"],
-    why: "Opens a file.",
-  },
+  }),
   {
     rule: "file",
     level: "low",
@@ -83,13 +77,9 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     ],
     why: "Changes files.",
   },
-  {
-    rule: "file-delete",
-    level: "low",
-    names: ["pathlib.Path().unlink", "pathlib.Path().rmdir"],
+  known("low", "file-delete", "Deletes files.", ["pathlib.Path().unlink", "pathlib.Path().rmdir"], {
     paths: [[SELF, "remove"]],
-    why: "Deletes files.",
-  },
+  }),
   {
     rule: "file-delete",
     level: "low",
@@ -100,13 +90,9 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     paths: [[[0, "path"], "remove"]],
     why: "Deletes files.",
   },
-  {
-    rule: "file",
-    level: "low",
-    names: words("os.mkdir os.makedirs os.mkfifo os.utime"),
+  known("low", "file", "Makes files.", words("os.mkdir os.makedirs os.mkfifo os.utime"), {
     paths: [[[0, "name"], "write"]],
-    why: "Makes files.",
-  },
+  }),
   {
     rule: "file",
     level: "low",
@@ -168,12 +154,8 @@ export const PYTHON_FILE_RULES: readonly KnownFunction[] = [
     called: true,
     why: "Writes a file.",
   },
-  {
-    rule: "file",
-    level: "low",
-    names: ["torch.save", "joblib.dump"],
+  known("low", "file", "Writes a file.", ["torch.save", "joblib.dump"], {
     paths: [[1, "write"]],
     called: true,
-    why: "Writes a file.",
-  },
+  }),
 ];

@@ -1,19 +1,19 @@
-import { type ModuleRule, words } from "../known-functions.js";
+import { imported, type ModuleRule, words } from "../known-functions.js";
 
 /** What importing a module says about a program. */
 export const PYTHON_MODULES: readonly ModuleRule[] = [
-  {
-    rule: "native-code",
-    level: "high",
-    modules: words("ctypes _ctypes cffi _cffi_backend ptrace keystone pwn pwnlib frida"),
-    why: "Calls native code: no rule of this language holds there.",
-  },
-  {
-    rule: "process-module",
-    level: "medium",
-    modules: words("subprocess pty pexpect sh plumbum invoke fabric _posixsubprocess commands popen2"),
-    why: "Starts other programs.",
-  },
+  imported(
+    "high",
+    "native-code",
+    "Calls native code: no rule of this language holds there.",
+    words("ctypes _ctypes cffi _cffi_backend ptrace keystone pwn pwnlib frida"),
+  ),
+  imported(
+    "medium",
+    "process-module",
+    "Starts other programs.",
+    words("subprocess pty pexpect sh plumbum invoke fabric _posixsubprocess commands popen2"),
+  ),
   {
     rule: "network",
     level: "medium",
@@ -26,54 +26,52 @@ export const PYTHON_MODULES: readonly ModuleRule[] = [
     `),
     why: "Talks to the network.",
   },
-  {
-    rule: "container-control",
-    level: "high",
-    modules: ["docker", "podman"],
-    why: "Drives the container daemon, which is root on the host.",
-  },
-  {
-    rule: "packet-forging",
-    level: "high",
-    modules: words("scapy impacket nmap pcapy pyshark"),
-    why: "Forges or listens to packets.",
-  },
-  {
-    rule: "input-capture",
-    level: "high",
-    modules: words("pynput keyboard mss pyautogui evdev pyxhook sounddevice"),
-    why: "Watches or controls a person's keyboard, screen or microphone.",
-  },
-  {
-    rule: "deserialization",
-    level: "medium",
-    modules: words("pickle _pickle cPickle dill cloudpickle shelve marshal jsonpickle"),
-    why: "Reading such data can run code.",
-  },
-  {
-    rule: "dynamic-code",
-    level: "medium",
-    modules: words("code codeop runpy imp zipimport pkgutil"),
-    why: "Runs or loads code that is not in the program.",
-  },
-  {
-    rule: "system-module",
-    level: "low",
-    modules: words("os posix shutil pathlib glob fileinput tempfile zipfile tarfile sqlite3 dbm"),
-    why: "Reaches files and the system.",
-  },
-  {
-    rule: "system-module",
-    level: "low",
-    modules: words("importlib builtins gc inspect ast dis multiprocessing concurrent.futures.process"),
-    why: "Reaches into the interpreter or starts copies of it.",
-  },
-  {
-    rule: "system-module",
-    level: "low",
-    modules: words("signal resource fcntl mmap pwd grp spwd crypt platform psutil termios"),
-    why: "Reaches the system.",
-  },
+  imported("high", "container-control", "Drives the container daemon, which is root on the host.", [
+    "docker",
+    "podman",
+  ]),
+  imported(
+    "high",
+    "packet-forging",
+    "Forges or listens to packets.",
+    words("scapy impacket nmap pcapy pyshark"),
+  ),
+  imported(
+    "high",
+    "input-capture",
+    "Watches or controls a person's keyboard, screen or microphone.",
+    words("pynput keyboard mss pyautogui evdev pyxhook sounddevice"),
+  ),
+  imported(
+    "medium",
+    "deserialization",
+    "Reading such data can run code.",
+    words("pickle _pickle cPickle dill cloudpickle shelve marshal jsonpickle"),
+  ),
+  imported(
+    "medium",
+    "dynamic-code",
+    "Runs or loads code that is not in the program.",
+    words("code codeop runpy imp zipimport pkgutil"),
+  ),
+  imported(
+    "low",
+    "system-module",
+    "Reaches files and the system.",
+    words("os posix shutil pathlib glob fileinput tempfile zipfile tarfile sqlite3 dbm"),
+  ),
+  imported(
+    "low",
+    "system-module",
+    "Reaches into the interpreter or starts copies of it.",
+    words("importlib builtins gc inspect ast dis multiprocessing concurrent.futures.process"),
+  ),
+  imported(
+    "low",
+    "system-module",
+    "Reaches the system.",
+    words("signal resource fcntl mmap pwd grp spwd crypt platform psutil termios"),
+  ),
 ];
 
 /** Modules that only compute, or whose risky functions have rules of their own. */

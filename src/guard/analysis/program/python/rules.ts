@@ -1,4 +1,4 @@
-import { type ChainRule, type KnownFunction, SELF, words } from "../known-functions.js";
+import { type ChainRule, type KnownFunction, known, SELF, words } from "../known-functions.js";
 import { MARKS } from "../value.js";
 import { PYTHON_FILE_RULES } from "./file-rules.js";
 
@@ -33,12 +33,11 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     code: [0, "stmt"],
     why: "Runs code that is given as text.",
   },
-  {
-    rule: "dynamic-import",
-    level: "low",
-    names: ["builtins.__import__", "importlib.import_module", "importlib.__import__"],
-    why: "Imports a module by a name that is made while the program runs.",
-  },
+  known("low", "dynamic-import", "Imports a module by a name that is made while the program runs.", [
+    "builtins.__import__",
+    "importlib.import_module",
+    "importlib.__import__",
+  ]),
   {
     rule: "dynamic-import",
     level: "medium",
@@ -48,13 +47,13 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Loads code past the import statement.",
   },
-  {
-    rule: "code-object",
-    level: "high",
-    names: words("types.CodeType types.FunctionType sys._getframe().f_globals ctypes.pythonapi.*"),
-    called: true,
-    why: "Makes functions out of raw code.",
-  },
+  known(
+    "high",
+    "code-object",
+    "Makes functions out of raw code.",
+    words("types.CodeType types.FunctionType sys._getframe().f_globals ctypes.pythonapi.*"),
+    { called: true },
+  ),
   {
     rule: "interpreter-internals",
     level: "medium",
@@ -64,13 +63,13 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Reaches into the running interpreter.",
   },
-  {
-    rule: "hidden-data",
-    level: "safe",
-    names: words("marshal.loads marshal.load zlib.decompress bz2.decompress lzma.decompress"),
-    returns: MARKS.decoded,
-    why: "Unpacks data.",
-  },
+  known(
+    "safe",
+    "hidden-data",
+    "Unpacks data.",
+    words("marshal.loads marshal.load zlib.decompress bz2.decompress lzma.decompress"),
+    { returns: MARKS.decoded },
+  ),
   {
     rule: "process",
     level: "medium",
@@ -108,35 +107,24 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Part of starting a program.",
   },
-  {
-    rule: "process",
-    level: "medium",
-    names: words("asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.startfile"),
-    starts: ["words", 0],
-    endless: "high",
-    why: "Starts another program.",
-  },
-  {
-    rule: "process",
-    level: "medium",
-    names: ["*.subprocess_exec"],
-    starts: ["words", 1],
-    why: "Starts another program.",
-  },
-  {
-    rule: "process",
-    level: "medium",
-    names: words("*.subprocess_shell pydoc.pipepager pydoc.tempfilepager"),
-    starts: ["command", 1],
-    why: "Starts a shell.",
-  },
-  {
-    rule: "process",
-    level: "medium",
-    names: words("os.execl os.execle os.execlp os.execlpe"),
+  known(
+    "medium",
+    "process",
+    "Starts another program.",
+    words("asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.startfile"),
+    { starts: ["words", 0], endless: "high" },
+  ),
+  known("medium", "process", "Starts another program.", ["*.subprocess_exec"], { starts: ["words", 1] }),
+  known(
+    "medium",
+    "process",
+    "Starts a shell.",
+    words("*.subprocess_shell pydoc.pipepager pydoc.tempfilepager"),
+    { starts: ["command", 1] },
+  ),
+  known("medium", "process", "Becomes another program.", words("os.execl os.execle os.execlp os.execlpe"), {
     starts: ["program-words", 0],
-    why: "Becomes another program.",
-  },
+  }),
   {
     rule: "process",
     level: "medium",
@@ -149,22 +137,20 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     endless: "high",
     why: "Becomes or starts another program.",
   },
-  {
-    rule: "process",
-    level: "medium",
-    names: words("os.spawnl os.spawnle os.spawnlp os.spawnlpe"),
-    starts: ["program-words", 1],
-    endless: "high",
-    why: "Starts another program.",
-  },
-  {
-    rule: "process",
-    level: "medium",
-    names: words("os.spawnv os.spawnve os.spawnvp os.spawnvpe"),
-    starts: ["program-list", 1],
-    endless: "high",
-    why: "Starts another program.",
-  },
+  known(
+    "medium",
+    "process",
+    "Starts another program.",
+    words("os.spawnl os.spawnle os.spawnlp os.spawnlpe"),
+    { starts: ["program-words", 1], endless: "high" },
+  ),
+  known(
+    "medium",
+    "process",
+    "Starts another program.",
+    words("os.spawnv os.spawnve os.spawnvp os.spawnvpe"),
+    { starts: ["program-list", 1], endless: "high" },
+  ),
   {
     rule: "process",
     level: "medium",
@@ -177,27 +163,19 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     starts: ["unknown", 0],
     why: "Starts another program.",
   },
-  {
-    rule: "native-call",
-    level: "safe",
-    names: words("*.system *.popen *.execv *.execve *.execvp *.execl *.execlp *.posix_spawn"),
-    starts: ["command-if-text", 0],
-    why: "Calls the C library's function of that name.",
-  },
-  {
-    rule: "interactive-shell",
-    level: "high",
-    names: ["pty.spawn"],
+  known(
+    "safe",
+    "native-call",
+    "Calls the C library's function of that name.",
+    words("*.system *.popen *.execv *.execve *.execvp *.execl *.execlp *.posix_spawn"),
+    { starts: ["command-if-text", 0] },
+  ),
+  known("high", "interactive-shell", "Gives the other end a shell with a terminal.", ["pty.spawn"], {
     starts: ["command", [0, "argv"]],
-    why: "Gives the other end a shell with a terminal.",
-  },
-  {
-    rule: "fork",
-    level: "medium",
-    names: words("os.fork os.forkpty pty.fork posix.fork"),
+  }),
+  known("medium", "fork", "Copies the process.", words("os.fork os.forkpty pty.fork posix.fork"), {
     endless: "critical",
-    why: "Copies the process.",
-  },
+  }),
   {
     rule: "copies",
     level: "low",
@@ -208,26 +186,26 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     endless: "high",
     why: "Starts copies of the interpreter.",
   },
-  {
-    rule: "threads",
-    level: "safe",
-    names: ["threading.Thread", "_thread.start_new_thread", "threading.Timer"],
-    endless: "high",
-    why: "Starts threads.",
-  },
-  {
-    rule: "descriptor-copy",
-    level: "medium",
-    names: ["os.dup2", "os.dup"],
-    why: "Puts a descriptor in place of another, such as a socket for a shell's input.",
-  },
-  {
-    rule: "kill",
-    level: "medium",
-    names: words("os.kill os.killpg signal.pthread_kill signal.pidfd_send_signal"),
-    signals: 0,
-    why: "Signals processes.",
-  },
+  known(
+    "safe",
+    "threads",
+    "Starts threads.",
+    ["threading.Thread", "_thread.start_new_thread", "threading.Timer"],
+    { endless: "high" },
+  ),
+  known(
+    "medium",
+    "descriptor-copy",
+    "Puts a descriptor in place of another, such as a socket for a shell's input.",
+    ["os.dup2", "os.dup"],
+  ),
+  known(
+    "medium",
+    "kill",
+    "Signals processes.",
+    words("os.kill os.killpg signal.pthread_kill signal.pidfd_send_signal"),
+    { signals: 0 },
+  ),
   {
     rule: "kill",
     level: "medium",
@@ -255,25 +233,24 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Changes who the program is, or who owns a file.",
   },
-  {
-    rule: "file-mode",
-    level: "low",
-    names: words("os.chmod os.lchmod os.fchmod pathlib.Path().chmod"),
-    called: true,
-    why: "Changes who may use a file.",
-  },
-  {
-    rule: "limits",
-    level: "low",
-    names: ["resource.setrlimit", "os.nice", "os.sched_setscheduler"],
-    why: "Changes the limits of the process.",
-  },
-  {
-    rule: "native-code",
-    level: "high",
-    names: words("ctypes.* cffi.* _ctypes.* mmap.PROT_EXEC numpy.ctypeslib.*"),
-    why: "Calls native code: no rule of this language holds there.",
-  },
+  known(
+    "low",
+    "file-mode",
+    "Changes who may use a file.",
+    words("os.chmod os.lchmod os.fchmod pathlib.Path().chmod"),
+    { called: true },
+  ),
+  known("low", "limits", "Changes the limits of the process.", [
+    "resource.setrlimit",
+    "os.nice",
+    "os.sched_setscheduler",
+  ]),
+  known(
+    "high",
+    "native-code",
+    "Calls native code: no rule of this language holds there.",
+    words("ctypes.* cffi.* _ctypes.* mmap.PROT_EXEC numpy.ctypeslib.*"),
+  ),
   {
     rule: "raw-socket",
     level: "high",
@@ -303,15 +280,13 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Waits for connections from outside.",
   },
-  {
-    rule: "socket",
-    level: "medium",
-    names: ["socket.socket().*", "socket.create_connection().*"],
-    sends: true,
-    returns: MARKS.network,
-    called: true,
-    why: "Uses a connection of its own.",
-  },
+  known(
+    "medium",
+    "socket",
+    "Uses a connection of its own.",
+    ["socket.socket().*", "socket.create_connection().*"],
+    { sends: true, returns: MARKS.network, called: true },
+  ),
   {
     rule: "network",
     level: "safe",
@@ -360,25 +335,20 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     amount: [0, 2 ** 30],
     why: "Takes memory.",
   },
-  {
-    rule: "huge-allocation",
-    level: "safe",
-    names: ["os.posix_fallocate", "os.ftruncate"],
+  known("safe", "huge-allocation", "Takes space.", ["os.posix_fallocate", "os.ftruncate"], {
     amount: [2, 2 ** 36],
-    why: "Takes space.",
-  },
-  {
-    rule: "environment",
-    level: "low",
-    names: words("os.environ os.environb os.putenv os.unsetenv"),
-    why: "Reads or changes the environment.",
-  },
-  {
-    rule: "environment",
-    level: "safe",
-    names: ["os.getenv", "os.environ.get", "os.environ.setdefault"],
-    why: "Reads one variable.",
-  },
+  }),
+  known(
+    "low",
+    "environment",
+    "Reads or changes the environment.",
+    words("os.environ os.environb os.putenv os.unsetenv"),
+  ),
+  known("safe", "environment", "Reads one variable.", [
+    "os.getenv",
+    "os.environ.get",
+    "os.environ.setdefault",
+  ]),
   {
     rule: "system",
     level: "safe",
@@ -388,13 +358,13 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     why: "Asks the system.",
   },
-  {
-    rule: "persistence",
-    level: "high",
-    names: words("winreg.SetValueEx winreg.SetValue winreg.CreateKey winreg.CreateKeyEx _winreg.SetValueEx"),
-    called: true,
-    why: "Starts a program again later, without being asked.",
-  },
+  known(
+    "high",
+    "persistence",
+    "Starts a program again later, without being asked.",
+    words("winreg.SetValueEx winreg.SetValue winreg.CreateKey winreg.CreateKeyEx _winreg.SetValueEx"),
+    { called: true },
+  ),
   {
     rule: "credential-store",
     level: "low",
@@ -405,31 +375,25 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     called: true,
     why: "Reads what a person keeps secret.",
   },
-  {
-    rule: "accounts",
-    level: "medium",
-    names: words("pwd.getpwall grp.getgrall spwd.* crypt.*"),
-    why: "Lists the accounts of this machine.",
-  },
-  {
-    rule: "key-log",
-    level: "high",
-    names: ["pynput.*", "keyboard.*", "evdev.*"],
-    why: "Watches a person's keyboard.",
-  },
-  {
-    rule: "screen",
-    level: "high",
-    names: ["PIL.ImageGrab.grab", "mss.mss", "pyautogui.screenshot"],
-    why: "Takes pictures of a person's screen.",
-  },
-  {
-    rule: "monkey-patch",
-    level: "medium",
-    names: ["builtins.setattr", "builtins.delattr"],
-    called: true,
-    why: "Changes an object by a name that is made while the program runs.",
-  },
+  known(
+    "medium",
+    "accounts",
+    "Lists the accounts of this machine.",
+    words("pwd.getpwall grp.getgrall spwd.* crypt.*"),
+  ),
+  known("high", "key-log", "Watches a person's keyboard.", ["pynput.*", "keyboard.*", "evdev.*"]),
+  known("high", "screen", "Takes pictures of a person's screen.", [
+    "PIL.ImageGrab.grab",
+    "mss.mss",
+    "pyautogui.screenshot",
+  ]),
+  known(
+    "medium",
+    "monkey-patch",
+    "Changes an object by a name that is made while the program runs.",
+    ["builtins.setattr", "builtins.delattr"],
+    { called: true },
+  ),
 ];
 
 /** Chains of attributes that lead from any object to everything. */

@@ -24,18 +24,11 @@ export const PATH_WORDS: readonly PathWords[] = [
     `),
     access: "read",
   },
-  {
-    commands: words("grep egrep fgrep rg awk gawk sed jq perl tr"),
-    access: "read",
-    skip: 1,
-  },
+  { commands: words("grep egrep fgrep rg awk gawk sed jq perl tr"), access: "read", skip: 1 },
   { commands: ["sed", "perl"], access: "write", skip: 1, when: /^-[a-zA-Z]*i|^--in-place/ },
   { commands: words("cp install ln scp rsync"), access: "read", lastWritten: true },
   { commands: ["mv", "rename"], access: "remove", lastWritten: true },
-  {
-    commands: words("tee touch mkdir truncate mkfifo mknod split csplit patch fallocate"),
-    access: "write",
-  },
+  { commands: words("tee touch mkdir truncate mkfifo mknod split csplit patch fallocate"), access: "write" },
   { commands: words("chmod chown chgrp chattr setfacl"), access: "write", skip: 1 },
 ];
 

@@ -1,5 +1,6 @@
 import { words } from "../../program/known-functions.js";
 import type { Match } from "../findings.js";
+import type { RiskLevel } from "../levels.js";
 import { SECRET } from "./flow.js";
 
 /** What a command of a shell says about the text, judged by its words. The conditions that are there must all hold. */
@@ -15,6 +16,16 @@ export interface CommandRule extends Match {
   readonly bare?: true;
   /** It reads what one of these gives it, by a pipe or a substitution. */
   readonly after?: readonly string[];
+}
+
+function rule(
+  level: RiskLevel,
+  name: string,
+  why: string,
+  commands: readonly string[],
+  conditions: Omit<CommandRule, keyof Match | "commands"> = {},
+): CommandRule {
+  return { rule: name, level, why, commands, ...conditions };
 }
 
 export const DOWNLOADERS: readonly string[] = words(`
@@ -46,82 +57,33 @@ const NETCAT = words("nc ncat netcat nc.traditional nc.openbsd");
 const EXECUTES = /^-[a-zA-Z]*[ec](?:$|=)|^--(?:sh-)?exec(?:=|$)|^--lua-exec/;
 
 export const COMMAND_RULES: readonly CommandRule[] = [
-  {
-    rule: "reverse-shell",
-    level: "critical",
-    commands: NETCAT,
-    word: EXECUTES,
-    why: "Gives the other end a shell.",
-  },
-  {
-    rule: "reverse-shell",
-    level: "critical",
-    commands: ["socat"],
+  rule("critical", "reverse-shell", "Gives the other end a shell.", NETCAT, { word: EXECUTES }),
+  rule("critical", "reverse-shell", "Gives the other end a shell.", ["socat"], {
     word: /\b(?:exec|system|pty|shell):/i,
-    why: "Gives the other end a shell.",
-  },
-  {
-    rule: "reverse-shell",
-    level: "critical",
-    commands: [...NETCAT, "socat", "telnet", "openssl"],
-    after: SHELLS,
-    why: "Sends what a shell prints to the other end.",
-  },
-  {
-    rule: "listener",
-    level: "high",
-    commands: NETCAT,
+  }),
+  rule(
+    "critical",
+    "reverse-shell",
+    "Sends what a shell prints to the other end.",
+    [...NETCAT, "socat", "telnet", "openssl"],
+    { after: SHELLS },
+  ),
+  rule("high", "listener", "Waits for connections from outside.", NETCAT, {
     word: /^-[a-zA-Z]*l|^--listen$/,
-    why: "Waits for connections from outside.",
-  },
-  {
-    rule: "listener",
-    level: "high",
-    commands: ["socat"],
+  }),
+  rule("high", "listener", "Waits for connections from outside.", ["socat"], {
     word: /(?:tcp|udp|openssl|ssl)\d?-l/i,
-    why: "Waits for connections from outside.",
-  },
-  {
-    rule: "socket",
-    level: "medium",
-    commands: [...NETCAT, "socat", "telnet", "ftp", "tftp"],
-    why: "Opens a connection.",
-  },
-  {
-    rule: "socket",
-    level: "high",
-    commands: ["openssl"],
-    word: /^s_client$/,
-    why: "Opens an encrypted connection by hand.",
-  },
-  {
-    rule: "remote-code",
-    level: "high",
-    commands: [...INTERPRETERS, "make", "vim", "awk"],
+  }),
+  rule("medium", "socket", "Opens a connection.", [...NETCAT, "socat", "telnet", "ftp", "tftp"]),
+  rule("high", "socket", "Opens an encrypted connection by hand.", ["openssl"], { word: /^s_client$/ }),
+  rule("high", "remote-code", "Runs what comes over the network.", [...INTERPRETERS, "make", "vim", "awk"], {
     after: [...DOWNLOADERS, "ssh"],
-    why: "Runs what comes over the network.",
-  },
-  {
-    rule: "hidden-command",
-    level: "high",
-    commands: INTERPRETERS,
-    after: DECODERS,
-    why: "Runs what was encoded.",
-  },
-  {
-    rule: "interactive-shell",
-    level: "medium",
-    commands: SHELLS,
-    bare: true,
-    why: "A shell that takes commands from its input.",
-  },
-  {
-    rule: "interactive-shell",
-    level: "medium",
-    commands: SHELLS,
+  }),
+  rule("high", "hidden-command", "Runs what was encoded.", INTERPRETERS, { after: DECODERS }),
+  rule("medium", "interactive-shell", "A shell that takes commands from its input.", SHELLS, { bare: true }),
+  rule("medium", "interactive-shell", "An interactive shell.", SHELLS, {
     word: /^-[a-z]*i[a-z]*$|^--interactive$/,
-    why: "An interactive shell.",
-  },
+  }),
   {
     rule: "network",
     level: "medium",
@@ -131,26 +93,16 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "Talks to the network.",
   },
-  {
-    rule: "tunnel",
-    level: "high",
-    commands: ["ssh"],
-    word: /^-[a-zA-Z]*[RD]/,
-    why: "Opens a way in from outside.",
-  },
-  {
-    rule: "tunnel",
-    level: "high",
-    commands: words("ngrok cloudflared chisel frpc bore localtunnel lt"),
-    why: "Opens a way in from outside.",
-  },
-  {
-    rule: "network",
-    level: "medium",
-    commands: ["git"],
+  rule("high", "tunnel", "Opens a way in from outside.", ["ssh"], { word: /^-[a-zA-Z]*[RD]/ }),
+  rule(
+    "high",
+    "tunnel",
+    "Opens a way in from outside.",
+    words("ngrok cloudflared chisel frpc bore localtunnel lt"),
+  ),
+  rule("medium", "network", "Talks to a repository elsewhere.", ["git"], {
     word: /^(?:clone|pull|push|fetch|ls-remote|submodule|remote)$/,
-    why: "Talks to a repository elsewhere.",
-  },
+  }),
   {
     rule: "install",
     level: "medium",
@@ -161,109 +113,69 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     word: /^(?:install|i|ci|add|get|update|upgrade|sync|-S|create|dlx|exec)$/,
     why: "Fetches and runs other people's code.",
   },
-  {
-    rule: "install",
-    level: "medium",
-    commands: words("npx bunx uvx pnpx"),
-    why: "Fetches and runs other people's code.",
-  },
-  {
-    rule: "install",
-    level: "high",
-    commands: words("pip pip3 npm uv"),
+  rule("medium", "install", "Fetches and runs other people's code.", words("npx bunx uvx pnpx")),
+  rule("high", "install", "Takes packages from an unusual place.", words("pip pip3 npm uv"), {
     word: /^(?:--(?:extra-)?index-url|-i|--registry|--trusted-host)(?:=|$)/,
     and: /^(?:install|i|add)$/,
     not: /pypi\.org|registry\.npmjs\.org|download\.pytorch\.org/,
-    why: "Takes packages from an unusual place.",
-  },
-  {
-    rule: "install",
-    level: "high",
-    commands: words("pip pip3 pipx uv npm npx pnpm pnpx yarn bun bunx uvx gem cargo go easy_install"),
-    word: /^(?:--package=)?(?:git\+)?(?:https?|git|ftp|ssh):\/\/|^git\+/,
-    not: /pypi\.org|registry\.(?:npmjs|yarnpkg)\.org|download\.pytorch\.org|\/\/(?:\w+@)?(?:github|gitlab|bitbucket)\.(?:com|org)\/|^(?:config|view|search|ping)$/,
-    why: "Installs code from an address of somebody's own.",
-  },
-  {
-    rule: "package-source",
-    level: "high",
-    commands: words("pip pip3 npm yarn pnpm conda gem go"),
-    word: /index-url|registry|^channels$|^--add$|^-w$|trusted-host/,
-    and: /^(?:config|sources|env|set)$/,
-    not: /pypi\.org|registry\.npmjs\.org|^(?:get|list|delete|unset)$/,
-    why: "Takes all later packages from another place.",
-  },
-  {
-    rule: "package-source",
-    level: "high",
-    commands: ["npm"],
+  }),
+  rule(
+    "high",
+    "install",
+    "Installs code from an address of somebody's own.",
+    words("pip pip3 pipx uv npm npx pnpm pnpx yarn bun bunx uvx gem cargo go easy_install"),
+    {
+      word: /^(?:--package=)?(?:git\+)?(?:https?|git|ftp|ssh):\/\/|^git\+/,
+      not: /pypi\.org|registry\.(?:npmjs|yarnpkg)\.org|download\.pytorch\.org|\/\/(?:\w+@)?(?:github|gitlab|bitbucket)\.(?:com|org)\/|^(?:config|view|search|ping)$/,
+    },
+  ),
+  rule(
+    "high",
+    "package-source",
+    "Takes all later packages from another place.",
+    words("pip pip3 npm yarn pnpm conda gem go"),
+    {
+      word: /index-url|registry|^channels$|^--add$|^-w$|trusted-host/,
+      and: /^(?:config|sources|env|set)$/,
+      not: /pypi\.org|registry\.npmjs\.org|^(?:get|list|delete|unset)$/,
+    },
+  ),
+  rule("high", "package-source", "Runs a command whenever the package is installed.", ["npm"], {
     word: /^scripts\.(?:pre|post)?(?:install|prepare)=/,
-    why: "Runs a command whenever the package is installed.",
-  },
-  {
-    rule: "package-source",
-    level: "high",
-    commands: words("jq sed yq perl awk"),
-    word: /\b(?:pre|post)install\b/,
-    and: /package\.json$/,
-    why: "Runs a command whenever the package is installed.",
-  },
-  {
-    rule: "repository-hook",
-    level: "high",
-    commands: ["git"],
+  }),
+  rule(
+    "high",
+    "package-source",
+    "Runs a command whenever the package is installed.",
+    words("jq sed yq perl awk"),
+    { word: /\b(?:pre|post)install\b/, and: /package\.json$/ },
+  ),
+  rule("high", "repository-hook", "Runs a command whenever git is used.", ["git"], {
     word: /^(?:core\.(?:hooksPath|fsmonitor|sshCommand|pager|editor|gitProxy|askPass)|init\.templateDir|credential\..*helper|alias\..+|diff\.external|filter\..+|protocol\.ext\.allow|url\..*insteadOf|include\.path)(?:=|$)/i,
     not: /^(?:--get|--unset|--list|-l|--get-all|cache|store|osxkeychain|manager|vim|nano|code --wait|less|cat|true|false|[a-z]+(?: [\w.%|-]+)*)$/,
-    why: "Runs a command whenever git is used.",
-  },
-  {
-    rule: "repository-hook",
-    level: "high",
-    commands: ["git"],
+  }),
+  rule("high", "repository-hook", "Runs a command whenever git is used.", ["git"], {
     word: /^(?:core\.hooksPath|init\.templateDir)$/i,
     and: /^(?:--global|--system|[~/].*)$/,
-    why: "Runs a command whenever git is used.",
-  },
-  {
-    rule: "privilege",
-    level: "high",
-    commands: words("sudo su doas pkexec runuser"),
-    why: "Asks to be root.",
-  },
-  {
-    rule: "privilege",
-    level: "high",
-    commands: ["chmod"],
+  }),
+  rule("high", "privilege", "Asks to be root.", words("sudo su doas pkexec runuser")),
+  rule("high", "privilege", "Makes a program run with its owner's rights.", ["chmod"], {
     word: /^[ugoa]*[+=][rwxXt]*s|^[0-7]?[2-7][0-7]{3}$/,
-    why: "Makes a program run with its owner's rights.",
-  },
-  {
-    rule: "privilege",
-    level: "high",
-    commands: words("setcap chattr capsh newuidmap newgidmap"),
-    why: "Changes what a program or a file may do.",
-  },
-  {
-    rule: "file-mode",
-    level: "medium",
-    commands: ["chmod"],
+  }),
+  rule(
+    "high",
+    "privilege",
+    "Changes what a program or a file may do.",
+    words("setcap chattr capsh newuidmap newgidmap"),
+  ),
+  rule("medium", "file-mode", "Opens files to everybody.", ["chmod"], {
     word: /^(?:-R|--recursive)$|^0?777$|^a\+rwx$/,
-    why: "Opens files to everybody.",
-  },
-  {
-    rule: "file-mode",
-    level: "low",
-    commands: words("chmod chown chgrp setfacl"),
-    why: "Changes who may use a file.",
-  },
-  {
-    rule: "privilege",
-    level: "high",
-    commands: ["find"],
+  }),
+  rule("low", "file-mode", "Changes who may use a file.", words("chmod chown chgrp setfacl")),
+  rule("high", "privilege", "Looks for programs that run as root.", ["find"], {
     word: /^[-/]?(?:4000|2000|6000|u[+=]s|g[+=]s)$|^-[246]000$/,
     and: /^-perm$/,
-    why: "Looks for programs that run as root.",
-  },
+  }),
   {
     rule: "accounts",
     level: "high",
@@ -273,45 +185,24 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "Changes the accounts of this machine.",
   },
-  {
-    rule: "persistence",
-    level: "high",
-    commands: ["crontab"],
+  rule("high", "persistence", "Starts a program again later, without being asked.", ["crontab"], {
     not: /^-l$/,
-    why: "Starts a program again later, without being asked.",
-  },
-  {
-    rule: "persistence",
-    level: "high",
-    commands: words("at batch atd update-rc.d chkconfig launchctl loginctl"),
-    why: "Starts a program later or at every start.",
-  },
-  {
-    rule: "persistence",
-    level: "high",
-    commands: ["systemctl", "service", "rc-update"],
+  }),
+  rule(
+    "high",
+    "persistence",
+    "Starts a program later or at every start.",
+    words("at batch atd update-rc.d chkconfig launchctl loginctl"),
+  ),
+  rule("high", "persistence", "Changes which services run.", ["systemctl", "service", "rc-update"], {
     word: /^(?:enable|start|restart|stop|disable|mask|daemon-reload|edit|link|reenable|isolate)$/,
-    why: "Changes which services run.",
-  },
-  {
-    rule: "persistence",
-    level: "high",
-    commands: ["systemd-run", "ssh-copy-id"],
-    why: "Leaves something behind that runs or opens later.",
-  },
-  {
-    rule: "kernel",
-    level: "high",
-    commands: words("insmod modprobe rmmod kexec bpftool bpftrace dkms"),
-    why: "Changes the kernel.",
-  },
-  {
-    rule: "kernel",
-    level: "high",
-    commands: ["sysctl"],
-    word: /=|^-[a-z]*[wp]/,
-    why: "Changes how the kernel works.",
-  },
+  }),
+  rule("high", "persistence", "Leaves something behind that runs or opens later.", [
+    "systemd-run",
+    "ssh-copy-id",
+  ]),
+  rule("high", "kernel", "Changes the kernel.", words("insmod modprobe rmmod kexec bpftool bpftrace dkms")),
+  rule("high", "kernel", "Changes how the kernel works.", ["sysctl"], { word: /=|^-[a-z]*[wp]/ }),
   {
     rule: "mount",
     level: "high",
@@ -320,38 +211,31 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "Changes what the file system is made of.",
   },
-  {
-    rule: "container-escape",
-    level: "critical",
-    commands: ["nsenter"],
-    why: "Enters another process's namespaces.",
-  },
-  {
-    rule: "container-escape",
-    level: "high",
-    commands: words("unshare runc ctr crictl lxc machinectl debugfs capsh"),
-    why: "Creates or enters namespaces.",
-  },
-  {
-    rule: "container-escape",
-    level: "critical",
-    commands: ["docker", "podman", "nerdctl"],
-    word: /^--privileged|^(?:--volume=|-v|--mount=)?(?:type=bind,.*)?(?:source=|src=)?\/(?:etc|root|home|var|proc|sys|boot)?:|^--(?:pid|net|network|ipc|uts|userns)(?:=host)?$|^host$|docker\.sock|^--cap-add|^--device/,
-    why: "A container with the host's rights.",
-  },
-  {
-    rule: "container-escape",
-    level: "critical",
-    commands: ["kubectl"],
+  rule("critical", "container-escape", "Enters another process's namespaces.", ["nsenter"]),
+  rule(
+    "high",
+    "container-escape",
+    "Creates or enters namespaces.",
+    words("unshare runc ctr crictl lxc machinectl debugfs capsh"),
+  ),
+  rule(
+    "critical",
+    "container-escape",
+    "A container with the host's rights.",
+    ["docker", "podman", "nerdctl"],
+    {
+      word: /^--privileged|^(?:--volume=|-v|--mount=)?(?:type=bind,.*)?(?:source=|src=)?\/(?:etc|root|home|var|proc|sys|boot)?:|^--(?:pid|net|network|ipc|uts|userns)(?:=host)?$|^host$|docker\.sock|^--cap-add|^--device/,
+    },
+  ),
+  rule("critical", "container-escape", "A container that is the host.", ["kubectl"], {
     word: /"?(?:privileged|hostPID|hostNetwork|hostPath|hostIPC)"?\s*[:=]|^--privileged/,
-    why: "A container that is the host.",
-  },
-  {
-    rule: "container-control",
-    level: "medium",
-    commands: words("docker podman nerdctl docker-compose buildah kubectl helm"),
-    why: "Drives containers.",
-  },
+  }),
+  rule(
+    "medium",
+    "container-control",
+    "Drives containers.",
+    words("docker podman nerdctl docker-compose buildah kubectl helm"),
+  ),
   {
     rule: "disk",
     level: "critical",
@@ -371,40 +255,26 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "Changes disks.",
   },
-  {
-    rule: "disk",
-    level: "high",
-    commands: ["shred", "srm", "wipe"],
-    word: /^\//,
-    why: "Destroys files for good.",
-  },
-  {
-    rule: "log-tampering",
-    level: "high",
-    commands: ["history"],
+  rule("high", "disk", "Destroys files for good.", ["shred", "srm", "wipe"], { word: /^\// }),
+  rule("high", "log-tampering", "Removes the record of what was typed.", ["history"], {
     word: /^-[a-z]*[cdw]/,
-    why: "Removes the record of what was typed.",
-  },
-  {
-    rule: "log-tampering",
-    level: "high",
-    commands: words("unset export declare readonly set typeset"),
-    word: /^HIST(?:FILE|SIZE|FILESIZE|CONTROL)(?:$|=)|^history$/,
-    why: "Keeps what is typed from being recorded.",
-  },
-  {
-    rule: "log-tampering",
-    level: "high",
-    commands: ["journalctl"],
+  }),
+  rule(
+    "high",
+    "log-tampering",
+    "Keeps what is typed from being recorded.",
+    words("unset export declare readonly set typeset"),
+    { word: /^HIST(?:FILE|SIZE|FILESIZE|CONTROL)(?:$|=)|^history$/ },
+  ),
+  rule("high", "log-tampering", "Removes the record of what happened.", ["journalctl"], {
     word: /^--(?:vacuum|rotate)/,
-    why: "Removes the record of what happened.",
-  },
-  {
-    rule: "log-tampering",
-    level: "high",
-    commands: words("auditctl wevtutil utmpdump logsave"),
-    why: "Changes the record of what happens.",
-  },
+  }),
+  rule(
+    "high",
+    "log-tampering",
+    "Changes the record of what happens.",
+    words("auditctl wevtutil utmpdump logsave"),
+  ),
   {
     rule: "firewall",
     level: "high",
@@ -413,57 +283,31 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "Takes protection away.",
   },
-  {
-    rule: "kill",
-    level: "high",
-    commands: ["kill"],
+  rule("high", "kill", "Signals processes that are not its own.", ["kill"], {
     word: /^(?:-1|0|1|--)$/,
     and: /^-(?:9|KILL|SIGKILL|s|15|TERM|1)$/,
-    why: "Signals processes that are not its own.",
-  },
-  {
-    rule: "kill",
-    level: "high",
-    commands: ["kill"],
+  }),
+  rule("high", "kill", "Signals processes that are not its own.", ["kill"], {
     after: words("pgrep pidof ps seq top systemctl"),
-    why: "Signals processes that are not its own.",
-  },
-  {
-    rule: "kill",
-    level: "high",
-    commands: words("killall pkill"),
+  }),
+  rule("high", "kill", "Signals processes that are not its own.", words("killall pkill"), {
     word: /^-(?:u|U|-user|-uid|-euid|v)|audit|syslog|falco|crowdstrike|sensor|monitor|agent|defend|clam|osquery|wazuh|sshd|systemd|dockerd|containerd|watchdog|^\.\*?$|^$/,
-    why: "Signals processes that are not its own.",
-  },
+  }),
   { rule: "kill", level: "low", commands: ["kill"], why: "Signals a process." },
-  {
-    rule: "kill",
-    level: "medium",
-    commands: words("killall pkill fuser skill"),
-    why: "Signals processes by name.",
-  },
+  rule("medium", "kill", "Signals processes by name.", words("killall pkill fuser skill")),
   { rule: "kill", level: "high", commands: ["killall5"], why: "Signals every process." },
-  {
-    rule: "power",
-    level: "high",
-    commands: words("reboot shutdown halt poweroff telinit"),
-    why: "Stops the machine.",
-  },
+  rule("high", "power", "Stops the machine.", words("reboot shutdown halt poweroff telinit")),
   { rule: "power", level: "high", commands: ["init"], word: /^[06]$/, why: "Stops the machine." },
-  {
-    rule: "debugger",
-    level: "high",
-    commands: words("gdb strace ltrace gcore reptyr"),
+  rule("high", "debugger", "Looks into another process.", words("gdb strace ltrace gcore reptyr"), {
     word: /^(?:-p|--pid|--attach)(?:=|$|\d)|^\d+$/,
-    why: "Looks into another process.",
-  },
-  {
-    rule: "input-capture",
-    level: "high",
-    commands: words("xclip xsel wl-paste pbpaste scrot screencapture xwd xinput arecord import maim grim"),
-    not: /^-i$|^--input$/,
-    why: "Watches a person's clipboard, screen or microphone.",
-  },
+  }),
+  rule(
+    "high",
+    "input-capture",
+    "Watches a person's clipboard, screen or microphone.",
+    words("xclip xsel wl-paste pbpaste scrot screencapture xwd xinput arecord import maim grim"),
+    { not: /^-i$|^--input$/ },
+  ),
   {
     rule: "attack-tool",
     level: "high",
@@ -475,50 +319,34 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     `),
     why: "A tool of attackers.",
   },
-  {
-    rule: "resources",
-    level: "high",
-    commands: words("tail grep sort cat base64 xxd od hexdump cp"),
-    word: /^\/dev\/(?:zero|urandom|random)$/,
-    not: /^-(?:c|n)|^--bytes|^--lines|^-m/,
-    why: "Reads a source without an end into memory or a file.",
-  },
-  {
-    rule: "resources",
-    level: "high",
-    commands: ["fallocate", "truncate", "head"],
-    word: /^(?:-l|-s|-c|--length=|--size=|--bytes=)?\+?(?:\d+(?:T|P|E)|[5-9]\dG|\d{3,}G|\d{12,})/,
-    why: "Takes more space than a sandbox should have.",
-  },
-  {
-    rule: "resources",
-    level: "high",
-    commands: ["dd"],
+  rule(
+    "high",
+    "resources",
+    "Reads a source without an end into memory or a file.",
+    words("tail grep sort cat base64 xxd od hexdump cp"),
+    { word: /^\/dev\/(?:zero|urandom|random)$/, not: /^-(?:c|n)|^--bytes|^--lines|^-m/ },
+  ),
+  rule(
+    "high",
+    "resources",
+    "Takes more space than a sandbox should have.",
+    ["fallocate", "truncate", "head"],
+    { word: /^(?:-l|-s|-c|--length=|--size=|--bytes=)?\+?(?:\d+(?:T|P|E)|[5-9]\dG|\d{3,}G|\d{12,})/ },
+  ),
+  rule("high", "resources", "Writes until nothing is left.", ["dd"], {
     word: /^if=\/dev\/(?:zero|urandom|random)$/,
     and: /^of=/,
     not: /^count=/,
-    why: "Writes until nothing is left.",
-  },
-  {
-    rule: "resources",
-    level: "high",
-    commands: ["stress", "stress-ng", "forkbomb"],
-    why: "Uses up the machine's resources.",
-  },
-  {
-    rule: "hidden-command",
-    level: "high",
-    commands: words("vim vi ex ed less man tar zip rsync"),
-    word: /^[:+]?\s*!|checkpoint-action=exec|^--to-command|^-TT|^--unzip-command|^--rsh=sh/,
-    why: "Starts a shell out of a program that is for something else.",
-  },
-  {
-    rule: "environment",
-    level: "low",
-    commands: ["env", "printenv"],
-    bare: true,
-    why: "Prints the whole environment.",
-  },
+  }),
+  rule("high", "resources", "Uses up the machine's resources.", ["stress", "stress-ng", "forkbomb"]),
+  rule(
+    "high",
+    "hidden-command",
+    "Starts a shell out of a program that is for something else.",
+    words("vim vi ex ed less man tar zip rsync"),
+    { word: /^[:+]?\s*!|checkpoint-action=exec|^--to-command|^-TT|^--unzip-command|^--rsh=sh/ },
+  ),
+  rule("low", "environment", "Prints the whole environment.", ["env", "printenv"], { bare: true }),
   {
     rule: "exfiltration",
     level: "high",
@@ -529,141 +357,81 @@ export const COMMAND_RULES: readonly CommandRule[] = [
     after: [SECRET, ...words("env printenv set export history last w")],
     why: "Hands secrets, the environment or a record to the network.",
   },
-  {
-    rule: "exfiltration",
-    level: "high",
-    commands: words("rclone rsync scp"),
-    word: /^(?:~|\/|\/home|\/root|\/etc)\/?$/,
-    and: /^[\w.@-]+:/,
-    why: "Copies everything that a user has to another machine.",
-  },
-  {
-    rule: "repository",
-    level: "medium",
-    commands: ["git"],
+  rule(
+    "high",
+    "exfiltration",
+    "Copies everything that a user has to another machine.",
+    words("rclone rsync scp"),
+    { word: /^(?:~|\/|\/home|\/root|\/etc)\/?$/, and: /^[\w.@-]+:/ },
+  ),
+  rule("medium", "repository", "Changes the repository in a way that is hard to take back.", ["git"], {
     word: /^(?:clean|reset|filter-branch|filter-repo|reflog|gc|config|rebase)$/,
-    why: "Changes the repository in a way that is hard to take back.",
-  },
-  {
-    rule: "loader-variable",
-    level: "high",
-    commands: words("export declare typeset set"),
+  }),
+  rule("high", "loader-variable", "Makes other programs load code.", words("export declare typeset set"), {
     word: /^(?:LD_(?:PRELOAD|AUDIT|LIBRARY_PATH)|BASH_ENV|PROMPT_COMMAND|PYTHONSTARTUP|GIT_SSH_COMMAND|NODE_OPTIONS)=/,
-    why: "Makes other programs load code.",
-  },
-  {
-    rule: "alias",
-    level: "high",
-    commands: ["alias"],
+  }),
+  rule("high", "alias", "Puts something else in the place of a common command.", ["alias"], {
     word: /^(?:sudo|su|ssh|ls|cd|cat|passwd|git)=/,
     and: /curl|wget|nc |\/dev\/tcp|tee|bash|base64/,
-    why: "Puts something else in the place of a common command.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: words("terraform tofu pulumi cdk serverless eksctl doctl heroku flyctl fly vercel"),
-    word: /^(?:destroy|apps:destroy|delete)$/,
-    why: "Destroys machines or services.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["aws"],
+  }),
+  rule(
+    "high",
+    "service-destruction",
+    "Destroys machines or services.",
+    words("terraform tofu pulumi cdk serverless eksctl doctl heroku flyctl fly vercel"),
+    { word: /^(?:destroy|apps:destroy|delete)$/ },
+  ),
+  rule("high", "service-destruction", "Destroys machines or services.", ["aws"], {
     word: /^(?:terminate-|delete-(?:bucket|db|cluster|stack|vpc|user|role|table|volume|snapshot|key)|rb$|schedule-key-deletion)/,
-    why: "Destroys machines or services.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["gcloud", "az", "gsutil", "gh"],
+  }),
+  rule("high", "service-destruction", "Destroys machines or services.", ["gcloud", "az", "gsutil", "gh"], {
     word: /^(?:delete|rb)$/,
     and: /^(?:--quiet|-q|--yes|-y|-r|-n|projects|group|rb|repo)$/,
-    why: "Destroys machines or services.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["kubectl", "oc", "helm"],
+  }),
+  rule("high", "service-destruction", "Destroys everything of a cluster.", ["kubectl", "oc", "helm"], {
     word: /^(?:delete|uninstall)$/,
     and: /^(?:--all|--all-namespaces|-A|ns|namespaces?|crds?|pv|nodes?)$/,
-    why: "Destroys everything of a cluster.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["kubectl", "helm", "docker", "podman", "aws", "gcloud", "az", "gh"],
-    word: /^(?:delete|uninstall|rm|rb|terminate-instances)$/,
-    after: words("kubectl helm docker podman aws gcloud az gh"),
-    why: "Destroys everything that a list names.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["docker", "podman"],
+  }),
+  rule(
+    "high",
+    "service-destruction",
+    "Destroys everything that a list names.",
+    ["kubectl", "helm", "docker", "podman", "aws", "gcloud", "az", "gh"],
+    {
+      word: /^(?:delete|uninstall|rm|rb|terminate-instances)$/,
+      after: words("kubectl helm docker podman aws gcloud az gh"),
+    },
+  ),
+  rule("high", "service-destruction", "Destroys the data of all containers.", ["docker", "podman"], {
     word: /^--volumes$/,
     and: /^prune$/,
-    why: "Destroys the data of all containers.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["dropdb", "mysqladmin"],
+  }),
+  rule("high", "service-destruction", "Destroys a database.", ["dropdb", "mysqladmin"], {
     word: /^(?!-)/,
     not: /test|tmp|temp|^(?:ping|status|version)$/,
-    why: "Destroys a database.",
-  },
-  {
-    rule: "service-destruction",
-    level: "high",
-    commands: ["git"],
+  }),
+  rule("high", "service-destruction", "Destroys the history of a repository elsewhere.", ["git"], {
     word: /^(?:--delete|-d|--mirror|--all|:(?:main|master))$/,
     and: /^(?:--force|-f|main|master|--mirror)$/,
     not: /^(?!push$)(?:branch|fetch|tag|remote|add|log|commit|clean|checkout|stash|reset|pull|merge|gc|repack|diff|clone|reflog|bisect|submodule|worktree|notes)$/,
-    why: "Destroys the history of a repository elsewhere.",
-  },
-  {
-    rule: "exfiltration",
-    level: "high",
-    commands: ["curl", "nc", "ncat", "wget", "socat"],
+  }),
+  rule("high", "exfiltration", "Hands an archive to the network.", ["curl", "nc", "ncat", "wget", "socat"], {
     after: words("tar zip 7z mysqldump pg_dump mongodump"),
-    why: "Hands an archive to the network.",
-  },
-  {
-    rule: "install",
-    level: "high",
-    commands: words("apt apt-get dnf yum apk pacman"),
+  }),
+  rule("high", "install", "Takes protection away.", words("apt apt-get dnf yum apk pacman"), {
     word: /audit|openssh|falco|clam|apparmor|selinux|ufw|fail2ban|rsyslog|crowdstrike/,
     and: /^(?:remove|purge|erase|del|-R\w*|autoremove)$/,
-    why: "Takes protection away.",
-  },
-  {
-    rule: "kill",
-    level: "high",
-    commands: ["fuser"],
-    word: /^\//,
-    and: /^-\w*k/,
-    why: "Signals processes that are not its own.",
-  },
-  {
-    rule: "credential-store",
-    level: "high",
-    commands: words("security secret-tool pass lpass bw op"),
-    word: /^(?:find-(?:generic|internet)-password|dump-keychain|lookup|show|get|read)$/,
-    why: "Reads what a person keeps secret.",
-  },
-  {
-    rule: "keys",
-    level: "medium",
-    commands: words("ssh-keygen gpg openssl certutil"),
-    why: "Makes or uses keys.",
-  },
-  {
-    rule: "dynamic-code",
-    level: "medium",
-    commands: ["eval"],
-    why: "Runs text that is made while the script runs.",
-  },
+  }),
+  rule("high", "kill", "Signals processes that are not its own.", ["fuser"], { word: /^\//, and: /^-\w*k/ }),
+  rule(
+    "high",
+    "credential-store",
+    "Reads what a person keeps secret.",
+    words("security secret-tool pass lpass bw op"),
+    { word: /^(?:find-(?:generic|internet)-password|dump-keychain|lookup|show|get|read)$/ },
+  ),
+  rule("medium", "keys", "Makes or uses keys.", words("ssh-keygen gpg openssl certutil")),
+  rule("medium", "dynamic-code", "Runs text that is made while the script runs.", ["eval"]),
   {
     rule: "script",
     level: "low",
