@@ -135,10 +135,13 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       const saved = await context.checkpoint();
       const text = async (code: string, of = context) =>
         (await of.run(code)).results?.[0]?.data["text/plain"];
+      const later = context.run("x");
+      await later;
       const shown: unknown[] = [];
-      for await (const event of context.run("x += 1; x"))
-        if (event.type === "result") shown.push(event.result.data["text/plain"]);
-      expect(shown).toEqual(["2"]);
+      for (const events of [context.run("x += 1; x"), later])
+        for await (const event of events)
+          if (event.type === "result") shown.push(event.result.data["text/plain"]);
+      expect(shown).toEqual(["2", "1"]);
       const forked = await context.fork();
       await context.rollback(saved);
       expect([await text("x"), await text("x", forked)]).toEqual(["1", "2"]);

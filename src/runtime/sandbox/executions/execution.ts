@@ -123,6 +123,9 @@ export class Execution<
     const result = await this.#result;
     for (const type of ["stdout", "stderr"] as const)
       if (result[type] !== "") yield { type, text: result[type], data: outputBytes(result, type) };
+    // Only code in a context shows something, and its `More` is this event.
+    const { results = [] } = result as { readonly results?: readonly unknown[] };
+    for (const shown of results) yield { type: "result", result: shown } as unknown as More;
     yield { type: "exit", result };
   }
 
