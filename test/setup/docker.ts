@@ -10,7 +10,7 @@ export interface TestDaemon {
 }
 
 /**
- * The test run's own Docker daemon, with the sandbox image in it and runsc as a runtime. The first who asks waits until
+ * The test run's own Docker daemon, with the sandbox image in it and runsc as a runtime. The first caller waits until
  * it has started and the image is made: give hooks that call this `DOCKER_START_MS`.
  */
 export function startDocker(): Promise<TestDaemon> {

@@ -48,7 +48,7 @@ async def read_request(reader):
 
 async def answer(reader, writer):
     first = await reader.read(1)
-    # What is no request is said back, for tunnels.
+    # Anything but a request is echoed, for tunnels.
     if first == b"\0":
         while first:
             writer.write(first)

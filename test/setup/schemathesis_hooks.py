@@ -2,5 +2,5 @@
 
 import schemathesis
 
-# Any bytes will do: what is no archive has to be refused.
+# Any bytes will do: an invalid archive has to be refused.
 schemathesis.serializer.alias("application/x-tar", "application/octet-stream")

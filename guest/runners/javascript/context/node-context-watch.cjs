@@ -35,7 +35,7 @@ async function interrupt(run) {
 }
 
 function take(order) {
-  // The next code begins when nothing of ours can hit it that was meant for the one before.
+  // The next code begins when no signal for the code before can reach it.
   before = before.then(() => (order.op === "interrupt" ? interrupt(order.run) : parentPort.postMessage(order)));
 }
 

@@ -106,5 +106,5 @@ def sendable(kind, data):
         text = json.dumps(data)
     except (TypeError, ValueError, RecursionError):
         return str(data)
-    # JSON has no word for what is no number.
+    # JSON cannot express NaN.
     return json.loads(text, parse_constant=lambda _: None) if kind.endswith("json") else text

@@ -80,7 +80,7 @@ export class SnapshotStore {
     return record.info;
   }
 
-  /** Makes one of what the caller keeps; when that fails, nothing is left of it. */
+  /** Makes one of the caller's files; a failure leaves nothing. */
   async add(options: AddOptions, fill: (stage: Stage) => Promise<SnapshotContents>): Promise<SnapshotInfo> {
     const name = checkSnapshotName(options.name);
     const directory = this.#directory();
@@ -99,7 +99,7 @@ export class SnapshotStore {
           options.signal,
         );
       } finally {
-        // What cannot be removed now goes when this process has.
+        // What cannot be removed now is removed after this process has ended.
         await stage.discard().catch(() => undefined);
       }
     });
@@ -314,7 +314,7 @@ async function namesIn(path: string): Promise<string[]> {
   return readdir(path).catch(ifMissing([]));
 }
 
-/** A name that says which process made a thing. */
+/** A name that tells which process made a file. */
 function newLabel(): string {
   return processLabel(randomBytes(6).toString("hex"));
 }
