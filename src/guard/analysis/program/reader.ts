@@ -77,7 +77,7 @@ export abstract class ProgramReader {
         signs,
         inputs,
       },
-      ...{ errorAt: tree.errorAt, incomplete, installScript: /\b(?:pre|post)install\b/.test(tree.text) },
+      ...{ errorAt: tree.errorAt, incomplete, installScript: INSTALLS.test(tree.text) },
     };
   }
 
@@ -106,6 +106,18 @@ export abstract class ProgramReader {
     }
   }
 
+  /** A function that answers requests must not run what they say. */
+  protected readHandler({ names }: Value): void {
+    for (const name of names) {
+      const definition = /^<def (\d+)>$/.exec(name)?.[1];
+      if (definition !== undefined) this.watch(Number(definition), REMOTE_COMMAND, isOpen);
+    }
+  }
+
+  protected isServing({ names }: Value): boolean {
+    return names.some((name) => SERVES.test(name));
+  }
+
   protected sign(match: Match, node: number): void {
     this.signs.push({ match, offset: this.tree.start(node) });
   }
@@ -127,6 +139,7 @@ export abstract class ProgramReader {
     for (const target of evaluator.targetsOf(node)) {
       this.readName(target.name, node, target);
       if (DESTROYS.test(target.name)) this.sign(DESTRUCTION, node);
+      if (SERVES.test(target.name)) for (const handler of target.args) this.readHandler(handler);
       if (isUnknownMember(target.name, table) || LEADS_ANYWHERE.test(target.name))
         this.starts.push(unknownStart(tree.start(node), target.name));
       const known = table.find(target.name);
@@ -137,6 +150,7 @@ export abstract class ProgramReader {
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
     if (method !== undefined && DESTROYS.test(`.${method}`)) this.sign(DESTRUCTION, node);
+    if (method === "drop_all" && PRODUCTION.test(tree.text)) this.sign(DESTRUCTION, node);
     if (method !== undefined && ![...done].some(isStarting)) {
       const known = table.method(method);
       if (known !== undefined && (done.size === 0 || isStarting(known))) {
@@ -240,6 +254,26 @@ export abstract class ProgramReader {
   }
 }
 
+const INSTALLS = /\b(?:pre|post)install\b|\b(?:post(?:Create|Start|Attach)|onCreate|initialize)Command\b/;
+/** Names of what answers requests. */
+const SERVES =
+  /^(?:flask\.|fastapi\.|aiohttp\.web\.|bottle\.|sanic\.|starlette\.|express\b|fastify\b|koa\b|hono\.|https?\.createServer|Deno\.serve|Bun\.serve)/;
+const REMOTE_COMMAND: Match = {
+  rule: "remote-command",
+  level: "high",
+  why: "Runs what a request asks for.",
+};
+
+/** What it starts is not all in the program. */
+function isOpen(call: KnownCall): boolean {
+  return startsOf(call).some((start) => {
+    const words = start.kind === "argv" ? start.argv : [start.kind === "text" ? start.text : start.code];
+    return words.some((word) => word === undefined || word.includes(HOLE));
+  });
+}
+
+const PRODUCTION =
+  /\b(?:postgres\w*|mysql|mssql|oracle|mariadb)(?:\+\w+)?:\/\/(?![^"'\s]*(?:localhost|127\.0\.0\.1|test))/;
 const DESTROYS =
   /\[\](?:\..*)?\.(?:delete|terminate|destroy|drop\w*)$|\.(?:drop_?[dD]atabase|flush_?[aA]ll|terminate_instances|delete_(?:bucket|namespace|db_instance|db_cluster|cluster|stack|vpc|resource_group))$|\b(?:Delete(?:Bucket|DBInstance|DBCluster|Cluster|Stack|Table|Vpc|Volume|Snapshot)|TerminateInstances|ScheduleKeyDeletion)Command$/;
 const DESTRUCTION: Match = {

@@ -207,6 +207,20 @@ export function directoryOf(path: string): string {
   return cut === -1 ? "." : cut === 0 ? "/" : path.slice(0, cut);
 }
 
+/** A value as JSON, as far as it is constant. */
+export function serialized(value: Value | undefined): Value {
+  const marks = value?.marks ?? 0;
+  const written = (one: Value, depth: number): string => {
+    if (one.items === undefined || depth > 3)
+      return one.texts[0] === undefined ? "null" : `"${one.texts[0]}"`;
+    const items = one.items.slice(0, 16).map((item) => written(item, depth + 1));
+    const { keys } = one;
+    return keys === undefined ? `[${items}]` : `{${items.map((item, index) => `"${keys[index]}":${item}`)}}`;
+  };
+  if (value?.items === undefined) return { ...UNKNOWN, texts: value?.texts ?? [], marks };
+  return text(written(value, 0), marks | MARKS.partial);
+}
+
 /** What is constant in it, at any depth down to a few levels; so many texts at most. */
 export function allTexts(value: Value, limit = 64): string[] {
   const texts: string[] = [];

@@ -65,7 +65,11 @@ function judgeDropped(facts: ProgramFacts, report: Report): void {
     report.add({ ...SPAWNING, level: "high" }, started[0]!.at);
   for (const { path, offset, fetched: own } of written) {
     const name = path.slice(path.lastIndexOf("/") + 1);
-    if (name === "package.json" && installScript) report.add(INSTALL_SCRIPT, offset);
+    if (
+      /^package\.json$|devcontainer/.test(path.slice(-64).replace(/^.*\/(?=package\.json$)/, "")) &&
+      installScript
+    )
+      report.add(INSTALL_SCRIPT, offset);
     if (!(own || fetched) || name.length < 2 || name.includes(HOLE)) continue;
     const isNamed = (word: string | undefined) => word?.includes(name) === true;
     const run = starts.find((start) =>
@@ -92,7 +96,7 @@ const FETCHED_PROGRAM: Match = {
 const INSTALL_SCRIPT: Match = {
   rule: "package-source",
   level: "high",
-  why: "Runs a command whenever the package is installed.",
+  why: "Runs a command whenever the package is installed or opened.",
 };
 
 const byModule = (rules: readonly ModuleRule[]) =>
@@ -244,7 +248,7 @@ function quote(word: string): string {
 
 /** The path of a secret, or the environment, given to something that is not known. */
 function judgeOtherCall({ names, method, args, offset }: OtherCall, report: Report): void {
-  if (names.some((name) => /^(?:builtins|logging|console)\./.test(name))) return;
+  if (names.some((name) => /^(?:builtins|logging|console|sqlite3)\./.test(name))) return;
   if (/^(?:execute\w*|query|\$?executeRaw\w*|raw|command|get|request|fetch)$/i.test(method ?? ""))
     for (const match of args.flatMap((arg) => arg.texts).flatMap(assessText)) report.add(match, offset);
   for (const text of args.flatMap((arg) => arg.texts)) {
@@ -332,6 +336,11 @@ function send(call: KnownCall, report: Report): void {
       call.offset,
     );
   }
+  const verb =
+    /\.(?:delete|del|destroy|remove)$/.test(call.name) ||
+    call.keywords.get("method")?.texts.includes("DELETE");
+  if (verb === true && ((marksOf(call.args) | marksOf([...call.keywords.values()])) & MARKS.network) !== 0)
+    report.add(DELETES_LISTED, call.offset);
   const scanned = SCANS.test(call.name) && (marksOf(call.args) & MARKS.others) !== 0;
   const values = [call.receiver, ...call.args, ...call.keywords.values()];
   if (
@@ -349,6 +358,11 @@ function send(call: KnownCall, report: Report): void {
   }
 }
 
+const DELETES_LISTED: Match = {
+  rule: "service-destruction",
+  level: "high",
+  why: "Deletes everything that a service lists.",
+};
 const SCANS =
   /^(?:socket|paramiko|telnetlib|net|asyncssh)\b.*(?:connect\w*|create_connection|createConnection|Telnet)$/;
 

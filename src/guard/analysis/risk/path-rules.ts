@@ -134,6 +134,18 @@ export const PATH_RULES: readonly PathRule[] = [
     why: "Runs when somebody uses git here.",
   },
   {
+    rule: "tool-config",
+    test: /(?:^|\/)(?:\.vscode\/tasks\.json|\.(?:claude|cursor|codex|gemini|windsurf)\/(?:settings|mcp|hooks|config)[\w.-]*|\.mcp\.json|claude_desktop_config\.json)$/,
+    ...{ read: "low", write: "high", remove: "low" },
+    why: "Says which commands an editor or an assistant runs.",
+  },
+  {
+    rule: "tool-config",
+    test: /(?:^|\/)\.?devcontainer(?:\/[\w.-]+)*\.json$/,
+    ...{ write: "low" },
+    why: "Says which commands an editor runs.",
+  },
+  {
     rule: "package-source",
     test: /(?:^|\/)(?:\.?pip\/pip\.conf|pip\.conf|\.condarc|\.gemrc|\.cargo\/config(?:\.toml)?|\.m2\/settings\.xml|\.yarnrc(?:\.yml)?|sources\.list(?:\.d\/.*)?)$|^(?:~|\/).*\/\.npmrc$/,
     ...{ read: "low", write: "high", remove: "medium" },

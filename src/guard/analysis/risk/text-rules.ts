@@ -16,7 +16,7 @@ export const TEXT_RULES: readonly TextRule[] = [
   {
     rule: "crypto-miner",
     level: "high",
-    test: /stratum\+(?:tcp|ssl|tls)|\bxmrig\b|\bminexmr\b|\bminerd\b|\bcpuminer\b|cryptonight|randomx|nicehash\.com|supportxmr|nanopool|2miners|\bethminer\b|\bmining\.(?:subscribe|authorize|submit)\b/i,
+    test: /stratum\+(?:tcp|ssl|tls)|\bxmrig\b|\bminexmr\b|\bminerd\b|\bcpuminer\b|cryptonight|randomx|nicehash\.com|supportxmr|nanopool|2miners|\bethminer\b|\bmining\.(?:subscribe|authorize|submit)\b|"method":"login".{0,120}"(?:login|pass)":/i,
     why: "Mines a cryptocurrency.",
   },
   {
@@ -28,7 +28,7 @@ export const TEXT_RULES: readonly TextRule[] = [
   {
     rule: "service-destruction",
     level: "high",
-    test: /\bDROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?(?![`"[]?\w{0,64}(?:test|tmp|temp))|\bdropDatabase\s*\(|^FLUSHALL$|:9200\/(?:_all|\*)/i,
+    test: /\bDROP\s+(?:DATABASE|SCHEMA)\s+(?:IF\s+EXISTS\s+)?(?![`"[]?\w{0,64}(?:test|tmp|temp))|\b(?:DROP|TRUNCATE)\s+TABLE\s+(?:IF\s+EXISTS\s+)?["'`[]{0,2}(?:\ue000|\$)|\bdropDatabase\s*\(|^FLUSHALL$|:9200\/(?:_all|\*)/i,
     why: "Destroys everything that a service holds.",
   },
   { rule: "hidden-service", level: "high", test: /\.onion\b/, why: "Talks to a hidden service." },

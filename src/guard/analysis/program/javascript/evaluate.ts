@@ -382,12 +382,19 @@ function plainName(name: string): string {
 
 function withEnvironment(value: Value): Value {
   const [name] = value.names;
+  if (name === "process.argv")
+    return {
+      ...list([text("node", MARKS.partial), text("./program.js", MARKS.partial)], UNSURE),
+      names: value.names,
+    };
   if (name === "process.execPath" || name === "process.argv0") return text("node", MARKS.partial);
   if (value.names.some((one) => /^<def \d+>\.constructor$|constructor\.constructor$/.test(one)))
     return named("Function.constructor");
   const marks = value.names.reduce((all, one) => all | (NAMES.get(one) ?? 0), 0);
   return marks === 0 ? value : mark(value, marks);
 }
+
+const UNSURE = MARKS.partial | MARKS.longer;
 
 /** Names that say where a value comes from. */
 const NAMES: ReadonlyMap<string, number> = new Map([

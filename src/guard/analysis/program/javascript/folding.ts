@@ -11,6 +11,7 @@ import {
   marksOf,
   named,
   number,
+  serialized,
   text,
   UNKNOWN,
   type Value,
@@ -59,7 +60,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
     ([value]) => mapTexts(value ?? UNKNOWN, (one) => `data:,${encodeURIComponent(one)}`),
   ],
   ["encodeURIComponent", first],
-  ["JSON.stringify", ([value]) => ({ ...UNKNOWN, texts: value?.texts ?? [], marks: value?.marks ?? 0 })],
+  ["JSON.stringify", ([value]) => serialized(value)],
   ["path.dirname", ([value]) => mapTexts(value ?? UNKNOWN, directoryOf)],
   [
     "Object.assign",

@@ -156,9 +156,20 @@ class JavaScriptReader extends ProgramReader {
     // new Function("a", "b", "return a + b"): the last argument is the body.
     const args = known.names.includes("Function") ? given.args.slice(-1) : given.args;
     super.apply(known, name, node, { args, keywords: given.keywords });
+    const own = args.some((arg) => allTexts(arg).some((one) => one === "./program.js"));
+    if (known.starts !== undefined && own && this.isRepeated(node)) this.sign(SELF_START, node);
     // Sizes that would be harmless once are not in a loop without an end.
     const large = known.amount !== undefined && (given.args[0]?.numbers[0] ?? 0) >= 1e6;
     if (large && this.loops.isEndless(node)) this.sign(HUGE_ALLOCATION, node);
+  }
+
+  /** It stands in a function that a timer calls again and again. */
+  private isRepeated(node: number): boolean {
+    const { tree } = this;
+    for (let at = tree.parent(node), up = 0; at !== -1 && up < 32; at = tree.parent(at), up++)
+      if (tree.kind(at) === "call_expression" && /^setInterval\b/.test(tree.source(at).slice(0, 12)))
+        return true;
+    return false;
   }
 
   protected memberOf(node: number): string | undefined {
@@ -326,6 +337,11 @@ function isAlone(tree: FlatTree, statement: number): boolean {
   return tree.parent(statement) === 0 && tree.after(statement) === tree.size && tree.first(0) === statement;
 }
 
+const SELF_START = {
+  rule: "endless-spawning",
+  level: "high",
+  why: "Starts copies of itself without an end.",
+} as const;
 const PROXY = {
   rule: "hidden-command",
   level: "high",

@@ -14,7 +14,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     names: words(`
       eval execScript vm.runInThisContext vm.runInNewContext vm.runInContext vm.compileFunction vm.Script
       module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
-      vm2.VM().run vm2.NodeVM().run
+      vm2.VM().run vm2.NodeVM().run require-from-string
     `),
     code: 0,
     language: "javascript",
@@ -142,6 +142,9 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     ["keytar.*", "clipboardy.read", "clipboardy.readSync"],
     { returns: MARKS.secret, called: true },
   ),
+  known("low", "processes", "Lists all processes.", ["ps-list", "ps-list.default", "find-process"], {
+    returns: MARKS.others,
+  }),
   known("high", "listener", "Lets a debugger in from outside.", ["inspector.open"], { called: true }),
   {
     rule: "network",
@@ -174,7 +177,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     why: "Opens a connection of its own.",
   },
   known(
-    "high",
+    "medium",
     "listener",
     "Waits for raw connections from outside.",
     words("net.createServer net.Server tls.createServer dgram.createSocket().bind Deno.listen"),
@@ -192,7 +195,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       http.* https.* http2.* axios axios.* node-fetch node-fetch.* got got.* undici.* superagent.*
       superagent request request.* needle.* ws.* ws dns.* dns.promises.* nodemailer.* ssh2.* ftp.*
       puppeteer.* playwright.* socket.io-client.* mongodb.* pg.* mysql.* redis.* express().listen
-      Deno.serve Bun.serve fetch().*
+      Deno.serve Bun.serve fetch().* @octokit/rest.* octokit.*
     `),
     sends: true,
     returns: MARKS.network,

@@ -45,6 +45,8 @@ export function canonicalName(name: string): string {
 }
 
 const MAX_STARS = 32;
+/** Functions that call what they are given for each item. */
+const EACH = new Set("map filter imap imap_unordered starmap filterfalse takewhile dropwhile".split(" "));
 const FILLERS = new Set(
   "append extend insert add update appendleft remove pop reverse sort clear setdefault write put".split(" "),
 );
@@ -251,6 +253,38 @@ class PythonNameCollector extends NameCollector implements PythonNames {
     }
   }
 
+  /** map(f, items), pool.submit(f, a), Thread(target=f, args=(a,)): f gets what goes along with it. */
+  private handAcross(called: string, given: readonly number[]): void {
+    const { tree } = this;
+    const keyword = (title: string) => {
+      const found = given.find(
+        (one) => tree.kind(one) === "keyword_argument" && this.name(tree.child(one, "name")) === title,
+      );
+      return found === undefined ? undefined : tree.child(found, "value");
+    };
+    const callee = keyword("target") ?? given[0];
+    if (callee === undefined || given.length < 2) return;
+    const definitions =
+      tree.kind(callee) === "lambda"
+        ? [callee]
+        : tree.kind(callee) === "identifier"
+          ? this.functions.get(this.name(callee))
+          : undefined;
+    const list = keyword("args");
+    const values =
+      list !== undefined && tree.kind(list) === "tuple" ? namedChildren(tree, list) : given.slice(1);
+    for (const definition of (definitions ?? []).slice(0, 4)) {
+      this.parametersOf(definition).forEach((parameter, place) => {
+        const node = values[place];
+        if (node !== undefined && tree.kind(node) !== "keyword_argument")
+          this.scopes.bind(this.inner.get(definition)!, parameter, {
+            how: EACH.has(called) ? "element" : "value",
+            node,
+          });
+      });
+    }
+  }
+
   /** A function's parameters may be whatever it is called with. */
   private handOver(call: number): void {
     const callee = this.tree.child(call, "function");
@@ -267,6 +301,7 @@ class PythonNameCollector extends NameCollector implements PythonNames {
       const how = called === "append" || called === "extend" ? "tail" : "mark";
       this.fill(call, this.tree.child(callee, "object"), given, how);
     }
+    this.handAcross(called, given);
     for (const definition of direct ?? (this.functions.get(called) ?? []).slice(0, 4)) {
       const names = this.parametersOf(definition);
       let place = 0;

@@ -10,6 +10,7 @@ const EXITS = new Set(["break_statement", "return_statement", "raise_statement",
 const WAITING =
   /^(?:sleep|input|recv\w*|accept|get|wait\w*|read\w*|select|poll|join|serve\w*|exit|_exit|next|communicate)$/;
 const GROWING = /^(?:append|extend|insert|add|update|appendleft|write)$/;
+const ENDLESS = /^itertools\.(?:count|cycle|repeat)\(\)$/;
 const MANY = 100_000;
 
 /** What Python's loops look like. */
@@ -34,7 +35,9 @@ export function pythonLoops(tree: FlatTree, evaluator: ProgramEvaluator): LoopSy
         (/assignment$/.test(kind) && doubles(tree, node))
       );
     },
-    isCounted: (loop) => tree.kind(loop) === "for_statement",
+    isCounted: (loop) =>
+      tree.kind(loop) === "for_statement" &&
+      !evaluator.evaluate(tree.child(loop, "right")).names.some((name) => ENDLESS.test(name)),
     neverStops(loop) {
       if (tree.kind(loop) === "while_statement") {
         const condition = unwrapped(tree, tree.child(loop, "condition"));
@@ -44,7 +47,7 @@ export function pythonLoops(tree: FlatTree, evaluator: ProgramEvaluator): LoopSy
       const source = tree.child(loop, "right");
       if (source === -1) return false;
       const { names } = evaluator.evaluate(source);
-      if (names.some((name) => /^itertools\.(?:count|cycle|repeat)\(\)$/.test(name))) return true;
+      if (names.some((name) => ENDLESS.test(name))) return true;
       if (!names.includes("builtins.range()")) return false;
       return evaluator.argumentsOf(source).args.some((arg) => arg.numbers.some((count) => count >= MANY));
     },

@@ -109,6 +109,7 @@ class PythonReader extends ProgramReader {
       const expression = namedChildren(tree, decorator)[0] ?? -1;
       const found = this.valueOf(expression);
       const given = { args: [value], keywords: NONE };
+      if (this.isServing(found)) this.readHandler(value);
       for (const target of this.evaluator.reached(found, given)) {
         const known = TABLE.find(target.name);
         if (known !== undefined && isStarting(known)) this.apply(known, target.name, decorator, target);

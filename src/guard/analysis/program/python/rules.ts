@@ -313,6 +313,13 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     returns: MARKS.network,
     why: "Talks to the network.",
   },
+  known(
+    "high",
+    "persistence",
+    "Starts a program again later, without being asked.",
+    words("crontab.CronTab().new crontab.CronTab().write crontab.CronTab().write_to_user"),
+    { called: true },
+  ),
   ...PYTHON_FILE_RULES,
   {
     rule: "deserialization",

@@ -77,6 +77,8 @@ export class ShellFlow {
       );
       this.variables.set(name!, joined(inside.map((one) => this.printedBy(one))));
     }
+    for (const [, name, word] of line.matchAll(/\b(\w+)=["']?\$\{\w+:?[-=]([^}"']+)\}/g))
+      this.variables.set(name!, { sources: [], words: [word!] });
     for (const [, name, list] of line.matchAll(/\bfor\s+(\w+)\s+in\s+([^;]*)/g)) {
       const inside = list!.includes("$(") ? (this.substituted.get(number) ?? []) : [];
       const printed = joined(inside.map((one) => this.printedBy(one)));

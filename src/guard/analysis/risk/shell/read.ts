@@ -25,6 +25,11 @@ export async function readShell(text: string, report: Report, work: WorkBudget):
   if (secret !== -1) report.add(SECRET_FILE, secret);
   const started = plain.search(START_BELOW_VARIABLE);
   if (started !== -1) report.add(START_FILE, started);
+  const captured = plain.search(CAPTURING_FUNCTION);
+  if (captured !== -1) report.add(CAPTURE, captured);
+  const dropped = plain.search(/\b(?:DROP|TRUNCATE)\s+TABLE\s+(?:IF\s+EXISTS\s+)?["']?\$/i);
+  if (dropped !== -1)
+    report.add({ rule: "service-destruction", level: "high", why: "Drops every table of a list." }, dropped);
   const socket = plain.search(SOCKET_BEHIND_VARIABLE);
   if (socket !== -1) report.add(SHELL_SOCKET, socket);
   work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
@@ -85,6 +90,13 @@ const SECRET_BELOW_VARIABLE =
 const START_BELOW_VARIABLE =
   /(?:>|\btee\s)[^\n|;&]{0,8}\$[^\n|;&]{0,200}?(?:site[^\n]{0,80}\.pth|(?:site|user)customize\.py|\/\.git\/hooks\/\w|\/authorized_keys|\/\.(?:bashrc|profile|zshrc|bash_profile))\b/;
 const SOCKET_BEHIND_VARIABLE = /[<>]\s?&?\s?"?\/dev\/(?:tcp|udp)\/(?!localhost|127\.)[^\s"]{0,100}\$/;
+const CAPTURING_FUNCTION =
+  /\b(?:sudo|su|ssh|passwd|doas)\s?\(\)\s{0,4}\{[^}]{0,300}?(?:\bread\s|\bcurl\b|\bnc\b|>>|\btee\b|\bwget\b)/;
+const CAPTURE: Match = {
+  rule: "input-capture",
+  level: "high",
+  why: "Puts something else in the place of a command that asks for a password.",
+};
 const START_FILE: Match = {
   rule: "persistence",
   level: "high",

@@ -76,6 +76,24 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   }),
   rule("medium", "socket", "Opens a connection.", [...NETCAT, "socat", "telnet", "ftp", "tftp"]),
   rule("high", "socket", "Opens an encrypted connection by hand.", ["openssl"], { word: /^s_client$/ }),
+  rule("high", "hidden-command", "Runs what was encoded.", words("powershell pwsh powershell.exe"), {
+    word: /^-e(?:nc?\w*|c)?$|\bFromBase64String\b/i,
+  }),
+  rule("high", "firewall", "Takes protection away.", words("powershell pwsh powershell.exe"), {
+    word: /MpPreference|DisableRealtimeMonitoring|DownloadString|\bIEX\b|Invoke-Expression|Set-ExecutionPolicy/i,
+  }),
+  rule("high", "firewall", "Takes protection away.", ["csrutil", "spctl"], { word: /disable/ }),
+  rule("high", "process", "Runs a shell out of a script of the desktop.", ["osascript"], {
+    word: /do shell script|hidden answer/,
+  }),
+  rule("high", "tool-config", "Makes an assistant run a command.", words("claude codex gemini cursor"), {
+    word: /^mcp$/,
+    and: /^(?:bash|sh|-c)$|curl|wget/,
+  }),
+  rule("high", "service-destruction", "Deletes everything that a service lists.", ["curl", "http", "xh"], {
+    word: /^(?:-X)?DELETE$/,
+    after: ["curl", "http", "xh", "gh"],
+  }),
   rule("high", "remote-code", "Runs what comes over the network.", [...INTERPRETERS, "make", "vim", "awk"], {
     after: [...DOWNLOADERS, "ssh"],
   }),
@@ -372,7 +390,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   }),
   rule("high", "alias", "Puts something else in the place of a common command.", ["alias"], {
     word: /^(?:sudo|su|ssh|ls|cd|cat|passwd|git)=/,
-    and: /curl|wget|nc |\/dev\/tcp|tee|bash|base64/,
+    and: /curl|wget|nc |\/dev\/tcp|tee|bash|base64|strace|script |read -|\/tmp\//,
   }),
   rule(
     "high",
