@@ -57,20 +57,21 @@ function judgeDropped(facts: ProgramFacts, report: Report): void {
         fetched: ((marks & MARKS.network) !== 0 || call.known.sends) === true,
       });
   }
-  const started = starts.filter(
-    (start) =>
-      start.kind === "argv" && start.argv.some((word) => /^\.\/program\.(?:js|py)$/.test(word ?? "")),
+  const own = calls.filter(
+    ({ known, args }) =>
+      known.starts !== undefined &&
+      args.flatMap((arg) => allTexts(arg)).some((word) => /^\.\/program\.(?:js|py)$/.test(word)),
   );
-  if (new Set(started.map(({ at }) => at)).size > 1)
-    report.add({ ...SPAWNING, level: "high" }, started[0]!.at);
-  for (const { path, offset, fetched: own } of written) {
+  if (new Set(own.map(({ offset }) => offset)).size > 1)
+    report.add({ ...SPAWNING, level: "high" }, own[0]!.offset);
+  for (const { path, offset, fetched: ownFetched } of written) {
     const name = path.slice(path.lastIndexOf("/") + 1);
     if (
       /^package\.json$|devcontainer/.test(path.slice(-64).replace(/^.*\/(?=package\.json$)/, "")) &&
       installScript
     )
       report.add(INSTALL_SCRIPT, offset);
-    if (!(own || fetched) || name.length < 2 || name.includes(HOLE)) continue;
+    if (!(ownFetched || fetched) || name.length < 2 || name.includes(HOLE)) continue;
     const isNamed = (word: string | undefined) => word?.includes(name) === true;
     const run = starts.find((start) =>
       start.kind === "argv" ? start.argv.some(isNamed) : start.kind === "text" && isNamed(start.text),

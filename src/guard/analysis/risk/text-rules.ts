@@ -22,7 +22,7 @@ export const TEXT_RULES: readonly TextRule[] = [
   {
     rule: "container-escape",
     level: "critical",
-    test: /(?:docker|containerd|podman|crio)\.sock\b/,
+    test: /(?:docker|containerd|podman|crio)\.sock\b|:237[56](?:\/|$)/,
     why: "Access to the container daemon is root on the host.",
   },
   {

@@ -83,6 +83,12 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
           push(this.functions, keyOf(tree, tree.child(node, "key")), value);
         break;
       }
+      case "enum_assignment":
+        this.members.bind(0, this.name(tree.child(node, "name")), {
+          how: "value",
+          node: tree.child(node, "value"),
+        });
+        break;
       case "for_in_statement":
         this.bind(scope, tree.child(node, "left"), tree.child(node, "right"), "element");
         break;

@@ -383,10 +383,7 @@ function plainName(name: string): string {
 function withEnvironment(value: Value): Value {
   const [name] = value.names;
   if (name === "process.argv")
-    return {
-      ...list([text("node", MARKS.partial), text("./program.js", MARKS.partial)], UNSURE),
-      names: value.names,
-    };
+    return list([text("node", MARKS.partial), text("./program.js", MARKS.partial)], UNSURE);
   if (name === "process.execPath" || name === "process.argv0") return text("node", MARKS.partial);
   if (value.names.some((one) => /^<def \d+>\.constructor$|constructor\.constructor$/.test(one)))
     return named("Function.constructor");

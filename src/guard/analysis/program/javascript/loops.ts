@@ -8,7 +8,7 @@ const LOOPS = new Set(["while_statement", "for_statement", "do_statement"]);
 const EXITS = new Set([
   ...["break_statement", "return_statement", "throw_statement", "yield_expression", "await_expression"],
 ]);
-const GROWING = /^(?:push|unshift|set|add|concat|appendFileSync|writeSync)$/;
+const GROWING = /^(?:push|unshift|set|add|concat|(?:append|write)File(?:Sync)?|writeSync|mkdirSync)$/;
 const MANY = 100_000;
 
 /** What JavaScript's loops look like. */

@@ -253,6 +253,17 @@ class PythonNameCollector extends NameCollector implements PythonNames {
     }
   }
 
+  /** The default of an option of the command line is a member of what is parsed. */
+  private addOption(given: readonly number[]): void {
+    const { tree } = this;
+    const title = /^["']-{0,2}([\w-]+)["']$/.exec(tree.source(given[0] ?? -1))?.[1];
+    const fallback = given.find(
+      (one) => tree.kind(one) === "keyword_argument" && this.name(tree.child(one, "name")) === "default",
+    );
+    if (title !== undefined && fallback !== undefined)
+      this.members.bind(0, title.replaceAll("-", "_"), { how: "value", node: tree.child(fallback, "value") });
+  }
+
   /** map(f, items), pool.submit(f, a), Thread(target=f, args=(a,)): f gets what goes along with it. */
   private handAcross(called: string, given: readonly number[]): void {
     const { tree } = this;
@@ -302,6 +313,11 @@ class PythonNameCollector extends NameCollector implements PythonNames {
       this.fill(call, this.tree.child(callee, "object"), given, how);
     }
     this.handAcross(called, given);
+    if (called === "add_argument") this.addOption(given);
+    // ftp.retrbinary("…", buffer.write): what the call hears goes into the buffer.
+    for (const one of given)
+      if (this.tree.kind(one) === "attribute" && FILLERS.has(this.name(this.tree.child(one, "attribute"))))
+        this.fill(call, this.tree.child(one, "object"), [call], "mark");
     for (const definition of direct ?? (this.functions.get(called) ?? []).slice(0, 4)) {
       const names = this.parametersOf(definition);
       let place = 0;

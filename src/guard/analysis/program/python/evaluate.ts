@@ -1,5 +1,4 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { isWholeTree } from "../../risk/path-rules.js";
 import { variable } from "../environment.js";
 import { marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
@@ -16,7 +15,6 @@ import {
 import {
   anyOf,
   concat,
-  directoryOf,
   HOLE,
   list,
   MARKS,
@@ -44,6 +42,7 @@ import {
   reversed,
 } from "./folding.js";
 import { integerValue, stringValue } from "./literals.js";
+import { ancestors, constant, marked, markTree, modulesFor } from "./origins.js";
 import { BUILTINS, KNOWN_MODULES } from "./rules.js";
 
 /** Attributes that lead to what they belong to. */
@@ -218,7 +217,7 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     if (object.names.includes("pathlib.Path()") && /^parents?$/.test(name)) return ancestors(object, name);
     if (name === "__self__")
       return { ...object, names: object.names.map((one) => one.replace(/^builtins\..*/, "builtins")) };
-    if (object.names.length === 0) {
+    if (object.names.every((one) => one.endsWith(".parse_args()"))) {
       const assigned = this.assignedTo(name);
       const leads = name.startsWith("__") || FRAMES.has(name) ? named(`?.${name}`) : UNKNOWN;
       // What a request handler reads was sent to it.
@@ -454,52 +453,3 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     return mark(result, marks & ~MARKS.built);
   }
 }
-
-/** Names of other modules that stand for one value. */
-const CONSTANTS: ReadonlyMap<string, Value> = new Map([
-  ["sys.executable", text("python3", MARKS.partial)],
-  ["stat.S_ISUID", number(0o4000)],
-  ["stat.S_ISGID", number(0o2000)],
-  ["os.O_RDONLY", text("r")],
-  ["site.USER_SITE", text("/usr/lib/python3/site-packages")],
-  ["site.PREFIXES", text("/usr")],
-]);
-
-function constant(value: Value): Value {
-  return (value.names.length === 1 && CONSTANTS.get(value.names[0]!)) || value;
-}
-
-/** The directories above a path, or the nearest of them. */
-function ancestors(path: Value, name: string): Value {
-  const above: Value[] = [];
-  for (let one = path; above.length < 4; above.push(one)) one = { ...one, texts: one.texts.map(directoryOf) };
-  return name === "parent" ? above[0]! : list(above);
-}
-
-const LISTINGS = /^(?:os\.(?:walk|listdir|scandir)|glob\.i?glob|pathlib\.Path\(\)\.(?:r?glob|iterdir|walk))$/;
-
-function markTree(name: string, value: Value, args: readonly Value[]): Value {
-  if (!LISTINGS.test(name)) return value;
-  const whole = args.some(({ texts }) => texts.some(isWholeTree));
-  return whole ? mark(value, MARKS.wholeTree) : value;
-}
-
-/** Names that say where a value comes from. */
-function marked(value: Value): Value {
-  const environment = value.names.includes("os.environ") ? MARKS.environment : 0;
-  const asked = value.names.some((name) => REQUESTS.test(name)) ? MARKS.network : 0;
-  return environment + asked === 0 ? value : mark(value, environment | asked);
-}
-
-const REQUESTS = /^(?:flask\.request|bottle\.request|fastapi\.Request)(?:\.|$)/;
-
-/** A module whose name could not be read is any that has such a member. */
-function modulesFor(member: string): (name: string) => readonly string[] {
-  return (name) =>
-    name === "?module"
-      ? ["?module", ...SUSPECTS.filter((one) => DANGEROUS.has(member) || one === "os")]
-      : [name];
-}
-
-const SUSPECTS = ["os", "subprocess"];
-const DANGEROUS = new Set(["Popen", "run", "call", "check_output", "check_call", "getoutput"]);

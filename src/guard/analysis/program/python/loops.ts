@@ -9,7 +9,8 @@ const EXITS = new Set(["break_statement", "return_statement", "raise_statement",
 /** Calls that wait for input or a peer. */
 const WAITING =
   /^(?:sleep|input|recv\w*|accept|get|wait\w*|read\w*|select|poll|join|serve\w*|exit|_exit|next|communicate)$/;
-const GROWING = /^(?:append|extend|insert|add|update|appendleft|write)$/;
+const GROWING =
+  /^(?:append|extend|insert|add|update|appendleft|write(?:_text|_bytes)?|mkdir|makedirs|touch)$/;
 const ENDLESS = /^itertools\.(?:count|cycle|repeat)\(\)$/;
 const MANY = 100_000;
 

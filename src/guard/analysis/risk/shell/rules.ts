@@ -170,7 +170,8 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   ),
   rule("high", "repository-hook", "Runs a command whenever git is used.", ["git"], {
     word: /^(?:core\.(?:hooksPath|fsmonitor|sshCommand|pager|editor|gitProxy|askPass)|init\.templateDir|credential\..*helper|alias\..+|diff\.external|filter\..+|protocol\.ext\.allow|url\..*insteadOf|include\.path)(?:=|$)/i,
-    not: /^(?:--get|--unset|--list|-l|--get-all|cache|store|osxkeychain|manager|vim|nano|code --wait|less|cat|true|false|[a-z]+(?: [\w.%|-]+)*)$/,
+    and: /^!|[|;&$`]|\bsh\b|https?:\/\/|^[~/]/,
+    not: /^(?:--get|--unset|--list|-l|--get-all)$|^url\.(?:https|ssh):\/\/(?:\S*@)?(?:github|gitlab|bitbucket)/i,
   }),
   rule("high", "repository-hook", "Runs a command whenever git is used.", ["git"], {
     word: /^(?:core\.hooksPath|init\.templateDir)$/i,
