@@ -928,18 +928,12 @@ export interface components {
     responses: {
         /** @description The request is at fault: `code` says how, `hint` what to do. */
         readonly RequestError: {
-            headers: {
-                readonly [name: string]: unknown;
-            };
             content: {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
         /** @description The server is at fault, or cannot do it now: `code` says which. */
         readonly ServerError: {
-            headers: {
-                readonly [name: string]: unknown;
-            };
             content: {
                 readonly "application/json": components["schemas"]["Error"];
             };
@@ -958,9 +952,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {string} */
@@ -978,9 +969,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {string} */
@@ -1004,9 +992,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Session"][];
@@ -1041,18 +1026,12 @@ export interface operations {
         readonly responses: {
             /** @description An earlier request made it. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Session"];
                 };
@@ -1071,9 +1050,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Session"];
                 };
@@ -1092,9 +1068,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -1124,9 +1097,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Session"];
                 };
@@ -1150,9 +1120,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["ExecutionResult"];
                     readonly "text/event-stream": string;
@@ -1176,9 +1143,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Execution"][];
@@ -1200,9 +1164,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Execution"];
                 };
@@ -1221,9 +1182,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Process"][];
@@ -1249,9 +1207,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Process"];
                 };
@@ -1271,9 +1226,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Process"];
                 };
@@ -1293,9 +1245,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -1326,9 +1275,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["ProcessLogs"];
                     readonly "text/event-stream": string;
@@ -1357,9 +1303,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Process"];
                 };
@@ -1378,9 +1321,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Terminal"][];
@@ -1406,9 +1346,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Terminal"];
                 };
@@ -1428,9 +1365,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Terminal"];
                 };
@@ -1450,9 +1384,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -1479,9 +1410,6 @@ export interface operations {
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content?: never;
             };
             readonly "4XX": components["responses"]["RequestError"];
@@ -1498,9 +1426,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Context"][];
@@ -1530,9 +1455,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Context"];
                 };
@@ -1557,9 +1479,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["ExecutionResult"];
                     readonly "text/event-stream": string;
@@ -1580,9 +1499,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @description False: nothing ran. */
@@ -1605,9 +1521,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Context"];
                 };
@@ -1638,9 +1551,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly id: string;
@@ -1671,9 +1581,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Context"];
                 };
@@ -1693,9 +1600,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Context"];
                 };
@@ -1715,9 +1619,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -1747,9 +1648,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["FileEntry"][];
@@ -1779,9 +1677,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/octet-stream": string;
                 };
@@ -1807,9 +1702,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly path: string;
@@ -1835,9 +1727,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly path: string;
@@ -1866,9 +1755,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly path: string;
@@ -1899,9 +1785,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly path: string;
@@ -1927,9 +1810,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "text/event-stream": string;
                 };
@@ -1948,9 +1828,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Snapshot"][];
@@ -1978,9 +1855,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Snapshot"];
                 };
@@ -2000,9 +1874,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["ListedSnapshot"][];
@@ -2026,9 +1897,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -2051,9 +1919,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly written: number;
@@ -2081,9 +1946,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/x-tar": string;
                 };
@@ -2110,9 +1972,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Snapshot"];
                 };
@@ -2142,9 +2001,6 @@ export interface operations {
         readonly responses: {
             /** @description Made. */
             readonly 201: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Session"];
                 };
@@ -2171,9 +2027,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @enum {boolean} */
@@ -2198,9 +2051,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2222,9 +2072,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2246,9 +2093,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2270,9 +2114,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2294,9 +2135,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2318,9 +2156,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2342,9 +2177,6 @@ export interface operations {
         readonly responses: {
             /** @description What was answered inside. */
             readonly default: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "*/*": unknown;
                 };
@@ -2364,9 +2196,6 @@ export interface operations {
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content?: never;
             };
             readonly "4XX": components["responses"]["RequestError"];
@@ -2379,9 +2208,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["Approval"][];
@@ -2422,9 +2248,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @description False: it was decided before, or had expired. `approval` has the decision that counts. */
@@ -2435,9 +2258,6 @@ export interface operations {
             };
             /** @description Done. */
             readonly 409: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @description False: it was decided before, or had expired. `approval` has the decision that counts. */
@@ -2456,9 +2276,6 @@ export interface operations {
         readonly responses: {
             /** @description The connection goes on as a WebSocket. */
             readonly 101: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content?: never;
             };
             readonly "4XX": components["responses"]["RequestError"];
@@ -2485,9 +2302,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly components["schemas"]["AuditEntry"][];
@@ -2523,9 +2337,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         readonly items: readonly {
@@ -2597,9 +2408,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "text/plain": string;
                 };
@@ -2614,9 +2422,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": {
                         /** @description Requests that run something now. */
@@ -2635,9 +2440,6 @@ export interface operations {
         readonly responses: {
             /** @description Done. */
             readonly 200: {
-                headers: {
-                    readonly [name: string]: unknown;
-                };
                 content: {
                     readonly "application/json": components["schemas"]["Status"];
                 };
