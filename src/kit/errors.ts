@@ -109,6 +109,8 @@ export class SandboxError extends Error {
 /** Turns anything thrown into a SandboxError, keeping one that already is. */
 export function toSandboxError(error: unknown, code: ErrorCode = "INTERNAL"): SandboxError {
   if (error instanceof SandboxError) return error;
+  // Two failures, the second while things were closed: the first one says why.
+  if (error instanceof Error && "suppressed" in error) return toSandboxError(error.suppressed, code);
   const message = error instanceof Error ? error.message : String(error);
   return new SandboxError(code, message, { cause: error });
 }

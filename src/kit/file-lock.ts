@@ -4,14 +4,15 @@ import { systemCode } from "./errors.js";
 import { unlessMissing } from "./if-missing.js";
 import { isSharedOrphan } from "./process-label.js";
 
-const FREE = "free";
+/** The file's name while no process holds the lock. Locks of earlier versions are on disks: it stays as it is. */
+const FREE = "nobody";
 const FOLDER = "writer";
 /** A folder that old and not in place was left by a killed process. */
 const LONGEST_INSTALL_MS = 60 * 60 * 1000;
 
 /**
  * A lock among processes; the lock of a killed process is taken over. Node has no flock, so the lock is the name of a
- * file: `writer/free` while it is free, else `writer/` and the holder's label. Of two processes that rename the same
+ * file: `writer/nobody` while it is free, else `writer/` and the holder's label. Of two processes that rename the same
  * name one finds it gone. A rename is also the cheapest change of a directory: making and removing a file costs ten
  * times as much.
  */
