@@ -382,6 +382,7 @@ function plainName(name: string): string {
 
 function withEnvironment(value: Value): Value {
   const [name] = value.names;
+  if (name === undefined) return value;
   if (name === "process.argv")
     return list([text("node", MARKS.partial), text("./program.js", MARKS.partial)], UNSURE);
   if (name === "process.execPath" || name === "process.argv0") return text("node", MARKS.partial);

@@ -115,7 +115,7 @@ class JavaScriptReader extends ProgramReader {
     super.readCall(node);
     const { tree, evaluator } = this;
     const callee = evaluator.calleeOf(node);
-    if (callee !== -1 && tree.source(callee) === "Proxy")
+    if (callee !== -1 && tree.kind(callee) === "identifier" && tree.source(callee) === "Proxy")
       this.watch(node, PROXY, ({ known }) => known.starts !== undefined || known.code !== undefined);
     const object = callee === -1 ? -1 : tree.child(callee, "object");
     if (object === -1) return;
