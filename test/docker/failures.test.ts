@@ -67,7 +67,7 @@ describe("what can go wrong with Docker", () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });
     await expect(manager.startSandbox("a")).rejects.toMatchObject({
       code: "BACKEND_UNAVAILABLE",
-      message: expect.stringContaining("there is not a Docker daemon at unix://"),
+      message: expect.stringContaining("there is no Docker daemon at unix://"),
       hint: expect.stringContaining("backends.docker.host"),
     });
   });

@@ -33,7 +33,7 @@ describe("explainDockerFailure", () => {
     const path = join(directory, "missing");
     expect((await failureAt(path)).toJSON()).toEqual({
       code: "BACKEND_UNAVAILABLE",
-      message: `there is not a Docker daemon at unix://${path} (backends.docker.host): its socket is missing`,
+      message: `there is no Docker daemon at unix://${path} (backends.docker.host): its socket is missing`,
       hint: "Is backends.docker.host right, and does that daemon run?",
     });
   });

@@ -5,7 +5,7 @@ import { addressOf, type DockerAddress, describeAddress, isSystemDaemon } from "
 
 /** System errors on the way to the daemon: what they mean to a person; {at} is where. */
 const ON_THE_WAY: Readonly<Record<string, string>> = {
-  ENOENT: "there is not a Docker daemon{at}: its socket is missing",
+  ENOENT: "there is no Docker daemon{at}: its socket is missing",
   ECONNREFUSED: "no Docker daemon answers{at}",
   EACCES: "this user may not talk to the Docker daemon{at}",
   ECONNRESET: "the Docker daemon{at} went away",
