@@ -47,8 +47,8 @@ it("keeps apart two machines that are copies of each other, by what each has in 
   const label = () => stateLabels(directory)[LABEL.state];
   const first = label();
   expect(label()).toBe(first);
-  expect(statSync(join(directory, "state-id")).mode & 0o777).toBe(0o600);
-  expect(readdirSync(directory)).toEqual(["state-id"]);
-  rmSync(join(directory, "state-id"));
+  expect(statSync(join(directory, "place-id")).mode & 0o777).toBe(0o600);
+  expect(readdirSync(directory)).toEqual(["place-id"]);
+  rmSync(join(directory, "place-id"));
   expect(label()).not.toBe(first);
 });

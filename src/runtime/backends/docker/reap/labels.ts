@@ -119,7 +119,8 @@ function digest(text: string): string {
 
 /** A random name of a state directory, made once and kept in it: machines and paths are copied. "": there is none yet. */
 function stateDirectoryId(stateDir: string): string {
-  const file = join(resolve(stateDir), "state-id");
+  // The name stays: by another one, the containers of an earlier version would not be known as this directory's.
+  const file = join(resolve(stateDir), "place-id");
   return readId(file) ?? makeId(file);
 }
 
