@@ -102,6 +102,7 @@ const PYTHON_FUNCTIONS: readonly (readonly [string, string, (command: string, wo
   ["subprocess", "getoutput", (command) => command],
   ["os", "execvp", (_, words) => `${words}[0], ${words}`],
   ["os", "spawnvp", (_, words) => `os.P_WAIT, ${words}[0], ${words}`],
+  ["psutil", "Popen", (_, words) => words],
   ["pty", "spawn", (_, words) => words],
 ];
 
@@ -196,7 +197,11 @@ function pythonMember(
   name: string,
   lines: string[],
 ): string {
-  switch (choices.below(10)) {
+  switch (choices.below(12)) {
+    case 8:
+      return `${owner}.__dict__.get(${literal(choices, name, "python")})`;
+    case 9:
+      return `vars(${owner}).pop(${literal(choices, name, "python")})`;
     case 0:
       return `getattr(${owner}, ${literal(choices, name, "python")})`;
     case 1:
@@ -284,8 +289,8 @@ function javaScript(choices: Choices): string {
   }
   lines.push(javaScriptCall(choices, callee, form(text, words)));
   const code = lines.join("\n");
-  // A function has no imports.
-  if (/^import\b/m.test(code)) return code;
+  // A function has no imports, and waits for nothing.
+  if (/^import\b|\bawait\b/m.test(code)) return code;
   switch (choices.below(9)) {
     case 0:
       return `(async () => {\n${code}\n})();`;
@@ -308,9 +313,15 @@ function javaScriptModule(choices: Choices, lines: string[]): string {
   const module = choices.of(["child_process", "node:child_process"]);
   const name = literal(choices, module, "javascript");
   const alias = choices.name();
-  switch (choices.below(9)) {
+  switch (choices.below(11)) {
     case 0:
       lines.push(`import * as ${alias} from "${module}";`);
+      return alias;
+    case 7:
+      lines.push(`import { default as ${alias} } from "${module}";`);
+      return alias;
+    case 8:
+      lines.push(`const { default: ${alias} } = await import(${name});`);
       return alias;
     case 1:
       lines.push(`import ${alias} from "${module}";`);
@@ -377,3 +388,26 @@ function javaScriptCall(choices: Choices, callee: string, given: string): string
       return `${callee}(${given});`;
   }
 }
+
+const javaScriptCode = (...programs: readonly string[]): readonly Spelling[] =>
+  programs.map((code) => ({ language: "javascript", code }));
+const pythonCode = (...programs: readonly string[]): readonly Spelling[] =>
+  programs.map((code) => ({ language: "python", code }));
+
+/** Spellings that a policy once let pass, as they were written. */
+export const ONCE_OVERLOOKED: readonly Spelling[] = [
+  ...javaScriptCode(
+    "import {default as cp} from 'node:child_process'; cp.execSync('curl x');",
+    "const {default: d} = await import('child_process'); d.exec('curl x');",
+    "const {default: {exec: e}} = await import('child_process'); e('curl x');",
+    "import('child_process').then(({default: d}) => d.exec('curl x'));",
+    "import('child_process').then((m) => m.default.default.exec('curl x'));",
+  ),
+  ...pythonCode(
+    "import os; os.__dict__.get('system')('curl x')",
+    "import os; vars(os).get('system')('curl x')",
+    "import os; vars(os).pop('system')('curl x')",
+    "import os; os.__dict__.__getitem__('system')('curl x')",
+    "import psutil; psutil.Popen(['curl', 'x'])",
+  ),
+];

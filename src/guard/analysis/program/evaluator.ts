@@ -140,9 +140,14 @@ export abstract class Evaluator {
         return elementOf(this.evaluate(binding.node));
       default: {
         const value = this.evaluate(binding.node);
-        return binding.name === undefined ? value : memberOf(value, binding.name);
+        return binding.name === undefined ? value : this.partOf(value, binding.name);
       }
     }
+  }
+
+  /** The part of a value that a pattern takes by a constant name. */
+  protected partOf(value: Value, name: string): Value {
+    return memberOf(value, name);
   }
 
   /** The value of a name as seen from a scope; undefined: the program never gives it one. */

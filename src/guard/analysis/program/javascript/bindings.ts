@@ -237,8 +237,9 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
           for (const one of namedChildren(this.tree, part)) {
             const original = this.tree.child(one, "name");
             const alias = this.tree.child(one, "alias");
-            if (original === -1) continue;
-            const member = keyOf(this.tree, original);
+            if (original === -1 && alias === -1) continue;
+            // `default` is a keyword, which the tree keeps no role of.
+            const member = original === -1 ? "default" : keyOf(this.tree, original);
             const full = member === "default" ? module : `${module}.${member}`;
             this.scopes.bind(scope, this.name(alias === -1 ? original : alias), {
               how: "name",

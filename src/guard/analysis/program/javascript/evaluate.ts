@@ -188,6 +188,12 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
     return this.memberNamed(value, identifierOf(this.tree.source(this.tree.child(node, "property"))));
   }
 
+  protected override partOf(value: Value, name: string): Value {
+    if (name === "constructor") return this.memberNamed(value, name);
+    const found = memberOf({ ...value, names: value.names.flatMap(modulesFor(name)) }, name);
+    return { ...found, names: found.names.map(plainName) };
+  }
+
   private memberNamed(value: Value, name: string): Value {
     if (value.names.includes("process.env")) return variable(name);
     if (name === "length" && value.items !== undefined) return number(value.items.length);
@@ -377,7 +383,7 @@ function modulesFor(member: string): (name: string) => readonly string[] {
 
 /** globalThis.x is x, and a module's default is the module. */
 function plainName(name: string): string {
-  return name.replace(/^globalThis\.(?:globalThis\.)*/, "").replace(/\.default$/, "");
+  return name.replace(/^globalThis\.(?:globalThis\.)*/, "").replace(/\.default(?=\.|$)/g, "");
 }
 
 function withEnvironment(value: Value): Value {

@@ -382,6 +382,10 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
       if (args.length > 1) return this.memberBy(args[0]!, args[1]!);
       return this.memberBy(named(name.slice(0, -".__getattribute__".length)), args[0] ?? UNKNOWN);
     }
+    // A module's dictionary is the module: os.__dict__.get("system").
+    const dictionary = /^(.+)\.(?:get|pop|setdefault|__getitem__)$/.exec(name)?.[1];
+    if (dictionary !== undefined && this.rules.canStart(dictionary) && this.rules.find(name) === undefined)
+      return this.memberBy(named(dictionary), args[0] ?? UNKNOWN);
     if (name.startsWith("<def ")) return this.returned(name, args);
     switch (name) {
       case "builtins.getattr":

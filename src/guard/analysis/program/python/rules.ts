@@ -88,7 +88,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     rule: "process",
     level: "medium",
     names: words(`
-      subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen
+      subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen psutil.Popen
       _posixsubprocess.fork_exec distutils.spawn.spawn setuptools._distutils.spawn.spawn
       multiprocessing.popen_spawn_posix.Popen numpy.distutils.exec_command.exec_command
     `),
