@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { dirname } from "node:path";
-import { SandboxError } from "../../kit/errors.js";
+import { SandboxError, systemCode } from "../../kit/errors.js";
 import type { GuestConnection } from "../wire/index.js";
 import type { Instance } from "./backend.js";
 import type { SandboxCgroup } from "./linux/cgroup/cgroup.js";
@@ -40,12 +40,23 @@ export function hostEnvironment(workspace: string): Readonly<Record<string, stri
 }
 
 /** Closing the wire makes a guest end what it runs and leave; a guest that does not is killed. */
-export async function stopGuest(child: ChildProcess, kill: (pid: number) => void): Promise<void> {
+export async function stopGuest(
+  child: ChildProcess,
+  kill: (pid: number) => void,
+  graceMs = 5000,
+): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");
   child.stdin?.destroy();
-  const timer = setTimeout(() => kill(pid), 5000);
+  const timer = setTimeout(() => {
+    try {
+      kill(pid);
+    } catch (error) {
+      // ESRCH: it has ended, and its exit is about to be told. Any other error is the caller's, by `exited`.
+      if (systemCode(error) !== "ESRCH") child.emit("error", error);
+    }
+  }, graceMs);
   await exited;
   clearTimeout(timer);
 }
