@@ -217,12 +217,27 @@ describe("SandboxManager", () => {
     expect(await kept.files.read("f")).toBe("kept");
     const [snapshot, forked] = [await sandbox.snapshots.create(), await sandbox.fork()];
     expect([snapshot.files, await forked.files.read("f")]).toEqual([1, "temporary"]);
-    await forked.delete();
+    await forked.close();
     await sandbox.close();
     await expect(sandbox.files.read("f")).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });
     expect((await manager.listSessions()).map(({ sessionId }) => sessionId)).toEqual(["s"]);
     expect(readdirSync(join(stateDir, "ephemeral"))).toEqual([]);
     expect(readdirSync(join(stateDir, "sessions"))).toHaveLength(1);
+  });
+
+  it("makes the forks of a temporary session temporary, and frees their names", async () => {
+    const manager = createManager();
+    const sandbox = await manager.getSandbox("s", { ephemeral: true });
+    const first = await sandbox.fork({ sessionId: "named" });
+    await expect(sandbox.fork({ sessionId: "named" })).rejects.toMatchObject({ code: "CONFLICT" });
+    const second = await first.fork();
+    await second.files.write("f", "of a fork's fork");
+    expect(await manager.listSessions()).toEqual([]);
+    await first.close();
+    await (await manager.getSandbox("named")).files.write("f", "kept");
+    await manager.close();
+    expect(await second.files.read("f").catch(({ code }) => code)).toBe("SANDBOX_NOT_RUNNING");
+    expect(readdirSync(join(stateDir, "sessions"))).toEqual([expect.stringMatching(/^named/)]);
   });
 
   it("never chooses a backend without walls by itself", async () => {

@@ -257,7 +257,7 @@ export class SandboxManager {
       await this.#startSandbox(sessionId, { ...start, inMemory });
     }
     const remove = async () => void (await this.deleteSession(sessionId));
-    const close = ephemeral === true ? remove : () => this.cleanupSession(sessionId);
+    const close = this.#store.isTemporary(sessionId) ? remove : () => this.cleanupSession(sessionId);
     const open = (forked: string) => this.getSandbox(forked, { agentId, role });
     return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove, open });
   }

@@ -33,6 +33,8 @@ export interface InitialContent {
 /** A new session, and what its workspace is filled with. */
 export interface ForkRequest extends Pick<StartOptions, "limits" | "signal"> {
   readonly key: string;
+  /** The session it is made from: a temporary one has temporary forks. */
+  readonly source: string;
   readonly backend: string;
   readonly fill: (files: WorkspaceFiles) => Promise<void>;
 }

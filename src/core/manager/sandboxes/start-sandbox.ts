@@ -175,7 +175,7 @@ export class SandboxStarter {
       ...(reads !== undefined && { reads }),
       snapshots: openSnapshotStore(() => slot.session.path, this.#config.snapshots),
       fork: (key, filling, signal) =>
-        this.options.fork({ key, fill: filling, limits, backend: type, signal }),
+        this.options.fork({ key, source: slot.session.key, fill: filling, limits, backend: type, signal }),
       network: egress.networkFor(origin, chosen.probe.capabilities),
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,

@@ -15,7 +15,7 @@ interface SandboxSource {
  * only one gets the name.
  */
 export async function forkSession(
-  { key, fill, ...options }: ForkRequest,
+  { key, source, fill, ...options }: ForkRequest,
   sandboxes: SandboxSource,
   store: SessionStore,
 ): Promise<RunningSandbox> {
@@ -28,7 +28,7 @@ export async function forkSession(
     const filling = await sandboxes.start(key, options, { fill, opened });
     // Programs of some backends see the directory by its name.
     await filling.stop();
-    if (store.adopt(session!, key) === undefined) throw sessionExists(key);
+    if (store.adopt(session!, key, store.isTemporary(source)) === undefined) throw sessionExists(key);
   } catch (error) {
     if (session !== undefined) await store.discardEphemeral(session);
     throw error;

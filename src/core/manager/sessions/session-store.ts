@@ -86,6 +86,8 @@ export class SessionStore {
   readonly #spares: MadeDirectory[] = [];
   /** The directories of temporary sessions, by key. */
   readonly #temporary = new Map<string, string>();
+  /** The temporary ones whose name may be used again once they are deleted: a caller chose it. */
+  readonly #adopted = new Set<string>();
 
   constructor(
     private readonly root: string,
@@ -94,10 +96,7 @@ export class SessionStore {
 
   /** The session of this key will go with this process: another process neither sees nor keeps it. */
   addTemporary(key: string): void {
-    this.#temporary.set(
-      validateSessionKey(key),
-      `${TEMPORARY}${processLabel(randomBytes(6).toString("hex"))}`,
-    );
+    this.#temporary.set(validateSessionKey(key), temporaryName());
   }
 
   isTemporary(key: string): boolean {
@@ -156,10 +155,13 @@ export class SessionStore {
 
   /**
    * Makes the directory of a sandbox that was started ahead, with all that is in it, a new session's. Undefined: the
-   * session was made meanwhile, and the directory still belongs to none.
+   * session was made meanwhile, and the directory still belongs to none. `isTemporary`: it goes with this process.
    */
-  adopt(prepared: StoredSession, key: string): StoredSession | undefined {
-    const holder = join("sessions", this.#directoryName(key));
+  adopt(prepared: StoredSession, key: string, isTemporary = false): StoredSession | undefined {
+    // A temporary name is never taken: no rename would fail.
+    if (isTemporary && this.exists(key)) return undefined;
+    const name = isTemporary ? temporaryName() : this.#directoryName(key);
+    const holder = join("sessions", name);
     const path = join(this.root, holder);
     const giveOwner = (to: string) => {
       if (prepared.owner !== undefined) moveOwner(this.root, prepared.owner, processLabel("owner"), to);
@@ -173,6 +175,10 @@ export class SessionStore {
       giveOwner(relative(this.root, prepared.path));
       if (isTaken(error)) return undefined;
       throw whenFull(error);
+    }
+    if (isTemporary) {
+      this.#temporary.set(key, name);
+      this.#adopted.add(key);
     }
     return { ...prepared, key, path, ready: true, ephemeral: false };
   }
@@ -229,6 +235,7 @@ export class SessionStore {
     const path = join(this.root, "sessions", this.#directoryName(key));
     const meta = this.#read(path);
     if (meta === undefined) return false;
+    if (this.#adopted.delete(key)) this.#temporary.delete(key);
     await this.#discard({ path, owner: ownerOf(meta) });
     return true;
   }
@@ -394,6 +401,10 @@ export function sessionIdOf(key: string): string {
 
 function directoryName(key: string): string {
   return key === SHARED_KEY ? "shared" : sessionDirectoryName(validateSessionKey(key));
+}
+
+function temporaryName(): string {
+  return `${TEMPORARY}${processLabel(randomBytes(6).toString("hex"))}`;
 }
 
 function ownerOf(meta: Meta): Owner | undefined {
