@@ -9,7 +9,8 @@ import {
   type SessionFiles,
 } from "../../mcp/index.js";
 import type { ExtraApprover } from "../approvals/approval-service.js";
-import { type ExecutionSummary, toSummary } from "../executions/execution-reply.js";
+import type { ExecutionSummary } from "../executions/execution-reply.js";
+import { executionSummary } from "../http/schemas.js";
 import type { Services } from "../services.js";
 import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import type { KeyCalls } from "./key-calls.js";
@@ -114,8 +115,9 @@ async function recorded(
   }
 }
 
-function summaryOf({ status, data }: ToolReply): ExecutionSummary {
-  const { error } = data;
-  const code = typeof error === "object" ? (error as { readonly code: unknown }).code : undefined;
-  return toSummary({ success: status === "success", ...data, code });
+/** What the list keeps of a reply. Never throws: the program has run, whatever its reply looks like. */
+export function summaryOf({ status, data }: Pick<ToolReply, "status" | "data">): ExecutionSummary {
+  const success = status === "success";
+  const error = data.error as { readonly code?: unknown } | null | undefined;
+  return executionSummary.safeParse({ ...data, code: error?.code, success }).data ?? { success };
 }
