@@ -288,3 +288,34 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
     await expect(missing()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
 });
+
+describe("a request of the library to a port", () => {
+  it("says CANCELLED when it is aborted in the middle of its answer", async () => {
+    await using session = await openers.library.open();
+    const code = [
+      "import socket, time",
+      "s = socket.create_server(('127.0.0.1', 8000))",
+      "print('ready', flush=True)",
+      "c, _ = s.accept()",
+      "c.recv(65536)",
+      "c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: 9\\r\\n\\r\\nhalf')",
+      "time.sleep(1000)",
+    ].join("\n");
+    const process = await session.processes.runCode(code, { language: "python" });
+    for await (const event of process.follow()) if (event.type === "stdout") break;
+    const answer = session.ports.fetch(8000, "/", { signal: AbortSignal.timeout(1000) });
+    await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
+  });
+});
+
+describe("Sandbox.connect", () => {
+  it("opens the session itself, also for a caller without types that asks for a temporary one", async () => {
+    await using made = await Sandbox.create({ stateDir });
+    await made.files.write("f", "kept");
+    await made.close();
+    const options = { stateDir, ephemeral: true };
+    await using found = await Sandbox.connect(made.sessionId, options);
+    expect([found.sessionId, await found.files.read("f")]).toEqual([made.sessionId, "kept"]);
+    await found.delete();
+  });
+});

@@ -61,12 +61,15 @@ export class Sandbox extends SandboxHandle {
   }
 
   /** A session that is there, with its files. SESSION_NOT_FOUND: there is none of that name on this host. */
-  static async connect(sessionId: string, options: Omit<SandboxOptions, "sessionId"> = {}): Promise<Sandbox> {
-    const { ephemeral: _, agentId: __, role: ___, ...rest } = options;
+  static async connect(
+    sessionId: string,
+    options: Omit<SandboxOptions, "sessionId" | "ephemeral"> = {},
+  ): Promise<Sandbox> {
+    const { agentId: _, role: __, ...rest } = options;
     const manager = new SandboxManager(rest);
     const isThere = manager.hasSession(sessionId);
     await manager.close();
-    if (isThere) return Sandbox.create({ ...options, sessionId });
+    if (isThere) return Sandbox.create({ ...options, sessionId, ephemeral: false });
     throw new SandboxError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(sessionId)}`, {
       hint: "Sandbox.create makes one.",
     });

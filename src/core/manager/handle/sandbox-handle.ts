@@ -110,14 +110,15 @@ export class SandboxHandle implements SandboxSession {
     try {
       const address = `http://${opened.host}:${opened.hostPort}${path}`;
       const init = { ...options, redirect: "manual", duplex: "half" } as RequestInit;
-      const response = await fetch(address, init).catch((cause: unknown) => {
+      const failed = (message: string) => (cause: unknown) => {
         if (options.signal?.aborted === true)
           throw new SandboxError("CANCELLED", "The request was cancelled", { cause });
-        throw new SandboxError("PORT_FAILED", `Nothing answers on port ${port} inside`, { cause });
-      });
+        throw new SandboxError("PORT_FAILED", message, { cause });
+      };
+      const response = await fetch(address, init).catch(failed(`Nothing answers on port ${port} inside`));
       const { status, statusText, headers } = response;
       // Read now: the port closes with this call.
-      const bytes = await response.arrayBuffer();
+      const bytes = await response.arrayBuffer().catch(failed(`The answer of port ${port} inside broke off`));
       return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
     } finally {
       await opened.close();
