@@ -205,8 +205,13 @@ export function elementOf(value: Value): Value {
   return value.marks === 0 && names.length === 0 ? UNKNOWN : { ...UNKNOWN, names, marks: value.marks };
 }
 
-/** Lists whose items are worth a name: processes, and what a service holds. */
-const LISTED = /^(?:psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120})\(\)$/;
+/** Lists whose items are worth a name: processes, what a service holds, and what a text gave. */
+const LISTED =
+  /^(?:psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120}|eval|builtins\.eval|vm\.runIn\w+|.*(?:Function|constructor)\(\))\(\)$/;
+
+/** What a text gave that ran as code: `eval("process")` may be anything. */
+export const GIVEN_BY_TEXT =
+  /^(?:eval|execScript|builtins\.(?:eval|exec)|vm\.runIn\w+|vm\.Script\(\)\.runIn\w+)\(\)|^(?:.*\.)?(?:\w*Function|constructor|compileFunction)\(\)\(\)/;
 
 /** A member of a value, by a constant name. */
 export function memberOf(value: Value, name: string): Value {

@@ -1,4 +1,5 @@
 import type { Match } from "../risk/findings.js";
+import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
 import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
@@ -140,7 +141,8 @@ export abstract class ProgramReader {
       this.readName(target.name, node, target);
       if (DESTROYS.test(target.name)) this.sign(DESTRUCTION, node);
       if (SERVES.test(target.name)) for (const handler of target.args) this.readHandler(handler);
-      if (isUnknownMember(target.name, table) || LEADS_ANYWHERE.test(target.name))
+      const anything = LEADS_ANYWHERE.test(target.name) || GIVEN_BY_TEXT.test(target.name);
+      if (anything || isUnknownMember(target.name, table))
         this.starts.push(unknownStart(tree.start(node), target.name));
       const known = table.find(target.name);
       if (known === undefined || done.has(known) || !this.applies(known, target.name, node)) continue;

@@ -274,7 +274,8 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
 
   /** What a call of this name gives. */
   protected resultOf(name: string, _node: number, args: readonly Value[]): Value | undefined {
-    if (name === "this" || name.startsWith("?.")) return undefined;
+    const makes = name === "?.constructor" && (args.at(-1)?.texts.length ?? 0) > 0;
+    if (name === "this" || (name.startsWith("?.") && !makes)) return undefined;
     if (name.startsWith("<def ")) return this.returned(name, args);
     if (LOADERS.has(name)) return moduleNamed(args[0]);
     if (name === "Reflect.get")

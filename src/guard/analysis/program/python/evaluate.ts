@@ -55,11 +55,16 @@ const SYNTAX: EvaluatedSyntax = {
   unmistakable: new Set("exec eval compile open getattr globals __import__ __builtins__".split(" ")),
   identifierOf,
 };
+/** Builtins that no rule knows. */
+const HARMLESS_BUILTINS =
+  /^(?:len|float|bool|set|frozenset|abs|round|pow|divmod|hash|hex|oct|bin|format|ascii|slice|super|property|complex|exit|quit|aiter|anext|unicode|xrange|raw_input|display|[A-Z]\w*(?:Error|Exception|Warning|Iteration|Exit|Interrupt|Group)|__\w+__)$/;
 const PARTIAL = "<partial>";
 const METHOD_CALLER = "operator.methodcaller()";
 const MAX_PARTIAL = 4;
 
 export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
+  private readonly runsText = /\bexec\b|builtins/.test(this.tree.text.normalize("NFKC"));
+
   constructor(tree: FlatTree, names: PythonNames, rules: FunctionTable, work: WorkBudget) {
     super(tree, names, rules, SYNTAX, work);
   }
@@ -164,6 +169,9 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     if (BUILTINS.has(name)) candidates.push(`builtins.${name}`);
     const module = KNOWN_MODULES.get(name);
     if (module !== undefined) candidates.push(module);
+    // exec("from os import system as s") gives names that stand nowhere else.
+    if (candidates.length === 0 && this.runsText && !HARMLESS_BUILTINS.test(name))
+      candidates.push(`builtins.exec().${name}`);
     return candidates.length === 0 ? UNKNOWN : named(...candidates);
   }
 
