@@ -40,7 +40,7 @@ describe("the labelled snippets", () => {
   });
 });
 
-/** Precision and recall, then one line per label: how often each level was found for it. */
+/** Precision and recall, then one line per label: how often each level was found for it, then one per file. */
 function report(): string {
   const { recall, precision, specificity, dangerous, benign } = scoreOf(assessed);
   const rows = RISK_LEVELS.map((label) => {
@@ -54,7 +54,16 @@ function report(): string {
       `benign below high ${specificity.toFixed(3)} of ${benign}`,
     ["label".padEnd(9), ...RISK_LEVELS.map((level) => level.padStart(9))].join(""),
     ...rows,
+    ...[...new Set(assessed.map(({ file }) => file))].map(reportOf),
   ].join("\n");
+}
+
+/** How many snippets of a file are found at each level or above it. */
+function reportOf(file: string): string {
+  const levels = assessed.filter((one) => one.file === file).map(({ level }) => level);
+  const high = levels.filter(isDangerous).length;
+  const medium = high + levels.filter((level) => level === "medium").length;
+  return `${file}: ${levels.length}, at high ${high}, at medium ${medium}`;
 }
 
 it("the 164 programs of HumanEval raise no alarm", async () => {
