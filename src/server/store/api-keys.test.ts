@@ -23,6 +23,7 @@ onBothDatabases("API keys", (databases) => {
     expect(key.createdAt).toBeGreaterThanOrEqual(before);
     expect(secret).toMatch(new RegExp(`^sk_${key.id}_[\\w-]{43}$`));
     expect(await store.apiKeys.find(secret)).toEqual(key);
+    expect(JSON.stringify(await store.apiKeys.list("acme"))).not.toMatch(/hash|[0-9a-f]{64}/i);
     expect(await (await databases.open()).apiKeys.find(secret)).toMatchObject({ id: key.id });
     const database = await openDatabase(databases.url);
     const rows = await database.query("SELECT * FROM api_keys");

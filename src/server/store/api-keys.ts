@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Database, Row, Statements } from "./database.js";
 import { storeFailed } from "./failures.js";
 import type { ApiKeyRecord, CreatedApiKey, KeyScopes, NewApiKey } from "./records.js";
-import { fromRow, fromText, newId, toText } from "./rows.js";
+import { fromRow, fromText, type Members, newId, toText } from "./rows.js";
 
 /** An id of ours and 32 random bytes. */
 const SECRET = /^sk_([0-9a-f]{24})_[\w-]{43}$/;
@@ -10,6 +10,16 @@ const SECRET = /^sk_([0-9a-f]{24})_[\w-]{43}$/;
 const NOBODYS_HASH = hashOf(randomBytes(32).toString("hex"));
 /** A write for each request would be too dear. */
 const LAST_USED_MS = 5 * 60_000;
+
+const MEMBERS: Members<Omit<ApiKeyRecord, "scopes">> = {
+  id: "plain",
+  org: "plain",
+  name: "plain",
+  createdAt: "plain",
+  expiresAt: "plain",
+  revokedAt: "plain",
+  lastUsedAt: "plain",
+};
 
 interface KeyRow extends Row {
   readonly id: string;
@@ -96,8 +106,8 @@ function hashOf(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();
 }
 
-function toRecord({ secret_hash: _, scopes, ...row }: KeyRow): ApiKeyRecord {
-  return { ...fromRow<Omit<ApiKeyRecord, "scopes">>(row), scopes: parseScopes(scopes) };
+function toRecord(row: KeyRow): ApiKeyRecord {
+  return { ...fromRow(row, MEMBERS), scopes: parseScopes(row.scopes) };
 }
 
 /** The database may contain anything; what cannot be parsed gives no right. */

@@ -8,7 +8,7 @@ import type {
   NewApproval,
   NewDecision,
 } from "./records.js";
-import { deleteInBatches, fromRow, inParts, toList, toText } from "./rows.js";
+import { deleteInBatches, fromRow, inParts, type Members, toList, toText } from "./rows.js";
 
 const MAX_LISTED = 1000;
 /** Characters: programs, not what they are called. */
@@ -182,10 +182,28 @@ function byAge(a: Aged, b: Aged): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
-function toApproval({ decision, decided_by, answer, decided_at, ...row }: Row): ApprovalRecord {
+const MEMBERS: Members<Omit<ApprovalRecord, "outcome">> = {
+  id: "plain",
+  org: "plain",
+  session: "plain",
+  server: "plain",
+  request: "json",
+  createdAt: "plain",
+  expiresAt: "plain",
+};
+
+const OUTCOME: Members<ApprovalOutcome> = {
+  decision: "plain",
+  by: "plain",
+  answer: "json",
+  at: "plain",
+};
+
+function toApproval(row: Row): ApprovalRecord {
+  const { decision, decided_by, answer, decided_at } = row;
   const outcome = { decision, by: decided_by, answer: answer ?? "null", at: decided_at ?? 0 } as Row;
   return {
-    ...fromRow<Omit<ApprovalRecord, "outcome">>(row, "request"),
-    outcome: decision === null ? undefined : fromRow<ApprovalOutcome>(outcome, "answer"),
+    ...fromRow(row, MEMBERS),
+    outcome: decision === null ? undefined : fromRow(outcome, OUTCOME),
   };
 }

@@ -1,7 +1,18 @@
 import type { Database } from "./database.js";
 import { readPage } from "./paging.js";
 import type { AuditEntry, AuditFilter, Page } from "./records.js";
-import { deleteInBatches, fromRow, inParts, padToPowerOfTwo } from "./rows.js";
+import { deleteInBatches, fromRow, inParts, type Members, padToPowerOfTwo } from "./rows.js";
+
+const MEMBERS: Members<AuditEntry> = {
+  log: "plain",
+  seq: "plain",
+  org: "plain",
+  session: "plain",
+  eventType: "plain",
+  tool: "plain",
+  result: "plain",
+  at: "plain",
+};
 
 const ENTRIES_AT_ONCE = 128;
 
@@ -43,7 +54,7 @@ export class AuditIndex {
       ],
       order: { at: "number", log: "string", seq: "number" },
     } as const;
-    return readPage(this.database, listing, filter, (row) => fromRow(row));
+    return readPage(this.database, listing, filter, (row) => fromRow(row, MEMBERS));
   }
 
   prune(before: number): Promise<number> {

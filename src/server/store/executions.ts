@@ -1,7 +1,7 @@
 import type { Database, Row, Statements, Value } from "./database.js";
 import { readPage } from "./paging.js";
 import type { ExecutionListRequest, ExecutionNote, ExecutionRecord, Page } from "./records.js";
-import { deleteInBatches, fromRow, toText } from "./rows.js";
+import { deleteInBatches, fromRow, type Members, toText } from "./rows.js";
 
 /** What runs and what has run. */
 export class Executions {
@@ -91,6 +91,18 @@ export async function interruptExecutions(
   return rows.map(toExecution);
 }
 
+const MEMBERS: Members<ExecutionRecord> = {
+  id: "plain",
+  org: "plain",
+  session: "plain",
+  server: "plain",
+  tool: "plain",
+  state: "plain",
+  startedAt: "plain",
+  endedAt: "plain",
+  result: "json",
+};
+
 function toExecution(row: Row): ExecutionRecord {
-  return fromRow(row, "result");
+  return fromRow(row, MEMBERS);
 }

@@ -20,13 +20,16 @@ export function fromText(text: string): Json {
   return JSON.parse(text) as Json;
 }
 
-/** A row as callers see it: names in camel case, undefined for NULL, and what `toText` wrote in the columns `json`. */
-export function fromRow<Result>(row: Row, ...json: string[]): Result {
-  const members = Object.entries(row).map(([column, value]) => [
-    column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    json.includes(column) ? fromText(String(value)) : (value ?? undefined),
-  ]);
-  return Object.fromEntries(members) as Result;
+/** All that a record has of a row, and what `toText` wrote. A column that is not named here is told to no caller. */
+export type Members<Result> = { readonly [Member in keyof Result]-?: "plain" | "json" };
+
+/** A row as callers see it: the members, whose columns have names in snake case, and undefined for NULL. */
+export function fromRow<Result>(row: Row, members: Members<Result>): Result {
+  const entries = Object.entries(members).map(([member, kind]) => {
+    const value = row[member.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+    return [member, kind === "json" ? fromText(String(value)) : (value ?? undefined)];
+  });
+  return Object.fromEntries(entries) as Result;
 }
 
 /**

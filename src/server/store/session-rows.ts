@@ -1,10 +1,25 @@
 import type { Row, Statements, Value } from "./database.js";
 import type { EndReason, SessionRecord } from "./records.js";
-import { fromRow } from "./rows.js";
+import { fromRow, type Members } from "./rows.js";
+
+const MEMBERS: Members<SessionRecord> = {
+  org: "plain",
+  name: "plain",
+  id: "plain",
+  role: "plain",
+  settings: "json",
+  createdAt: "plain",
+  renewedAt: "plain",
+  expiresAt: "plain",
+  server: "plain",
+  state: "plain",
+  endedAt: "plain",
+  endedWhy: "plain",
+};
 
 /** As callers see it. */
-export function toSession({ cleaned_at: _, ...row }: Row): SessionRecord {
-  return fromRow(row, "settings");
+export function toSession(row: Row): SessionRecord {
+  return fromRow(row, MEMBERS);
 }
 
 /** Ends the active sessions that a condition names, in one statement: of two concurrent callers, one gets each. */

@@ -1,7 +1,14 @@
 import type { Database } from "./database.js";
 import { readPage } from "./paging.js";
 import type { Page, PageRequest, SnapshotRecord } from "./records.js";
-import { fromRow, toText } from "./rows.js";
+import { fromRow, type Members, toText } from "./rows.js";
+
+const MEMBERS: Members<SnapshotRecord> = {
+  id: "plain",
+  session: "plain",
+  createdAt: "plain",
+  info: "json",
+};
 
 /** Which snapshots there are, over all sessions. The files are the truth; this finds them. */
 export class SnapshotIndex {
@@ -25,7 +32,7 @@ export class SnapshotIndex {
       equal: { org, session: request.session },
       order: { created_at: "number", session: "string", id: "string" },
     } as const;
-    return readPage(this.database, listing, request, ({ org: _, ...row }) => fromRow(row, "info"));
+    return readPage(this.database, listing, request, (row) => fromRow(row, MEMBERS));
   }
 
   async remove(org: string, session: string, id: string): Promise<boolean> {
