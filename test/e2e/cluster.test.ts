@@ -80,7 +80,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     await a.start(options());
     const names = ["lost-1", "lost-2", "lost-3"];
     for (const name of names) await a.run(key, name, "echo x > f");
-    const { id } = (await b.call(key, "GET", "/v1/sessions/lost-1")).body;
+    const { sessionUid } = (await b.call(key, "GET", "/v1/sessions/lost-1")).body;
     await b.call(key, "POST", "/v1/sessions/lost-1/snapshots");
     const events = await openEvents(b, key, "lost-1", "sleep 600");
     await waitUntil(() => events.text().includes("event: started"), STATED_MS);
@@ -119,14 +119,14 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     const sessions = (await told("session_lost")).map(({ session_id }) => session_id);
     expect([sessions.length, new Set(sessions)]).toEqual([
       4,
-      new Set(ended.map((each: { id: string }) => each.id)),
+      new Set(ended.map(({ sessionUid }: { sessionUid: string }) => sessionUid)),
     ]);
     const executions = await told("execution_interrupted");
     expect(executions.map(({ tool, result }) => `${tool} ${result}`).sort()).toEqual([
       "code_run interrupted",
       "shell_exec interrupted",
     ]);
-    expect(executions.find(({ tool }) => tool === "shell_exec")!.session_id).toBe(id);
+    expect(executions.find(({ tool }) => tool === "shell_exec")!.session_id).toBe(sessionUid);
     expect(await told("approval_interrupted")).toMatchObject([{ result: "rejected", details: { approval } }]);
 
     // The name is free.
