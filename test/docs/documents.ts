@@ -74,7 +74,9 @@ export const commandLines = DOCUMENTS.flatMap(commandLinesOf);
 /** Rows of a Markdown table after the given header cell; cells without their backticks. */
 export function tableRows(text: string, header: string): string[][] {
   const lines = text.split("\n");
-  const start = lines.findIndex((line) => line.startsWith(`| ${header} |`));
+  const start = lines.findIndex(
+    (line, index) => line.startsWith(`| ${header} |`) && lines[index + 1]?.startsWith("|--"),
+  );
   expect(start, `a table with the column ${header}`).toBeGreaterThan(-1);
   const rows: string[][] = [];
   for (const line of lines.slice(start + 2)) {
