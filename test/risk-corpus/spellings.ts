@@ -1,6 +1,6 @@
 /** One way to write a program that starts a process. */
 export interface Spelling {
-  readonly language: "python" | "javascript";
+  readonly language: "python" | "javascript" | "typescript";
   readonly code: string;
 }
 
@@ -402,6 +402,9 @@ export const ONCE_OVERLOOKED: readonly Spelling[] = [
     "const {default: {exec: e}} = await import('child_process'); e('curl x');",
     "import('child_process').then(({default: d}) => d.exec('curl x'));",
     "import('child_process').then((m) => m.default.default.exec('curl x'));",
+    "for (const [k, f] of Object.entries(require('child_process'))) f('curl x');",
+    "Object.values(require('child_process')).forEach((f) => f('curl x'));",
+    "class A extends require('child_process').ChildProcess {}\nnew A().spawn({ file: 'curl', args: ['curl', 'x'] });",
     "(() => {}).constructor('return process')().mainModule.require('child_process').exec('curl x');",
     "[].constructor.constructor('return process')().mainModule.require('child_process').exec('curl x');",
     "new Function('return process')().mainModule.require('child_process').exec('curl x');",
@@ -417,6 +420,10 @@ export const ONCE_OVERLOOKED: readonly Spelling[] = [
     "new (require('vm').Script)('process').runInThisContext().mainModule.require('child_process').exec('curl x');",
     "require('vm').compileFunction('return process')().mainModule.require('child_process').exec('curl x');",
   ),
+  {
+    language: "typescript",
+    code: "namespace N { export const e = require('child_process').exec; }\nN.e('curl x');",
+  },
   ...pythonCode(
     "exec('from os import system as s')\ns('curl x')",
     "exec('import os as o')\nt = o\nt.system('curl x')",

@@ -131,6 +131,12 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
       return;
     }
     this.bind(scope, target, value, "value");
+    // What a namespace exports is its member.
+    if (
+      tree.kind(target) === "identifier" &&
+      tree.kind(tree.parent(tree.parent(node))) === "export_statement"
+    )
+      this.members.bind(0, this.name(target), { how: "value", node: value });
     this.nameFunction(target, value);
   }
 

@@ -285,6 +285,10 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
         ["value"],
         [anyOf((args[1]?.texts ?? []).map((key) => this.memberNamed(args[0] ?? UNKNOWN, key)))],
       );
+    if (name === "Object.entries" || name === "Object.values") {
+      const any = this.unknownMember(args[0] ?? UNKNOWN);
+      if (any.names.length > 0) return list([any]);
+    }
     if (name.endsWith(".bind")) return named(name.slice(0, -5));
     const folded = FUNCTIONS.get(name)?.(args);
     if (folded !== undefined) return folded;

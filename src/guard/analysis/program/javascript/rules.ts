@@ -111,6 +111,9 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     endless: "high",
     why: "Starts another program.",
   },
+  known("medium", "process", "Starts another program.", ["child_process.ChildProcess"], {
+    starts: ["unknown", 0],
+  }),
   known(
     "medium",
     "process",
