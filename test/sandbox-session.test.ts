@@ -73,6 +73,10 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         return told;
       };
       expect(await texts(session.exec("printf é; exit 2"))).toEqual(["é", 2]);
+      const iterated = session.exec("echo a");
+      expect(await texts(iterated)).toEqual(["a\n", 0]);
+      expect(await iterated).toMatchObject({ exitCode: 0, stdout: "" });
+      expect((await iterated.bytes()).stdout).toHaveLength(0);
       const later = session.exec("printf later");
       await later;
       expect(await texts(later)).toEqual(["later", 0]);

@@ -15,7 +15,16 @@ export function cleanUp(task: CleanUp): void {
 
 /** What `clean-up-files.ts` does after every test file. */
 export async function cleanUpAfterFile(): Promise<void> {
-  for (let task = afterFile.pop(); task !== undefined; task = afterFile.pop()) await task();
+  const failures: unknown[] = [];
+  for (let task = afterFile.pop(); task !== undefined; task = afterFile.pop()) {
+    try {
+      await task();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0)
+    throw new AggregateError(failures, "Not everything of the test file was cleaned up");
 }
 
 /** A new directory that the users of sandboxes may pass through; it is removed after the test or the file. */

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 export function watchHeldBuffers(): { /** Ends the watch. */ peak(): number } {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  let [most, tookMs] = [0, 0];
+  let [most, tookMs, samples] = [0, 0, 0];
   const measure = () => {
     const start = performance.now();
     collect();
@@ -18,6 +18,7 @@ export function watchHeldBuffers(): { /** Ends the watch. */ peak(): number } {
   const watchOn = () => {
     timer = setTimeout(() => {
       most = Math.max(most, measure());
+      samples++;
       watchOn();
     }, 10 * tookMs);
   };
@@ -25,6 +26,7 @@ export function watchHeldBuffers(): { /** Ends the watch. */ peak(): number } {
   return {
     peak: () => {
       clearTimeout(timer);
+      if (samples === 0) throw new Error("It was over before anything was measured");
       return most - before;
     },
   };

@@ -49,14 +49,20 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     onFulfilled?: ((result: ExecutionResult) => A | PromiseLike<A>) | null,
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#result ??= this.#streams ? this.#lastOf() : this.#whole();
+    this.#result ??= this.#whole();
     return this.#result.then(onFulfilled, onRejected);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
-    if (this.#isSent && !this.#streams) return this.#wholeOutput();
+    // The events come once: a second loop has the exit only.
+    if (this.#isSent || this.#result !== undefined) return this.#wholeOutput();
     this.#streams = true;
-    return this.#events();
+    let settle!: Parameters<ConstructorParameters<typeof Promise<ExecutionResult>>[0]>;
+    this.#result = new Promise((...both) => {
+      settle = both;
+    });
+    this.#result.catch(() => undefined);
+    return this.#events(...settle);
   }
 
   /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
@@ -97,27 +103,29 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     yield { type: "exit", result };
   }
 
-  async #lastOf(): Promise<ExecutionResult> {
-    for await (const event of this.#events()) if (event.type === "exit") return event.result;
-    throw cut(undefined);
-  }
-
-  async *#events(): AsyncGenerator<ExecutionEvent> {
-    const response = await this.#answer;
+  async *#events(
+    resolve: (result: ExecutionResult) => void,
+    reject: (error: SandboxError) => void,
+  ): AsyncGenerator<ExecutionEvent> {
     try {
+      const response = await this.#answer;
       for await (const { event, data } of readEvents(response)) {
         if (event === "error") throw apiErrorOf(data, response.status, response.headers);
         const told = eventOf(event, data);
         if (told === undefined) continue;
+        if (told.type === "exit") resolve(told.result);
         yield told;
         if (told.type === "exit") return;
       }
+      throw cut(undefined);
     } catch (error) {
-      throw error instanceof SandboxError ? error : this.#lost(error);
+      const known = error instanceof SandboxError ? error : this.#lost(error);
+      reject(known);
+      throw known;
     } finally {
       this.#hangUp.abort();
+      reject(new SandboxError("CANCELLED", "The loop over its events was left early, which ended it"));
     }
-    throw cut(undefined);
   }
 
   #lost(error: unknown): SandboxError {
