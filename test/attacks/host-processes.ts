@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Attack, Context, Outcome } from "./attack.js";
 import { startInBackground } from "./background.js";
@@ -42,13 +43,14 @@ if ISOLATED and len(pids()) > 20: won("sees", len(pids()))`,
     run: async (context) => {
       const victim = spawn("sleep", [uniqueSleep()], { stdio: "ignore" });
       context.onCleanUp(() => victim.kill("SIGKILL"));
+      const ended = once(victim, "exit");
       const code = `
 for number in (9, 15, 1, 19):
     tried(os.kill, ${victim.pid}, number); tried(os.killpg, ${victim.pid}, number)
 fd = syscall("pidfd_open", ${victim.pid}, 0)[0]
 if fd >= 0: tried(signal.pidfd_send_signal, fd, 9)`;
       await context.python(context.sandbox, code);
-      await delay(30);
+      await Promise.race([ended, delay(500)]);
       return { stdout: "", observed: { dead: victim.exitCode !== null || victim.signalCode !== null } };
     },
     succeeded: ({ observed }) => observed?.dead === true,
