@@ -367,10 +367,10 @@ describe("a log that cannot be written", () => {
       code: "AUDIT_FAILED",
       message: "Other processes kept the audit log locked for 50 ms",
     });
-    renameSync(join(writer, readdirSync(writer)[0]!), join(writer, "free"));
+    renameSync(join(writer, readdirSync(writer)[0]!), join(writer, "nobody"));
     await logger.close();
     expect(await resultsOf()).toEqual(["success"]);
-    expect(readdirSync(writer)).toEqual(["free"]);
+    expect(readdirSync(writer)).toEqual(["nobody"]);
   });
 
   it.each([

@@ -86,7 +86,7 @@ import { FileLock } from "./file-lock.mjs";
 import { sharedProcessLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
-  if (!from.endsWith("free")) {
+  if (!from.endsWith("nobody")) {
     fs.writeSync(1, "looked\\n");
     fs.readSync(0, Buffer.alloc(3));
   }
@@ -217,7 +217,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     const ofVictim = attempts.filter(({ session_id }) => session_id!.startsWith("a-"));
     expect(ofVictim.length - (victim.lines.length - 1)).toBeOneOf([0, 1]);
     expect(attempts.length - ofVictim.length).toBe(3 * count);
-    expect([pending(), lockedBy()]).toEqual([[], ["free"]]);
+    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
   }, 180_000);
 });
 
@@ -240,7 +240,7 @@ describe("an attempt whose process is killed", () => {
       { id: c, session_id: "c", ...interrupted, error },
     ]);
     expect(await verifyAudit(directory)).toMatchObject({ ok: true, records: 3 });
-    expect([pending(), lockedBy()]).toEqual([[], ["free"]]);
+    expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
   });
 
   it("is left alone while its process lives", async () => {
@@ -305,7 +305,7 @@ describe("the lock", () => {
     first.release();
     expect([second.tryAcquire(), first.tryAcquire()]).toEqual([true, false]);
     second.release();
-    expect(lockedBy()).toEqual(["free"]);
+    expect(lockedBy()).toEqual(["nobody"]);
   });
 
   it("is taken over from the dead", () => {
@@ -313,7 +313,7 @@ describe("the lock", () => {
     const [first, second] = [make(), make()];
     expect([first.tryAcquire(), second.tryAcquire()]).toEqual([true, false]);
     first.release();
-    expect(lockedBy()).toEqual(["free"]);
+    expect(lockedBy()).toEqual(["nobody"]);
   });
 
   it("is made once, though several make it at the same time", async () => {
@@ -370,7 +370,7 @@ describe("the lock", () => {
     const lock = make();
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(lockedBy()).toEqual(["free"]);
+    expect(lockedBy()).toEqual(["nobody"]);
   }, 180_000);
 
   it("is not taken by a late process, after another took it over from a dead one and gave it back", async () => {
@@ -398,7 +398,7 @@ describe("the lock", () => {
     const lock = make(label);
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
-    expect(lockedBy()).toEqual(["free"]);
+    expect(lockedBy()).toEqual(["nobody"]);
   });
 });
 

@@ -106,7 +106,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
   });
 
   it("tell of a start that failed at the first use, and not before", async () => {
-    const wanted = { name: "lost", role: "coder", backend: "docker" };
+    const wanted = { sessionId: "lost", role: "coder", backend: "docker" };
     expect((await server.call(server.admin, "POST", "/v1/sessions", wanted)).status).toBe(201);
     expect((await run("lost", "coder", "true")).body).toMatchObject({ code: "BACKEND_UNAVAILABLE" });
     await end("lost");

@@ -201,7 +201,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
   it("is recorded when a key first uses a port", async () => {
     const other = await server.key();
     for (let count = 0; count < 3; count++) expect((await ask("/x", { by: other.secret })).status).toBe(200);
-    const { items } = (await server.call(key, "GET", "/v1/audit?eventType=port_opened&session=s")).body;
+    const { items } = (await server.call(key, "GET", "/v1/audit?eventType=port_opened&sessionId=s")).body;
     expect(items.filter((each: { agent_id: string }) => each.agent_id === `key:${other.id}`)).toMatchObject([
       { details: { port: 8000, request_id: expect.any(String) } },
     ]);

@@ -159,11 +159,13 @@ class Exchange {
     if (!this.#isSent) this.#stream?.on("drain", this.#onDrain);
     this.#route?.socket.setTimeout(this.sender.limits.idleMs);
     this.sender.connections.meter(incoming);
+    // First the headers: they say how the body is encoded.
+    const headers = this.#headersOf(incoming);
     const body = scrubbed?.body();
     response.sendDate = false;
     const phrase = scrubbed?.text(incoming.statusMessage ?? "") ?? incoming.statusMessage ?? "";
     const message = /^[\t\x20-\x7e]*$/.test(phrase) ? phrase : "";
-    response.writeHead(incoming.statusCode ?? 502, message, this.#headersOf(incoming).flat() as string[]);
+    response.writeHead(incoming.statusCode ?? 502, message, headers.flat() as string[]);
     incoming.once("error", this.#fail);
     incoming.once("aborted", () => this.#fail(new Unreachable(502, `${this.#host} broke off its answer`)));
     if (body === undefined) incoming.pipe(response);
