@@ -95,13 +95,13 @@ export abstract class ProgramReader {
       this.parts.push({ from, to: from + this.tree.source(part).length, match, when });
   }
 
-  /** A function of a module is replaced by one of the program's own, which tells somebody else what it sees. */
+  /** A function of a module is replaced by one of the program's own, which sends what it sees to another host. */
   protected readPatch(target: number, value: number): void {
     const names = this.valueOf(target).names.filter((name) => /^[a-z][\w.-]*$/i.test(name));
     if (names.length === 0 || value === -1) return;
     for (const name of this.valueOf(value).names) {
       const definition = /^<def (\d+)>$/.exec(name)?.[1];
-      // What it is given may be an address too; only one of its own is somebody else.
+      // What it is given may be an address too; only an address of its own counts.
       if (definition !== undefined && ADDRESS.test(this.tree.source(Number(definition))))
         this.watch(Number(definition), LISTENING_PATCH, ({ known }) => known.sends === true);
     }

@@ -131,7 +131,7 @@ export const PATH_RULES: readonly PathRule[] = [
     rule: "repository-hook",
     test: /(?:^|\/)\.(?:git\/hooks|husky)\/(?:pre|post|commit|prepare|update|push|fsmonitor|apply|sendemail|reference|\*)[\w*-]*$/,
     ...{ read: "low", write: "high", remove: "medium" },
-    why: "Runs when somebody uses git here.",
+    why: "Runs with the next git command here.",
   },
   {
     rule: "tool-config",

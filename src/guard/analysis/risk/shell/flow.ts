@@ -155,7 +155,7 @@ function isInside(inner: ShellCommand, { name, via }: ShellCommand): boolean {
   return name === undefined || inner.via.length > via.length;
 }
 
-/** A file that nobody should see elsewhere. */
+/** A file whose content must not leave this machine. */
 function isTelling(word: string): boolean {
   return isSecretPath(word) || /^\/etc\/passwd$|_history$/.test(word);
 }

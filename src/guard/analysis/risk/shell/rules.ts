@@ -140,7 +140,7 @@ export const COMMAND_RULES: readonly CommandRule[] = [
   rule(
     "high",
     "install",
-    "Installs code from an address of somebody's own.",
+    "Installs code from an address outside of the package index.",
     words("pip pip3 pipx uv npm npx pnpm pnpx yarn bun bunx uvx gem cargo go easy_install"),
     {
       word: /^(?:--package=)?(?:git\+)?(?:https?|git|ftp|ssh):\/\/|^git\+/,
