@@ -1,4 +1,4 @@
-import { MARKS } from "./value.js";
+import { HOLE, MARKS } from "./value.js";
 
 const SINGLE: Readonly<Record<string, string>> = {
   n: "\n",
@@ -26,7 +26,8 @@ export function withoutEscapes(source: string, octal: boolean): { text: string; 
         if ((point >= 0x30 && point <= 0x7a) || point === 0x2f) spelt++;
         return String.fromCodePoint(point);
       }
-      if (title !== undefined) return whole;
+      // The table of names is not here: the letter is one that only the run knows.
+      if (title !== undefined) return HOLE;
       return SINGLE[single ?? digits] ?? single ?? whole;
     },
   );

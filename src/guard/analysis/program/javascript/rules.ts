@@ -342,7 +342,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
 export const LOADERS: ReadonlySet<string> = new Set([
   ...["require", "import", "module.require", "module.createRequire()", "process.mainModule.require"],
   ...["require.main.require", "process.getBuiltinModule", "module._load", "module.constructor._load"],
-  "process.mainModule.constructor._load",
+  ...["process.mainModule.constructor._load", "module.prototype.require", "module.Module._load"],
 ]);
 
 /** Names that are there without an import. Only those that a rule or a fold knows matter. */
