@@ -221,7 +221,7 @@ export function elementOf(value: Value): Value {
 
 /** Lists whose items are worth a name: processes, what a service holds, and what a text gave. */
 const LISTED =
-  /^(?:psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120}|eval|builtins\.eval|vm\.runIn\w+|.*(?:Function|constructor)\(\))\(\)$/;
+  /^(?:.*\.__subclasses__|psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120}|eval|builtins\.eval|vm\.runIn\w+|.*(?:Function|constructor)\(\))\(\)$/;
 
 /** What a text gave that ran as code: `eval("process")` may be anything. */
 export const GIVEN_BY_TEXT =

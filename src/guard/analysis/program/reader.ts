@@ -7,6 +7,7 @@ import { type FunctionTable, isStarting, type KnownFunction } from "./known-func
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
+  argument,
   type KnownCall,
   type ProcessStart,
   startsOf,
@@ -207,6 +208,10 @@ export abstract class ProgramReader {
     const started = startsOf(call);
     this.calls.push(call);
     this.starts.push(...started);
+    // Data that calls functions when it is unpacked, and that came from elsewhere.
+    const data = known.unpacks === undefined ? UNKNOWN : argument(call, known.unpacks);
+    if ((data.marks & (MARKS.network | MARKS.decoded)) !== 0)
+      this.starts.push(unknownStart(call.offset, name));
     // exec("c = 'curl'"): a text that runs here may give names of the program other values.
     if (started.some((one) => one.kind === "code" && ASSIGNS.test(one.code ?? ""))) this.loosen(node, name);
   }
@@ -246,9 +251,13 @@ export abstract class ProgramReader {
   /** What an expression names that is not called here. */
   protected readMention(node: number, alias = false): void {
     const { tree, table } = this;
-    const { names } = this.valueOf(node);
+    const value = this.valueOf(node);
+    const { names } = value;
     if (names.length === 0) return;
-    const handed = names.filter((name) => {
+    const reached = this.evaluator
+      .reached(value, { args: [], keywords: NO_KEYWORDS })
+      .map(({ name }) => name);
+    const handed = [...new Set([...names, ...reached])].filter((name) => {
       const known = table.find(name);
       if (known === undefined) return table.canStart(name) && !QUIET_MODULES.has(name);
       return isStarting(known) || (known.rule === "dynamic-import" && !name.endsWith(")"));
@@ -257,7 +266,7 @@ export abstract class ProgramReader {
       for (const name of handed) {
         this.starts.push(unknownStart(tree.start(node), name));
         const known = table.find(name);
-        if (known !== undefined && !alias) this.mentions.push({ known, offset: tree.start(node) });
+        if (known !== undefined) this.mentions.push({ known, offset: tree.start(node) });
       }
     if (alias) return;
     for (const name of names) {
@@ -331,7 +340,7 @@ const QUIET_MODULES: ReadonlySet<string> = new Set([
 ]);
 /** Chains of attributes after which nothing tells what is called. */
 const LEADS_ANYWHERE =
-  /__subclasses__\(\)$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;
+  /__subclasses__\(\)$|__(?:bases?|mro)__.*__subclasses__\(\)\[\]$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;
 
 /** A member of a module that can start processes, by a name that is known only when it runs. */
 function isUnknownMember(name: string, table: FunctionTable): boolean {

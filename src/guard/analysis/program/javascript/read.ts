@@ -5,7 +5,7 @@ import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import { createFunctionTable, type KnownFunction } from "../known-functions.js";
 import { createLoops } from "../loops.js";
-import { type Arguments, codeOfAddress, type ProcessStart } from "../process-start.js";
+import { type Arguments, codeOfAddress, type ProcessStart, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, textOf } from "./bindings.js";
@@ -218,6 +218,9 @@ class JavaScriptReader extends ProgramReader {
 
   private readLoader(key: Value, node: number): void {
     for (const one of key.texts) if (!one.includes(HOLE)) this.importModule(one, node);
+    const elsewhere = key.texts.some((one) => /^(?:https?:|data:.*\ue000)/.test(one));
+    if (elsewhere || (key.marks & MARKS.network) !== 0)
+      this.starts.push(unknownStart(this.tree.start(node), "import"));
     if ((key.marks & MARKS.network) !== 0) this.sign(REMOTE_MODULE, node);
     const risky = key.texts.some(
       (one) => RISKY_MODULES.has(moduleNameOf(one)) || TABLE.knows(moduleNameOf(one)),

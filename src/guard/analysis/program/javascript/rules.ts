@@ -13,7 +13,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     level: "medium",
     names: words(`
       eval execScript vm.runInThisContext vm.runInNewContext vm.runInContext vm.compileFunction vm.Script
-      module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
+      *._compile module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
       vm2.VM().run vm2.NodeVM().run require-from-string
     `),
     code: 0,

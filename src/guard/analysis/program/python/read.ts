@@ -53,6 +53,9 @@ const LOOKING =
 const PLAIN_CODING =
   /^(?:utf-?8(?:-?sig)?|(?:us-?)?ascii|latin-?1|l1|iso-?8859-?\d+|cp125\d|windows-125\d)$/i;
 
+/** Those of them whose other arguments go into the result. */
+const TAKING = /getattr|partial|reload|cast|operator/;
+
 class PythonReader extends ProgramReader {
   override read(): ProgramFacts {
     for (const line of this.tree.text.split("\n", 2)) {
@@ -333,7 +336,9 @@ class PythonReader extends ProgramReader {
       case "argument_list": {
         const names = this.valueOf(tree.child(tree.parent(parent), "function")).names;
         const first = namedChildren(tree, parent, 1)[0] === node;
-        return first && names.some((name) => LOOKING.test(name)) ? "followed" : "handed on";
+        return names.some((name) => LOOKING.test(name) && (first || !TAKING.test(name)))
+          ? "followed"
+          : "handed on";
       }
       case "assignment": {
         if (plays("left") || plays("type")) return "followed";

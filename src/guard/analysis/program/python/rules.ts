@@ -63,7 +63,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     "code-object",
     "Makes functions out of raw code.",
     words("types.CodeType types.FunctionType sys._getframe().f_globals ctypes.pythonapi.*"),
-    { called: true },
+    { called: true, starts: ["unknown", 0] },
   ),
   {
     rule: "interpreter-internals",
