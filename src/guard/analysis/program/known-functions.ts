@@ -44,6 +44,8 @@ export interface KnownFunction extends Match {
   readonly input?: ArgumentRef;
   /** This argument is code. */
   readonly code?: ArgumentRef;
+  /** So is this one: what runs before it. */
+  readonly alsoCode?: ArgumentRef;
   readonly language?: "python" | "javascript";
   /** This argument is data that may run code when it is read. */
   readonly unpacks?: ArgumentRef;
