@@ -1,107 +1,17 @@
 import { extname } from "node:path";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { needsModuleSyntax } from "./module-syntax.js";
+import { BASH } from "./bash/language.js";
+import { JAVASCRIPT } from "./javascript/language.js";
+import type { Language } from "./language.js";
+import { PYTHON } from "./python/language.js";
+import { TYPESCRIPT } from "./typescript/language.js";
 
-/** A language the sandbox can run. Adding one is adding an entry to LANGUAGES. */
-export interface Language {
-  readonly name: string;
-  readonly aliases: readonly string[];
-  /** The first is what a program without a name gets. */
-  readonly extensions: readonly string[];
-  /** Another extension that this very code needs; undefined: the first. */
-  extensionFor?(code: string): string | undefined;
-  /** The program to look for inside, and what to install when it is not there. */
-  readonly interpreter: string;
-  readonly install: string;
-  /** Arguments that start a program the plain way. `runtime` is where the guest's runners are inside. */
-  command(path: string, runtime: string): readonly string[];
-  readonly warm?: WarmLanguage;
-}
+/** The one list of languages: a new one is a folder and a line here. */
+export const LANGUAGES: readonly Language[] = [PYTHON, JAVASCRIPT, TYPESCRIPT, BASH];
 
-/** How an interpreter is kept started. */
-export interface WarmLanguage {
-  readonly kind: "fork" | "single";
-  command(runtime: string, preload: readonly string[]): readonly string[];
-  /** Variables that only act when an interpreter starts: a program that sets one gets a fresh interpreter. */
-  readonly startupVariables: RegExp;
-}
-
-const NODE_STARTUP_VARIABLES =
-  /^(?:NODE_(?!PATH$)\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|GLIBC_\w+|LC_\w+|LANG)$/;
-
-export const LANGUAGES: readonly Language[] = [
-  {
-    name: "python",
-    aliases: ["py", "python3"],
-    extensions: [".py"],
-    interpreter: "python3",
-    install: "apt-get install python3",
-    command: (path) => ["python3", path],
-    warm: {
-      kind: "fork",
-      command: (runtime, preload) => [
-        // Without the user's site: its files are the session's, and would run outside of any command.
-        ...["python3", "-s", `${runtime}/python/zygote/python-zygote.py`],
-        JSON.stringify({ preload, standbys: 1 }),
-      ],
-      startupVariables:
-        /^(?:PYTHON(?!PATH$|IOENCODING$|UNBUFFERED$)\w*|LD_\w+|MALLOC_\w+|LC_\w+|LANG|LANGUAGE)$/,
-    },
-  },
-  {
-    name: "javascript",
-    aliases: ["js", "node"],
-    extensions: [".js", ".mjs", ".cjs"],
-    extensionFor: (code) => (needsModuleSyntax(code) ? ".mjs" : undefined),
-    interpreter: "node",
-    install: "apt-get install nodejs",
-    command: (path) => ["node", path],
-    warm: {
-      kind: "single",
-      command: (runtime) => [
-        "node",
-        "--require",
-        `${runtime}/javascript/programs/node-runner.cjs`,
-        `${runtime}/javascript/programs/node-runner.cjs`,
-      ],
-      startupVariables: NODE_STARTUP_VARIABLES,
-    },
-  },
-  {
-    name: "typescript",
-    aliases: ["ts"],
-    extensions: [".ts", ".mts", ".cts", ".tsx"],
-    interpreter: "node",
-    install: "apt-get install nodejs",
-    command: (path, runtime) => [
-      "node",
-      "--require",
-      `${runtime}/javascript/programs/typescript-hooks.cjs`,
-      path,
-    ],
-    warm: {
-      kind: "single",
-      command: (runtime) => [
-        ...["node", "--require", `${runtime}/javascript/programs/typescript-hooks.cjs`],
-        ...[
-          "--require",
-          `${runtime}/javascript/programs/node-runner.cjs`,
-          `${runtime}/javascript/programs/node-runner.cjs`,
-        ],
-      ],
-      startupVariables: NODE_STARTUP_VARIABLES,
-    },
-  },
-  {
-    name: "bash",
-    aliases: ["sh", "shell"],
-    extensions: [".sh", ".bash"],
-    interpreter: "bash",
-    install: "apt-get install bash",
-    command: (path) => ["bash", path],
-  },
-];
+/** What a context and tests are in when no language is given, and what a pool keeps warm. */
+export const DEFAULT_LANGUAGE = PYTHON.name;
 
 export const languageNames: readonly string[] = LANGUAGES.map((language) => language.name);
 
@@ -115,10 +25,43 @@ export function findLanguage(name: string): Language {
   });
 }
 
+/** The names of the languages that have contexts, or whose solutions can be tested. */
+export function languagesWith(part: "context" | "tests"): string[] {
+  return LANGUAGES.filter((language) => language[part] !== undefined).map(({ name }) => name);
+}
+
+/** The language of that name or alias, which must have contexts, or tests. */
+export function findLanguageWith<Part extends "context" | "tests">(
+  part: Part,
+  name: string,
+): Language & Required<Pick<Language, Part>> {
+  const language = findLanguage(name);
+  if (has(language, part)) return language;
+  const what = part === "context" ? "Contexts" : "Tests";
+  throw new SandboxError("UNSUPPORTED", `${what} are not supported for ${language.name}`, {
+    hint: `Supported: ${languagesWith(part).join(", ")}.`,
+  });
+}
+
+function has<Part extends "context" | "tests">(
+  language: Language,
+  part: Part,
+): language is Language & Required<Pick<Language, Part>> {
+  return language[part] !== undefined;
+}
+
 /** The language that a file's name says, or undefined. */
 export function languageForFile(path: string): Language | undefined {
   const extension = extname(path).toLowerCase();
   return LANGUAGES.find((language) => language.extensions.includes(extension));
+}
+
+/** The name under which that code starts: a plain .js file with module syntax would not. */
+export function fileNameFor(name: string, code: string): string {
+  const language = languageForFile(name);
+  if (language === undefined || !name.endsWith(language.extensions[0])) return name;
+  const needed = language.extensionFor?.(code);
+  return needed === undefined ? name : `${name.slice(0, -extname(name).length)}${needed}`;
 }
 
 /** The error of a language whose interpreter is missing, on this host or in the image. */
