@@ -31,10 +31,11 @@ import {
   SandboxSnapshots,
   type SnapshotOptions,
 } from "./files/snapshots.js";
+import { SHELL } from "./languages/bash/language.js";
+import { findLanguage } from "./languages/registry.js";
 import { SandboxNetwork } from "./network/network.js";
 import { CellRunner } from "./programs/cell-runner.js";
 import type { Harness } from "./programs/harness.js";
-import { findLanguage } from "./programs/languages.js";
 import { ProgramPreparer } from "./programs/program-preparer.js";
 import type { SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import { type SessionSync, UnsavedFiles } from "./sync/session-sync.js";
@@ -216,7 +217,7 @@ export class RunningSandbox {
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
-    const argv = typeof command === "string" ? ["bash", "-c", command] : command;
+    const argv = typeof command === "string" ? SHELL.command(command) : command;
     return new Execution((sink) => this.execInto(sink, argv, options));
   }
 

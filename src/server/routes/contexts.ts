@@ -3,7 +3,12 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Checkpoint, CodeContext, RunningSandbox } from "../../runtime/sandbox/index.js";
+import {
+  type Checkpoint,
+  type CodeContext,
+  DEFAULT_LANGUAGE,
+  type RunningSandbox,
+} from "../../runtime/sandbox/index.js";
 import { contextExecuteBody } from "../executions/execution-request.js";
 import { plainJson, runExecution } from "../executions/run-execution.js";
 import type { App } from "../http/app.js";
@@ -52,7 +57,10 @@ export function addContextRoutes(app: App, services: Services): void {
       schema: {
         summary: "Make a context: code that keeps its state between runs.",
         body: z
-          .strictObject({ id: contextId.optional(), language: z.string().min(1).max(50).default("python") })
+          .strictObject({
+            id: contextId.optional(),
+            language: z.string().min(1).max(50).default(DEFAULT_LANGUAGE),
+          })
           .prefault({}),
         response: replies(context, 201),
       },

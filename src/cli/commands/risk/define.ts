@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { RISK_LEVELS } from "../../../guard/analysis/index.js";
+import { languageNames } from "../../../runtime/sandbox/index.js";
 import { addCommand, setAction } from "../../definition/define-command.js";
 
 const EXAMPLES = `
@@ -14,7 +15,7 @@ export function defineRisk(program: Command): void {
   const failOn = new Option("--fail-on <level>", "end with status 1 when the level is this or worse");
   const assess = addCommand(group, "assess", "the level of a program, and what was found in it", EXAMPLES)
     .argument("[file]", "the program; - reads it from standard input")
-    .option("-l, --language <name>", "python, javascript, typescript, bash; default: from the file's name")
+    .option("-l, --language <name>", `${languageNames.join(", ")}; default: from the file's name`)
     .option("-c, --code <text>", "the program itself instead of a file")
     .addOption(failOn.choices(RISK_LEVELS.slice(1)))
     .option("--json", "print one JSON object");

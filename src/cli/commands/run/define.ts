@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { languageNames } from "../../../runtime/sandbox/index.js";
 import { addCommand, setAction } from "../../definition/define-command.js";
 import { addRunOptions } from "../../definition/shared-options.js";
 
@@ -16,7 +17,7 @@ export function defineRun(program: Command): void {
   const run = addCommand(program, "run", "run a program in a sandbox", EXAMPLES)
     .argument("[file]", "the program; - reads it from standard input")
     .argument("[args...]", "the program's own arguments, after --")
-    .option("-l, --language <name>", "python, javascript, typescript, bash; default: from the file's name")
+    .option("-l, --language <name>", `${languageNames.join(", ")}; default: from the file's name`)
     .option("-c, --code <text>", "the program itself instead of a file");
   setAction(run, async (command) => (await import("./run.js")).run(command.args, command.opts()));
   addRunOptions(run);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { listBackends } from "../../../runtime/backends/index.js";
+import { languagesWith } from "../../../runtime/sandbox/index.js";
 import {
   parseCpus,
   parseEnv,
@@ -24,7 +25,10 @@ export function defineTest(program: Command): void {
     .option("--tests <file>", "a file of tests: pytest, unittest or node:test")
     .option("--cases <file>", "or cases: a JSON list of calls and what they have to come to")
     .option("--together", "tests and solution in one process; the solution can then fake the verdict")
-    .option("-l, --language <name>", "python, javascript, typescript; default: from the solution's name")
+    .option(
+      "-l, --language <name>",
+      `${languagesWith("tests").join(", ")}; default: from the solution's name`,
+    )
     .option("-s, --session <name>", "for the audit log: of which session; its files are not touched")
     .option(
       "--backend <name>",

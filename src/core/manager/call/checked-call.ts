@@ -1,5 +1,5 @@
 import type { AuditResult } from "../../../guard/audit/index.js";
-import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
+import { type ExecutionResult, SHELL } from "../../../runtime/sandbox/index.js";
 import { StreamedInput } from "../files/streamed-input.js";
 import type { CallKind } from "./call-kind.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
@@ -39,7 +39,7 @@ export function textOf({
 /** The language of that text, for parsers. */
 export function languageOf({ code, language, kind }: CheckedCall): string {
   if (kind.type === "files") return "text";
-  return code === undefined ? "bash" : (language ?? "");
+  return code === undefined ? SHELL.language : (language ?? "");
 }
 
 /** An argument as a shell would have to be given it. */

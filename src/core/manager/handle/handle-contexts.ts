@@ -1,10 +1,14 @@
 import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
-import type { CodeContext, Execution, ResultEvent, RunningSandbox } from "../../../runtime/sandbox/index.js";
+import {
+  type CodeContext,
+  DEFAULT_LANGUAGE,
+  type Execution,
+  type ResultEvent,
+  type RunningSandbox,
+} from "../../../runtime/sandbox/index.js";
 import { workValue } from "../call/file-call.js";
 import type { ToolResult } from "../call/tool-call.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
-
-const DEFAULT_LANGUAGE = "python";
 
 /** A session's contexts. They go with its sandbox. */
 export class HandleContexts implements SandboxSessionContexts {

@@ -14,11 +14,6 @@ export interface DockerConfig {
   readonly shareFiles: "auto" | "always" | "never";
 }
 
-/** Docker with another runtime; everything else is the docker block's. */
-export interface GvisorConfig {
-  readonly runtime: string;
-}
-
 /** What no configuration means. */
 export const DOCKER_DEFAULTS: DockerConfig = {
   image: "skerry-sandbox:latest",
@@ -26,5 +21,3 @@ export const DOCKER_DEFAULTS: DockerConfig = {
   networkMode: "none",
   shareFiles: "auto",
 };
-
-export const GVISOR_DEFAULTS: GvisorConfig = { runtime: "runsc" };

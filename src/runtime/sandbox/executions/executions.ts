@@ -1,9 +1,9 @@
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest } from "../../wire/index.js";
 import type { FilesTouched, FilesWatch, TouchedFiles } from "../files/file-activity.js";
+import { commandUnavailable } from "../languages/registry.js";
 import type { NetworkUse, SandboxNetwork } from "../network/network.js";
 import type { Harness } from "../programs/harness.js";
-import { commandUnavailable } from "../programs/languages.js";
 import type { SandboxSettings } from "../sandbox-init.js";
 import type { Activity, ActivityKind } from "./activity.js";
 import type { CommandStart } from "./command-start.js";

@@ -1,5 +1,5 @@
 import type { Node } from "@vscode/tree-sitter-wasm";
-import { loadGrammar, TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
+import { loadGrammar, TooMuchWork, WorkBudget } from "../../../../kit/parser/index.js";
 
 const MAX_WORK = 16_000_000;
 /** What the runner gives code in place of the words that only modules know. */

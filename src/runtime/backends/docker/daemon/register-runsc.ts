@@ -17,7 +17,7 @@ import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "../../../../kit/errors.js";
 import { unlessMissing } from "../../../../kit/if-missing.js";
-import { type DockerAddress, describeAddress, isSystemDaemon } from "../daemon/address.js";
+import { type DockerAddress, describeAddress, isSystemDaemon } from "./address.js";
 
 /** What has Docker know gVisor. As root, `doctor --fix` does it itself. */
 export const REGISTER_RUNSC = "skerry doctor --fix";
