@@ -12,7 +12,7 @@ import type { GuardedProcess, ProcessCall } from "../call/start-process.js";
 import type { ToolResult } from "../call/tool-call.js";
 import type { OutputBudget } from "../output/output-budget.js";
 import { ProcessLog } from "../output/process-log.js";
-import { type HandleCaller, type HandleHost, type LiveCall, listCalls } from "./handle-host.js";
+import { type HandleCaller, type HandleHost, listCalls } from "./handle-host.js";
 
 /** What is followed at a time. */
 const PAGE_BYTES = 64 * 1024;
@@ -37,7 +37,7 @@ export class HandleProcesses implements SandboxSessionProcesses {
     return this.#start({ ...options, code });
   }
 
-  async list(): Promise<readonly LiveCall[]> {
+  async list(): Promise<readonly { readonly id: string; readonly state: "running" | "ended" }[]> {
     return listCalls((await this.#host.liveCalls(this.#caller.sessionId)).processes);
   }
 
@@ -51,12 +51,12 @@ export class HandleProcesses implements SandboxSessionProcesses {
 }
 
 /** A process of a session. It never waits for a reader: the last of what it printed is kept. */
-export class HandleProcess implements SessionProcess, LiveCall {
+export class HandleProcess implements SessionProcess {
   readonly id = randomUUID();
   readonly #process: GuardedProcess;
   readonly #log: ProcessLog;
   readonly #forget: () => void;
-  #state: LiveCall["state"] = "running";
+  #state: "running" | "ended" = "running";
 
   /** @internal */
   constructor(process: GuardedProcess, outputs: OutputBudget, forget: () => void) {
@@ -73,7 +73,7 @@ export class HandleProcess implements SessionProcess, LiveCall {
     process.exit.then(end, end);
   }
 
-  get state(): LiveCall["state"] {
+  get state(): "running" | "ended" {
     return this.#state;
   }
 

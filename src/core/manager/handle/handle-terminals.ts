@@ -5,7 +5,7 @@ import type { GuardedTerminal, TerminalCall } from "../call/open-terminal.js";
 import type { ToolResult } from "../call/tool-call.js";
 import { ByteRing } from "../output/byte-ring.js";
 import { refuseUnknown } from "../unknown-option.js";
-import { type HandleCaller, type HandleHost, type LiveCall, listCalls } from "./handle-host.js";
+import { type HandleCaller, type HandleHost, listCalls } from "./handle-host.js";
 
 /** What is kept of one terminal. */
 const SCREEN_BYTES = 256 * 1024;
@@ -38,19 +38,19 @@ export class HandleTerminals implements SandboxSessionTerminals {
     return terminal;
   }
 
-  async list(): Promise<readonly LiveCall[]> {
+  async list(): Promise<readonly { readonly id: string; readonly state: "running" | "ended" }[]> {
     return listCalls((await this.#host.liveCalls(this.#caller.sessionId)).terminals);
   }
 }
 
 /** One terminal. The last of its output is kept; the program waits only for connections that are iterated. */
-export class HandleTerminal implements SessionTerminal, LiveCall {
+export class HandleTerminal implements SessionTerminal {
   readonly id = randomUUID();
   readonly #terminal: GuardedTerminal;
   readonly #forget: () => void;
   readonly #screen = new ByteRing(SCREEN_BYTES);
   readonly #connections = new Set<HandleTerminalConnection>();
-  #state: LiveCall["state"] = "running";
+  #state: "running" | "ended" = "running";
 
   /** @internal */
   constructor(terminal: GuardedTerminal, forget: () => void) {
@@ -69,7 +69,7 @@ export class HandleTerminal implements SessionTerminal, LiveCall {
       .then(end, end);
   }
 
-  get state(): LiveCall["state"] {
+  get state(): "running" | "ended" {
     return this.#state;
   }
 
