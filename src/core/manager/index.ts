@@ -36,6 +36,9 @@ export type {
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";
+export { ByteRing } from "./output/byte-ring.js";
+export { OutputBudget, type OutputBuffer } from "./output/output-budget.js";
+export { ProcessLog } from "./output/process-log.js";
 export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } from "./result-json.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";

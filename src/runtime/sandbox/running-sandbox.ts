@@ -451,7 +451,7 @@ export class RunningSandbox {
     if (this.isRunning) return;
     const message = `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`;
     throw new SandboxError("SANDBOX_NOT_RUNNING", message, {
-      hint: "Ask the manager for it again: startSandbox starts a new one with the same files.",
+      hint: "Open the session again: its files are still there.",
     });
   }
 }

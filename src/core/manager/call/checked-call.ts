@@ -2,7 +2,7 @@ import type { AuditResult } from "../../../guard/audit/index.js";
 import { type ExecutionResult, SHELL } from "../../../runtime/sandbox/index.js";
 import { StreamedInput } from "../files/streamed-input.js";
 import type { CallKind } from "./call-kind.js";
-import type { ToolCall, ToolResult } from "./tool-call.js";
+import type { ToolCall, UnversionedResult } from "./tool-call.js";
 
 /** A call that makes sense, with its tool named and its kind known. */
 export type CheckedCall = Omit<ToolCall, "files" | "context" | "isolate"> & {
@@ -59,7 +59,7 @@ export function notRun(
   call: Pick<ToolCall, "sessionId">,
   reason: "denied" | "rejected" | "cancelled",
   error: string,
-): ToolResult {
+): UnversionedResult {
   return {
     success: false,
     reason,

@@ -47,7 +47,7 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
   input.on("error", () => undefined);
   return startLongRunning<GuardedTerminal>({
     what: "terminal",
-    hint: "Commands and programs can be looked at, one by one: skerry exec, manager.execute.",
+    hint: "Commands and programs can be looked at, one by one: run them without a terminal.",
     signal,
     output: "screen",
     run: (sink) =>

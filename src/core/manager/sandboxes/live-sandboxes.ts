@@ -478,7 +478,7 @@ function checkSameCells(running: string | undefined, options: StartOptions): voi
   if (wanted === undefined || wanted === running || (options.cells === true && running !== undefined)) return;
   const what = running === undefined ? "was not made for cells" : "has cells with other limits";
   throw new SandboxError("SANDBOX_BUSY", `This session's sandbox runs already, and ${what}`, {
-    hint: "Stop it first (cleanupSession), or use another session.",
+    hint: "Close the session first, or use another one.",
   });
 }
 

@@ -1,4 +1,4 @@
-import { SandboxError } from "../../kit/errors.js";
+import { SandboxError } from "../../../kit/errors.js";
 import { ByteRing } from "./byte-ring.js";
 import type { OutputBudget, OutputBuffer } from "./output-budget.js";
 
