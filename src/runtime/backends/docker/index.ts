@@ -6,14 +6,13 @@ export { connectDocker, findDocker } from "./daemon/connect.js";
 export { readDaemonFacts } from "./daemon/daemon-facts.js";
 export { findRunsc, offerRunsc, REGISTER_RUNSC } from "./gvisor/register-runsc.js";
 export {
-  DEFAULT_TAG,
   IMAGE_ORIGINS,
   type ImageOrigin,
   PACKAGE_SETS,
   type PackageSet,
 } from "./images/image-build.js";
 export { buildImage, listImages, type OwnImage } from "./images/images.js";
-export type { DockerConfig, GvisorConfig };
+export { DEFAULT_TAG, type DockerConfig, type GvisorConfig } from "./settings.js";
 
 export const DOCKER = {
   load: async () => (await import("./backend.js")).createDockerBackend,

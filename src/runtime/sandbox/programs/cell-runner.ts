@@ -2,8 +2,8 @@ import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
-import type { CommandStart } from "../executions/command-start.js";
-import type { RunCodeOptions } from "../executions/exec-options.js";
+import type { RunCodeOptions } from "../exec-options.js";
+import type { CommandStart } from "./command-start.js";
 import { explainMissingCommand, type Language } from "./languages.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */

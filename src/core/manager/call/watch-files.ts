@@ -1,6 +1,6 @@
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
-import { type FileCall, type FileResult, type SessionCall, workValue } from "../call/file-call.js";
-import { listVisible, type WatchedDirectory } from "./file-watch.js";
+import { listVisible, type WatchedDirectory } from "../files/file-watch.js";
+import { type FileCall, type FileResult, type SessionCall, workValue } from "./file-call.js";
 
 /** A directory of a session to watch, and on whose behalf. */
 export interface WatchCall

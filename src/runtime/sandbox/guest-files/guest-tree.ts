@@ -9,16 +9,18 @@ import {
   special,
   TREE_MAX_DEPTH,
   type Tree,
+  type TreeNode,
+  type TreeProblem,
   textOf,
   unaddressable,
   type WorkspaceTree,
 } from "../../workspace/index.js";
-import { batches } from "../guest-files/bootstrap-target.js";
-import { notAListing, scriptFailure, tooSlow } from "../guest-files/failures.js";
-import { COMMAND_MS, type FileCommands } from "../guest-files/file-commands.js";
-import { type FoundEntry, Listing } from "../guest-files/listing.js";
-import type { PendingWrites } from "../guest-files/pending-writes.js";
-import { type Inside, type InsideEnd, runInside } from "../guest-files/run-inside.js";
+import { batches } from "./bootstrap-target.js";
+import { notAListing, scriptFailure, tooSlow } from "./failures.js";
+import { COMMAND_MS, type FileCommands } from "./file-commands.js";
+import { type FoundEntry, Listing } from "./listing.js";
+import type { PendingWrites } from "./pending-writes.js";
+import { type Inside, type InsideEnd, runInside } from "./run-inside.js";
 import {
   CHMOD_ALL,
   HASH_ALL,
@@ -29,9 +31,8 @@ import {
   REMOVE_TREES,
   statAll,
   TOUCH_ALL,
-} from "../guest-files/scripts.js";
-import { receiveFile, sendFile } from "../guest-files/transfer.js";
-import type { Node, SyncProblem } from "./tree.js";
+} from "./scripts.js";
+import { receiveFile, sendFile } from "./transfer.js";
 
 const LIST_MS = 120_000;
 const MAX_LINK_BYTES = 4096;
@@ -50,12 +51,15 @@ export class GuestTree implements WorkspaceTree {
   }
 
   /** `known` tells the targets of links that have not changed since. */
-  async look(maxEntries: number, known: (path: string) => Node | undefined = () => undefined): Promise<Tree> {
+  async look(
+    maxEntries: number,
+    known: (path: string) => TreeNode | undefined = () => undefined,
+  ): Promise<Tree> {
     const [{ found, truncated, isOnlyTooDeep }, isHalf] = await this.#writes.observe(() =>
       this.#commands.list(parseRelativePath("."), { maxEntries, maxDepth: TREE_MAX_DEPTH }, LIST_MS),
     );
-    const nodes = new Map<string, Node>();
-    const skipped: SyncProblem[] = [];
+    const nodes = new Map<string, TreeNode>();
+    const skipped: TreeProblem[] = [];
     const links: string[] = [];
     for (const each of found) {
       if (isHalf(each.path)) continue;
@@ -86,8 +90,8 @@ export class GuestTree implements WorkspaceTree {
   }
 
   /** What stands at these paths now; what is gone is left out. */
-  async at(paths: readonly string[]): Promise<Map<string, Node>> {
-    const nodes = new Map<string, Node>();
+  async at(paths: readonly string[]): Promise<Map<string, TreeNode>> {
+    const nodes = new Map<string, TreeNode>();
     const wanted = new Set(paths.map(byteNameOf));
     const script = statAll(await this.#commands.findKind());
     for (const batch of batches(paths.map((path) => [`./${path}`]))) {
@@ -111,7 +115,7 @@ export class GuestTree implements WorkspaceTree {
     return receiveFile(this.#inside.runner, this.#absolute(path), { shown: path, maxBytes, idleMs });
   }
 
-  async write({ path, mode }: Pick<Node, "path" | "mode">, content: Readable): Promise<void> {
+  async write({ path, mode }: Pick<TreeNode, "path" | "mode">, content: Readable): Promise<void> {
     await this.#writes.during(path, () =>
       sendFile(this.#inside.runner, this.#absolute(path), content, { shown: path, mode, idleMs: COMMAND_MS }),
     );
@@ -121,13 +125,13 @@ export class GuestTree implements WorkspaceTree {
     for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(MAKE_BEST_EFFORT, batch);
   }
 
-  async link(nodes: readonly Pick<Node, "path" | "target">[]): Promise<void> {
+  async link(nodes: readonly Pick<TreeNode, "path" | "target">[]): Promise<void> {
     const pairs = nodes.map(({ path, target }) => [textOf(target!), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(LINK_BEST_EFFORT, batch);
   }
 
   /** In this order; what is not empty or already gone stays as it is. */
-  async remove(nodes: readonly Pick<Node, "path">[]): Promise<void> {
+  async remove(nodes: readonly Pick<TreeNode, "path">[]): Promise<void> {
     for (const batch of batches(nodes.map(({ path }) => [`./${path}`]))) await this.#run(REMOVE_ALL, batch);
   }
 
@@ -135,12 +139,12 @@ export class GuestTree implements WorkspaceTree {
     for (const batch of batches(paths.map((path) => [`./${path}`]))) await this.#run(REMOVE_TREES, batch);
   }
 
-  async setModes(nodes: readonly Pick<Node, "path" | "mode">[]): Promise<void> {
+  async setModes(nodes: readonly Pick<TreeNode, "path" | "mode">[]): Promise<void> {
     const pairs = nodes.map(({ path, mode }) => [mode.toString(8), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(CHMOD_ALL, batch);
   }
 
-  async setTimes(nodes: readonly Pick<Node, "path" | "mtimeNs">[]): Promise<void> {
+  async setTimes(nodes: readonly Pick<TreeNode, "path" | "mtimeNs">[]): Promise<void> {
     const pairs = nodes.map(({ path, mtimeNs }) => [timeText(mtimeNs), `./${path}`]);
     for (const batch of batches(pairs)) await this.#run(TOUCH_ALL, batch);
   }
@@ -196,7 +200,7 @@ export class GuestTree implements WorkspaceTree {
   }
 }
 
-function nodeOf(found: FoundEntry): Node {
+function nodeOf(found: FoundEntry): TreeNode {
   const { mtimeNs, ctimeNs, ino } = found;
   return {
     path: textOf(found.path),

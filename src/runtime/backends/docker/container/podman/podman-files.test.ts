@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
-import { seccompProfile } from "../container/seccomp-option.js";
+import { temporaryDirectory } from "../../../../../../test/setup/clean-up.js";
+import { seccompProfile } from "../seccomp-option.js";
 import { installPodmanFiles } from "./podman-files.js";
 
 let stateDir: string;

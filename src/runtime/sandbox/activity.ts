@@ -1,4 +1,4 @@
-import { SandboxError } from "../../../kit/errors.js";
+import { SandboxError } from "../../kit/errors.js";
 
 /** What can go on in a sandbox. A snapshot is also one that is brought back. */
 export type ActivityKind = "execution" | "terminal" | "snapshot";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { containerOptions, mountedPaths } from "../container/container-options.js";
-import type { ContainerPlan } from "../container/container-plan.js";
-import { describeDaemon } from "../daemon/daemon-facts.js";
+import { describeDaemon } from "../../daemon/daemon-facts.js";
+import { containerOptions, mountedPaths } from "../container-options.js";
+import type { ContainerPlan } from "../container-plan.js";
 
 const facts = describeDaemon(
   { Version: "4.3.1", Arch: "amd64", Components: [{ Name: "Podman Engine" }] },

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SandboxError, systemCode } from "../../../../kit/errors.js";
-import { installOnce, removeUnfinished } from "../../../../kit/install-once.js";
-import { checkStateDirectory } from "../../../../kit/state-directory.js";
-import { seccompProfile } from "../container/seccomp-option.js";
+import { SandboxError, systemCode } from "../../../../../kit/errors.js";
+import { installOnce, removeUnfinished } from "../../../../../kit/install-once.js";
+import { checkStateDirectory } from "../../../../../kit/state-directory.js";
+import { seccompProfile } from "../seccomp-option.js";
 
 /** Files of this host that Podman's containers are made with. */
 export interface PodmanFiles {

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { SandboxError } from "../../../kit/errors.js";
+import { SandboxError } from "../../kit/errors.js";
 
 export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -25,6 +25,9 @@ export interface RunCodeOptions extends ExecOptions {
    */
   readonly isolate?: boolean | undefined;
 }
+
+/** How long a killed command may take to be gone before the whole sandbox is. */
+export const KILL_GRACE_MS = 5000;
 
 /** What is without a time limit of its own has the longest that a timer takes: 24 days. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;

@@ -9,8 +9,8 @@ import {
   type WorkspaceOptions,
 } from "../../../runtime/workspace/index.js";
 import { DEFAULT_LIMITS } from "../../config/index.js";
-import type { ChosenBackend } from "../sandboxes/choose-backend.js";
 import type { StoredSession } from "../sessions/session-store.js";
+import type { ChosenBackend } from "./choose-backend.js";
 
 /** The host's way to a sandbox's files: its directory where the backend shares one, else the guest. */
 export function openWorkspace(

@@ -1,7 +1,7 @@
 import type { MountSettings } from "dockerode";
-import { SandboxError } from "../../../../kit/errors.js";
-import type { ContainerOptions } from "../container/container-plan.js";
-import type { DaemonFacts } from "../daemon/daemon-facts.js";
+import { SandboxError } from "../../../../../kit/errors.js";
+import type { DaemonFacts } from "../../daemon/daemon-facts.js";
+import type { ContainerOptions } from "../container-plan.js";
 import type { PodmanFiles } from "./podman-files.js";
 
 /** Podman makes them world-writable memory, beside a read-only root. Ours are read-only. */

@@ -5,10 +5,10 @@ import { requires } from "../../../../test/setup/requires.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
 import { parseConfig } from "../../config/index.js";
 import { waitUntil } from "../../testing/wait-until.js";
+import { type EntriesByPath, entryChanges } from "../files/entry-changes.js";
+import type { FileWatch, WatchEvent } from "../files/file-watch.js";
 import type { SandboxManager } from "../index.js";
 import type { SandboxManagerOptions } from "../manager-options.js";
-import { type EntriesByPath, entryChanges } from "./entry-changes.js";
-import type { FileWatch, WatchEvent } from "./file-watch.js";
 
 const LONG_MS = 60_000;
 let directory: string;
