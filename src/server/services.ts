@@ -6,6 +6,8 @@ import type { PoolManager } from "../runtime/pool/index.js";
 import type { ApprovalService } from "./approvals/approval-service.js";
 import type { FencedLease } from "./cluster/fenced-lease.js";
 import type { ExecutionLog } from "./executions/execution-log.js";
+import type { AccessRows } from "./http/access.js";
+import type { App } from "./http/app.js";
 import type { LiveCallService } from "./live/live-call-service.js";
 import type { PortService } from "./ports/port-service.js";
 import type { SessionService } from "./sessions/session-service.js";
@@ -52,4 +54,11 @@ export interface Services extends ServerDependencies {
   readonly executions: ExecutionLog;
   /** True: the server takes no new work. */
   readonly isStopping: () => boolean;
+}
+
+/** A way to ask for the services: our own API, MCP, or another system's API. Each is one folder, listed in protocols.ts. */
+export interface Protocol {
+  readonly access: AccessRows;
+  /** Every file of routes, with its tag in the reference. */
+  readonly routes: readonly (readonly [tag: string, add: (app: App, services: Services) => void])[];
 }

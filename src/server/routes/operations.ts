@@ -3,7 +3,7 @@ import { SandboxError } from "../../kit/errors.js";
 import type { App } from "../http/app.js";
 import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
 import type { Services } from "../services.js";
-import { measure } from "../status/measure.js";
+import { measure } from "./measure.js";
 
 /** For operators: numbers over all orgs. */
 export function addOperationRoutes(app: App, services: Services): void {

@@ -4,8 +4,8 @@ import { moment, poolStatus, replies, toMoment, toPoolReply } from "../http/sche
 import type { Services } from "../services.js";
 import { checkServer } from "../status/checks.js";
 import type { Figures } from "../status/figures.js";
-import { measure } from "../status/measure.js";
 import type { RecentEvents } from "../status/recent-events.js";
+import { measure } from "./measure.js";
 
 const n = z.number();
 const check = z.object({

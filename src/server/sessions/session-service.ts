@@ -7,7 +7,7 @@ import { KeyedMutex } from "../../kit/keyed-mutex.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { FencedLease } from "../cluster/fenced-lease.js";
-import { ownerUnreachable } from "../cluster/forward-request.js";
+import { ownerUnreachable } from "../cluster/peers.js";
 import type { CreatedSession, EndReason, Json, SessionRecord, Store } from "../store/index.js";
 import { Prewarmer } from "./prewarmer.js";
 import type { SessionSettings } from "./session-settings.js";

@@ -10,8 +10,7 @@ import { request as httpsRequest } from "node:https";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
-import { FORWARDED_BY } from "./peers.js";
+import { FORWARDED_BY, ownerUnreachable } from "../cluster/peers.js";
 
 /** Where a request is forwarded to. */
 export interface Destination {
@@ -70,17 +69,6 @@ export async function forwardRequest(
     signal.removeEventListener("abort", cut);
     upstream.destroy();
   }
-}
-
-/** The owner does not answer, and no other server has the session. */
-export function ownerUnreachable(cause?: unknown): RetryLater {
-  return new RetryLater(
-    "SERVER_UNREACHABLE",
-    "The server that has this session does not answer",
-    RETRY_AFTER_SECONDS,
-    "Try again after Retry-After seconds. A session whose server stays away ends.",
-    cause,
-  );
 }
 
 /** On a new connection: a kept-alive one may be closing at this moment, and most requests cannot be sent twice. */

@@ -1,19 +1,19 @@
 import websocket from "@fastify/websocket";
 import type { SandboxError } from "../../kit/errors.js";
 import { interruptedApproval } from "../cluster/dead-servers.js";
-import { Forwarder } from "../cluster/forwarder.js";
 import { readPeerCa } from "../cluster/peers.js";
 import { createServices } from "../create-services.js";
-import { addRoutes } from "../routes/all-routes.js";
+import { Forwarder } from "../forwarding/forwarder.js";
+import { createApp } from "../http/app.js";
+import { SOCKET_PROTOCOL } from "../http/authenticate.js";
+import { logError } from "../http/error-reply.js";
+import type { LogStream } from "../http/log.js";
+import { closeSocket } from "../http/managed-socket.js";
+import { documentRoutes } from "../http/openapi.js";
+import { checkReplies, checkRequests, requireAccessRows } from "../http/request-hooks.js";
+import { accessRows, addRoutes } from "../protocols.js";
 import type { ServerDependencies } from "../services.js";
 import type { ApprovalRecord } from "../store/index.js";
-import { createApp } from "./app.js";
-import { SOCKET_PROTOCOL } from "./authenticate.js";
-import { logError } from "./error-reply.js";
-import type { LogStream } from "./log.js";
-import { closeSocket } from "./managed-socket.js";
-import { documentRoutes } from "./openapi.js";
-import { checkReplies, checkRequests, requireAccessRows } from "./request-hooks.js";
 
 export interface ServerOptions extends ServerDependencies {
   /** Where the log goes; left out: nowhere. */
@@ -36,7 +36,7 @@ export async function createServer(options: ServerOptions) {
   app.addHook("onListen", async () => info.loopDelay.reset());
   app.addHook("onClose", async () => info[Symbol.dispose]());
 
-  requireAccessRows(app);
+  requireAccessRows(app, accessRows());
   checkRequests(app, services);
   const forwarder = new Forwarder({
     store,

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { FORWARDED_BY, ownerUnreachable } from "../cluster/peers.js";
 import { disconnectSignal } from "../http/disconnect-signal.js";
 import { serverOfClientId } from "../mcp/client-id.js";
 import type { SessionService } from "../sessions/session-service.js";
 import type { TaskRegistry } from "../sessions/task-registry.js";
 import type { ServerRecord, Store } from "../store/index.js";
-import { forwardRequest, ownerUnreachable } from "./forward-request.js";
-import { FORWARDED_BY } from "./peers.js";
+import { forwardRequest } from "./forward-request.js";
 
 export interface ForwarderOptions {
   readonly store: Store;

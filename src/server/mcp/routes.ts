@@ -7,18 +7,25 @@ import type { App } from "../http/app.js";
 import { disconnectSignal } from "../http/disconnect-signal.js";
 import { logError } from "../http/error-reply.js";
 import { errorBody } from "../http/schemas.js";
-import { chosenQuery, chosenSession } from "../mcp/chosen-session.js";
-import type { McpClient } from "../mcp/mcp-client.js";
-import { McpService } from "../mcp/mcp-service.js";
-import type { Services } from "../services.js";
+import type { Protocol, Services } from "../services.js";
+import { chosenQuery, chosenSession } from "./chosen-session.js";
+import type { McpClient } from "./mcp-client.js";
+import { McpService } from "./mcp-service.js";
 
 const message = z.record(z.string(), z.unknown());
 /** The SDK's own. */
 const MAX_BATCH = 100;
 const errors = { "4xx": errorBody, "5xx": errorBody };
 
+/** The Model Context Protocol. */
+export const MCP: Protocol = {
+  // Most tools change something, and a client without a session gets one.
+  access: { "POST /mcp": "write", "GET /mcp": "write", "DELETE /mcp": "write" },
+  routes: [["mcp", addMcpRoutes]],
+};
+
 /** The Model Context Protocol over streamable HTTP: the tools of a session for one client at a time. */
-export function addMcpRoutes(app: App, services: Services): void {
+function addMcpRoutes(app: App, services: Services): void {
   const clients = new McpService({
     services,
     version: packageVersion(),

@@ -15,7 +15,7 @@ import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
-import { FORWARDED_BY } from "./peers.js";
+import { FORWARDED_BY } from "../cluster/peers.js";
 
 const MIB = 1024 * 1024;
 
