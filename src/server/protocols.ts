@@ -1,8 +1,7 @@
-import type { AccessRows } from "./http/access.js";
-import type { App } from "./http/app.js";
-import { sessionParams } from "./http/schemas.js";
-import { MCP } from "./mcp/routes.js";
-import { API } from "./routes/all-routes.js";
+import type { AccessRows, App } from "./http/index.js";
+import { sessionParams } from "./http/index.js";
+import { MCP } from "./mcp/index.js";
+import { API } from "./routes/index.js";
 import type { Protocol, Services } from "./services.js";
 
 /** Every protocol. A new one is a folder of this floor, and one entry here. */

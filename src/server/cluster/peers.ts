@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { ServerConfig } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../http/index.js";
 import type { Store } from "../store/index.js";
 
 /** The header that names the server that forwarded a request. A client that sends it only prevents forwarding. */

@@ -3,13 +3,19 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../../core/config/index.js";
 import type { SandboxManager, ToolResult } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js";
-import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
-import { EventStream, wantsEvents } from "../http/event-stream.js";
-import { onKeyRevoked } from "../http/on-key-revoked.js";
-import type { ExecutionReply } from "../http/schemas.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
-import type { SessionService } from "../sessions/session-service.js";
+import type { ExecutionReply } from "../http/index.js";
+import {
+  disconnectSignal,
+  EventStream,
+  logError,
+  onKeyRevoked,
+  streamLostSignal,
+  toErrorBody,
+  toPublicError,
+  wantsEvents,
+} from "../http/index.js";
+import type { SessionService } from "../sessions/index.js";
+import { callerIdentity } from "../sessions/index.js";
 import type { SessionRecord } from "../store/index.js";
 import type { ExecutionLog } from "./execution-log.js";
 import { toExecutionReply, toSummary } from "./execution-reply.js";

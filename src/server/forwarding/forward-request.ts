@@ -10,7 +10,7 @@ import { request as httpsRequest } from "node:https";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { FORWARDED_BY, ownerUnreachable } from "../cluster/peers.js";
+import { FORWARDED_BY, ownerUnreachable } from "../cluster/index.js";
 
 /** Where a request is forwarded to. */
 export interface Destination {

@@ -1,10 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { FORWARDED_BY, ownerUnreachable } from "../cluster/peers.js";
-import { disconnectSignal } from "../http/disconnect-signal.js";
-import { serverOfClientId } from "../mcp/client-id.js";
-import type { SessionService } from "../sessions/session-service.js";
-import type { TaskRegistry } from "../sessions/task-registry.js";
+import { FORWARDED_BY, ownerUnreachable } from "../cluster/index.js";
+import { disconnectSignal } from "../http/index.js";
+import { serverOfClientId } from "../mcp/index.js";
+import type { SessionService, TaskRegistry } from "../sessions/index.js";
 import type { ServerRecord, Store } from "../store/index.js";
 import { forwardRequest } from "./forward-request.js";
 

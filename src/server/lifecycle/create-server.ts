@@ -1,16 +1,19 @@
 import websocket from "@fastify/websocket";
 import type { SandboxError } from "../../kit/errors.js";
-import { interruptedApproval } from "../cluster/dead-servers.js";
-import { readPeerCa } from "../cluster/peers.js";
+import { interruptedApproval, readPeerCa } from "../cluster/index.js";
 import { createServices } from "../create-services.js";
-import { Forwarder } from "../forwarding/forwarder.js";
-import { createApp } from "../http/app.js";
-import { SOCKET_PROTOCOL } from "../http/authenticate.js";
-import { logError } from "../http/error-reply.js";
-import type { LogStream } from "../http/log.js";
-import { closeSocket } from "../http/managed-socket.js";
-import { documentRoutes } from "../http/openapi.js";
-import { checkReplies, checkRequests, requireAccessRows } from "../http/request-hooks.js";
+import { Forwarder } from "../forwarding/index.js";
+import type { LogStream } from "../http/index.js";
+import {
+  checkReplies,
+  checkRequests,
+  closeSocket,
+  createApp,
+  documentRoutes,
+  logError,
+  requireAccessRows,
+  SOCKET_PROTOCOL,
+} from "../http/index.js";
 import { accessRows, addRoutes } from "../protocols.js";
 import type { ServerDependencies } from "../services.js";
 import type { ApprovalRecord } from "../store/index.js";

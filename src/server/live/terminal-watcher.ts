@@ -1,4 +1,4 @@
-import type { ManagedSocket } from "../http/managed-socket.js";
+import type { ManagedSocket } from "../http/index.js";
 import type { ByteRing } from "./byte-ring.js";
 
 /** What is sent and not yet taken by one connection. */

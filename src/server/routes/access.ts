@@ -1,4 +1,4 @@
-import type { AccessRows } from "../http/access.js";
+import type { AccessRows } from "../http/index.js";
 
 /** Every route of our own API and of its reference, and what it needs. */
 export const API_ACCESS: AccessRows = {

@@ -4,7 +4,7 @@ import { toSandboxError } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { diskSpace } from "../../runtime/workspace/index.js";
 import type { Services } from "../services.js";
-import type { AuditFigures, Figures } from "../status/figures.js";
+import type { AuditFigures, Figures } from "../status/index.js";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { poolStatus, replies, toPoolReply } from "../http/index.js";
 import type { Services } from "../services.js";
 import { measure } from "./measure.js";
 

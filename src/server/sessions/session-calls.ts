@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../../core/config/index.js";
-import { disconnectSignal } from "../http/disconnect-signal.js";
+import { disconnectSignal } from "../http/index.js";
 import { type CallerIdentity, callerIdentity } from "./caller-identity.js";
 import type { SessionService, UsedSession } from "./session-service.js";
 

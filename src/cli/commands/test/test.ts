@@ -10,16 +10,10 @@ import {
   testingLanguageOf,
 } from "../../../core/tools/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Transfer } from "../../definition/arguments.js";
-import type { ExecuteOptions } from "../../definition/options.js";
-import { requireFile } from "../../input/host-files.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { readText } from "../../input/program-source.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { ExecuteOptions, Transfer } from "../../definition/index.js";
+import { Interrupt, readText, requireFile } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 import { failureLines, statusOfReport, summaryLine, testLine } from "./report-text.js";
 
 export interface TestCommandOptions extends ExecuteOptions {

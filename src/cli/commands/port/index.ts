@@ -1,7 +1,12 @@
 import type { Command } from "commander";
-import { parsePort, parseTimeoutMs } from "../../definition/arguments.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { addGuardOptions, addSandboxOptions } from "../../definition/shared-options.js";
+import {
+  addCommand,
+  addGuardOptions,
+  addSandboxOptions,
+  parsePort,
+  parseTimeoutMs,
+  setAction,
+} from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry port --session work 8000 -- python3 -m http.server 8000

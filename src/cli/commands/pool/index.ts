@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addCommand, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   pool: `

@@ -1,7 +1,6 @@
 import { type Command, Option } from "commander";
 import { SECURITY_MODES } from "../../../core/manager/index.js";
-import { parseAll } from "../../definition/arguments.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
+import { addCommand, parseAll, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   policy: `

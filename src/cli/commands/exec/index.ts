@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { addRunOptions } from "../../definition/shared-options.js";
+import { addCommand, addRunOptions, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry exec -- sh -c 'ls -la; id'

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { parseExpiryMs } from "../../definition/arguments.js";
-import { type Action, addCommand, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, addExamples, parseExpiryMs, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   keys: `

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../../../runtime/backends/index.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   image: `

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { addExamples, setAction } from "../../definition/define-command.js";
-import { addGuardOptions, addSandboxOptions } from "../../definition/shared-options.js";
+import { addExamples, addGuardOptions, addSandboxOptions, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry shell

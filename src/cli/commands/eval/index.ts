@@ -1,7 +1,12 @@
 import type { Command } from "commander";
-import { parseMemoryMb, parseNumberOf, parseTimeoutMs } from "../../definition/arguments.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { addGuardOptions } from "../../definition/shared-options.js";
+import {
+  addCommand,
+  addGuardOptions,
+  parseMemoryMb,
+  parseNumberOf,
+  parseTimeoutMs,
+  setAction,
+} from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry eval HumanEval.jsonl.gz                                 its own solutions: all of them should pass

@@ -1,16 +1,17 @@
 import type { Command } from "commander";
 import { listBackends } from "../../../runtime/backends/index.js";
 import {
+  addCommand,
+  addGuardOptions,
   parseCpus,
   parseEnv,
   parseInput,
   parseMemoryMb,
   parsePids,
   parseTimeoutMs,
+  setAction,
   type Transfer,
-} from "../../definition/arguments.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { addGuardOptions } from "../../definition/shared-options.js";
+} from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry test solution.py --tests test_solution.py

@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import { AUDIT_RESULTS } from "../../../guard/audit/index.js";
-import { parseChainPoint, parseCount } from "../../definition/arguments.js";
-import { addCommand, addExamples, setAction } from "../../definition/define-command.js";
-import { parseMoment } from "../../output/local-time.js";
+import { addCommand, addExamples, parseChainPoint, parseCount, setAction } from "../../definition/index.js";
+import { parseMoment } from "../../output/index.js";
 
 const EXAMPLES = {
   audit: `

@@ -1,6 +1,11 @@
 import type { Command } from "commander";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { addGuardOptions, addLimitOptions, addNetworkOptions } from "../../definition/shared-options.js";
+import {
+  addCommand,
+  addGuardOptions,
+  addLimitOptions,
+  addNetworkOptions,
+  setAction,
+} from "../../definition/index.js";
 
 const EXAMPLES = `
   claude mcp add skerry -- skerry mcp                            from then on Claude Code starts it

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addCommand, addExamples, setAction } from "../../definition/define-command.js";
+import { type Action, addCommand, addExamples, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry approvals ls

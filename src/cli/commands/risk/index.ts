@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { RISK_LEVELS } from "../../../guard/analysis/index.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
+import { addCommand, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry risk assess prog.py

@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { parseCount } from "../../definition/arguments.js";
-import { addCommand, setAction } from "../../definition/define-command.js";
-import { parseMoment } from "../../output/local-time.js";
+import { addCommand, parseCount, setAction } from "../../definition/index.js";
+import { parseMoment } from "../../output/index.js";
 
 const EXAMPLES = {
   egress: `
