@@ -15,7 +15,7 @@ import {
   type SecurityMode,
 } from "../../src/core/manager/call/required-sandbox.js";
 import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
-import { RISK_LEVELS } from "../../src/guard/analysis/risk/levels.js";
+import { RISK_LEVELS } from "../../src/guard/analysis/rules/levels.js";
 import { createBody } from "../../src/guard/audit/compose-record.js";
 import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { checkPolicy } from "../../src/guard/policy/index.js";

@@ -35,6 +35,7 @@ import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
 import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
 import type { ToolCall, ToolResult } from "./call/tool-call.js";
+import { openWatch, type WatchCall } from "./call/watch-files.js";
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
@@ -47,7 +48,6 @@ import { EgressController } from "./egress/egress-controller.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
-import { openWatch, type WatchCall } from "./files/watch-files.js";
 import type { LiveCalls, SandboxCaller } from "./handle/handle-host.js";
 import { SandboxHandle } from "./handle/sandbox-handle.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";

@@ -9,7 +9,7 @@ export type {
 } from "./contexts/context-result.js";
 export type { ContextOptions } from "./contexts/contexts.js";
 export { encodeFrame, encodeMessage, readFrames } from "./contexts/messages.js";
-export { LONGEST_TIMEOUT_MS } from "./executions/exec-options.js";
+export { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 export {
   type CommandControls,
   Execution,

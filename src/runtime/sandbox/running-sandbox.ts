@@ -2,17 +2,16 @@ import type { Readable } from "node:stream";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
 import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
+import { Activity } from "./activity.js";
 import type { CodeContext } from "./contexts/code-context.js";
 import { type ContextOptions, Contexts } from "./contexts/contexts.js";
-import { Activity } from "./executions/activity.js";
-import { CommandStart } from "./executions/command-start.js";
 import {
   checkCommand,
   checkExecOptions,
   checkProgram,
   type ExecOptions,
   type RunCodeOptions,
-} from "./executions/exec-options.js";
+} from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./executions/execution.js";
 import { Executions } from "./executions/executions.js";
 import type { ExecutionResult } from "./executions/result.js";
@@ -35,13 +34,14 @@ import { SHELL } from "./languages/bash/language.js";
 import { findLanguage } from "./languages/registry.js";
 import { SandboxNetwork } from "./network/network.js";
 import { CellRunner } from "./programs/cell-runner.js";
+import { CommandStart } from "./programs/command-start.js";
 import type { Harness } from "./programs/harness.js";
 import { ProgramPreparer } from "./programs/program-preparer.js";
 import type { SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import { type SessionSync, UnsavedFiles } from "./sync/session-sync.js";
 import type { SyncReport } from "./sync/sync-workspace.js";
 
-export type { ExecOptions, RunCodeOptions } from "./executions/exec-options.js";
+export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
 
 /** A running sandbox of one session. */
 export class RunningSandbox {

@@ -6,8 +6,8 @@ import {
   type OutputBuffer,
 } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { toExecutionReply } from "../executions/execution-reply.js";
-import type { ManagedSocket } from "../http/managed-socket.js";
+import { toExecutionReply } from "../executions/index.js";
+import type { ManagedSocket } from "../http/index.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
 import { TerminalWatcher } from "./terminal-watcher.js";
 

@@ -9,13 +9,11 @@ import {
   DEFAULT_LANGUAGE,
   type RunningSandbox,
 } from "../../runtime/sandbox/index.js";
-import { contextExecuteBody } from "../executions/execution-request.js";
-import { plainJson, runExecution } from "../executions/run-execution.js";
-import type { App } from "../http/app.js";
-import { EVENTS } from "../http/event-stream.js";
-import { context, executionResult, replies, sessionParams } from "../http/schemas.js";
+import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
+import type { App } from "../http/index.js";
+import { context, EVENTS, executionResult, replies, sessionParams } from "../http/index.js";
 import type { Services } from "../services.js";
-import { inSession } from "../sessions/session-calls.js";
+import { inSession } from "../sessions/index.js";
 
 const contextId = z
   .string()

@@ -4,16 +4,10 @@ import { basename } from "node:path";
 import { parseCases, type TestCase, TestDrivenSandbox } from "../../../core/tools/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { findLanguageWith, languagesWith, type TestingLanguage } from "../../../runtime/sandbox/index.js";
-import type { Transfer } from "../../definition/arguments.js";
-import type { ExecuteOptions } from "../../definition/options.js";
-import { requireFile } from "../../input/host-files.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { guessLanguage, readText } from "../../input/program-source.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { ExecuteOptions, Transfer } from "../../definition/index.js";
+import { guessLanguage, Interrupt, readText, requireFile } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 import { failureLines, statusOfReport, summaryLine, testLine } from "./report-text.js";
 
 export interface TestCommandOptions extends ExecuteOptions {

@@ -8,12 +8,12 @@ import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/workspace/index.js";
 import { type Config, DEFAULT_LANGUAGE_CONFIG, DEFAULT_LIMITS } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
-import { assertFilesReachable, openSessionSync, openWorkspace } from "../files/open-workspace.js";
 import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
+import { assertFilesReachable, openSessionSync, openWorkspace } from "./open-workspace.js";
 import type { ForkRequest, PrepareRequest, StartRequest, WorkspaceSlot } from "./start-request.js";
 
 export interface SandboxStarterOptions {

@@ -1,5 +1,5 @@
 import type { WorkBudget } from "../../../kit/parser/index.js";
-import { isSecretPath } from "../risk/path-rules.js";
+import { isSecretPath } from "../rules/path-rules.js";
 import { marksOfOutput, variable } from "./environment.js";
 import type { KnownFunction } from "./known-functions.js";
 import { argument, type KnownCall } from "./process-start.js";

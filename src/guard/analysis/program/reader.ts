@@ -1,4 +1,4 @@
-import type { Match } from "../risk/findings.js";
+import type { Match } from "../rules/findings.js";
 import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";

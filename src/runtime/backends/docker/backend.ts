@@ -17,12 +17,13 @@ import { checkShare } from "./container/check-share.js";
 import { Container } from "./container/container.js";
 import type { ContainerPlan, GuestMount } from "./container/container-plan.js";
 import { GuestVolumes } from "./container/guest-volume.js";
+import { PendingRemovals } from "./container/pending-removals.js";
+import { installPodmanFiles } from "./container/podman/podman-files.js";
 import { SandboxMounts } from "./container/sandbox-mounts.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon/daemon-facts.js";
 import { findImage, type SandboxImage } from "./images/sandbox-image.js";
 import { DockerInstance } from "./instance.js";
-import { installPodmanFiles } from "./podman/podman-files.js";
 import {
   blockers,
   capabilitiesOf,
@@ -35,7 +36,6 @@ import {
   sharesFiles,
   weaknesses,
 } from "./probe.js";
-import { PendingRemovals } from "./reap/pending-removals.js";
 import { reapContainers } from "./reap/reap.js";
 import { DOCKER_DEFAULTS, type DockerConfig } from "./settings.js";
 

@@ -6,14 +6,13 @@ export { connectDocker, findDocker } from "./daemon/connect.js";
 export { readDaemonFacts } from "./daemon/daemon-facts.js";
 export { findRunsc, offerRunsc, REGISTER_RUNSC } from "./daemon/register-runsc.js";
 export {
-  DEFAULT_TAG,
   IMAGE_ORIGINS,
   type ImageOrigin,
   PACKAGE_SETS,
   type PackageSet,
 } from "./images/image-build.js";
 export { buildImage, listImages, type OwnImage } from "./images/images.js";
-export type { DockerConfig };
+export { DEFAULT_TAG, type DockerConfig } from "./settings.js";
 
 /** Loads what another backend of containers is made with. */
 export const loadDockerBackend = async () => (await import("./backend.js")).createDockerBackend;

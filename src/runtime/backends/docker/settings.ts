@@ -14,9 +14,12 @@ export interface DockerConfig {
   readonly shareFiles: "auto" | "always" | "never";
 }
 
+/** The image that is built and used where the configuration names none. */
+export const DEFAULT_TAG = "skerry-sandbox:latest";
+
 /** What no configuration means. */
 export const DOCKER_DEFAULTS: DockerConfig = {
-  image: "skerry-sandbox:latest",
+  image: DEFAULT_TAG,
   images: {},
   networkMode: "none",
   shareFiles: "auto",

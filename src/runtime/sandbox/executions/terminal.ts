@@ -1,8 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
+import { LONGEST_TIMEOUT_MS } from "../exec-options.js";
 import { SHELL } from "../languages/bash/language.js";
-import { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 import type { CommandOutcome, ExecutionResult } from "./result.js";
 import { outcomeOf } from "./run-command.js";
 

@@ -2,10 +2,10 @@ import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
-import type { CommandStart } from "../executions/command-start.js";
-import type { RunCodeOptions } from "../executions/exec-options.js";
+import type { RunCodeOptions } from "../exec-options.js";
 import type { Language } from "../languages/language.js";
 import { explainMissingCommand, fileNameFor, LANGUAGES } from "../languages/registry.js";
+import type { CommandStart } from "./command-start.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */
 export interface CellSettings {

@@ -1,6 +1,6 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { assessPath } from "../../risk/path-rules.js";
-import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
+import { assessPath } from "../../rules/path-rules.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import { createFunctionTable, type KnownFunction } from "../known-functions.js";

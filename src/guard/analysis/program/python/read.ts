@@ -1,6 +1,6 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { rankOf } from "../../risk/levels.js";
-import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
+import { rankOf } from "../../rules/levels.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createFunctionTable, isStarting } from "../known-functions.js";
