@@ -358,8 +358,10 @@ describe("contexts", () => {
   it("keep what the code started while it lives, whatever else ends in the sandbox", async () => {
     const context = await sandbox.createContext();
     await context.run("import os; os.system('sleep 986 &')");
+    const sleeping = async () => (await sandbox.exec(["pgrep", "-f", "-c", "^sleep 986"])).stdout.trim();
+    await waitUntil(async () => (await sleeping()) === "1");
     await sandbox.exec(["true"]);
-    expect((await sandbox.exec(["pgrep", "-f", "-c", "^sleep 986"])).stdout.trim()).toBe("1");
+    expect(await sleeping()).toBe("1");
   });
 });
 

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -255,6 +256,8 @@ exec /usr/bin/find "$@"
             for (const each of common) apply(host, each);
             await sync.toContainer();
             for (const each of hosts) apply(host, each);
+            // Two files of one size, written within one tick of the kernel's clock, are taken for the same.
+            await setTimeout(10);
             for (const each of guests) apply(inside, each);
             const [first, second] = hostFirst
               ? [() => sync.toContainer(), () => sync.toHost()]
