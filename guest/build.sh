@@ -56,7 +56,7 @@ esac
 # The warm interpreters' side travels with the guest.
 rm -rf prebuilt/runners
 mkdir -p prebuilt/runners
-cp -R guest/runners/python guest/runners/javascript guest/runners/shell prebuilt/runners/
+for language in guest/runners/*/; do cp -R "${language%/}" prebuilt/runners/; done
 find prebuilt/runners -name __pycache__ -prune -exec rm -rf {} +
 rm prebuilt/runners/python/zygote/memory-keeper.c
 node guest/bundle-sucrase.mjs prebuilt/runners/javascript/programs

@@ -140,7 +140,6 @@ export {
   type ExecutionSink,
   type FileChange,
   type ForkOptions,
-  type Language,
   languageNames,
   type NetworkUse,
   type OpenPort,
@@ -165,7 +164,6 @@ export {
   syncWorkspaceToContainer,
   type Terminal,
   type TerminalOptions,
-  type WarmLanguage,
 } from "./runtime/sandbox/index.js";
 export {
   AgentWorkspace,

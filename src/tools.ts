@@ -14,7 +14,6 @@ export {
   type McpToolResult,
   markUntrusted,
   type OpenAiTool,
-  type PythonRunner,
   parseCases,
   type ReplyImage,
   RunCodeTool,
@@ -22,7 +21,6 @@ export {
   type TestCase,
   type TestCounts,
   TestDrivenSandbox,
-  type TestLanguage,
   type TestOptions,
   type TestOutcome,
   type TestReport,
@@ -49,3 +47,4 @@ export {
   type WorldAction,
   WorldInterface,
 } from "./core/tools/index.js";
+export type { PythonRunner } from "./runtime/sandbox/index.js";

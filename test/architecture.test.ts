@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import ts from "typescript";
 import { expect, it } from "vitest";
@@ -20,25 +20,50 @@ const ENTRY_POINTS = "entry-points";
 /** A source tree: what each file imports. Paths are relative to `src`, with `/`. */
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-/** Every module a source imports: static, type-only, re-exported, dynamic, in types, by `require` and as a file's URL. */
+/** What stands for a module in a tree of imports when the module cannot be told from the source. */
+const COMPUTED = "a computed name";
+
+/**
+ * Every module a source imports: static, type-only, re-exported, dynamic, in types, by `require`, by
+ * `import.meta.resolve` and as a file's URL. `createRequire` makes a `require` of that name, or its imports are computed.
+ */
 function importsOf(source: ts.SourceFile): string[] {
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
     const specifier = specifierOf(node);
-    if (specifier !== undefined && ts.isStringLiteralLike(specifier)) found.push(specifier.text);
+    if (specifier !== undefined) found.push(ts.isStringLiteralLike(specifier) ? specifier.text : COMPUTED);
+    if (isHiddenRequire(node)) found.push(COMPUTED);
     ts.forEachChild(node, visit);
   };
   visit(source);
   return found;
 }
 
+/** What loads the module that its first argument names. */
+const LOADERS = /^(?:import|require(?:\.resolve)?|import\.meta\.resolve)$/;
+
+/** Whether a node makes or passes on a `require` whose calls `specifierOf` would not see. */
+function isHiddenRequire(node: ts.Node): boolean {
+  if (!ts.isIdentifier(node) || !/^(?:createRequire|require|getBuiltinModule)$/.test(node.text)) return false;
+  const { parent } = node;
+  if (ts.isCallExpression(parent) && parent.expression === node) {
+    if (node.text === "require") return false;
+    // The only form: const require = createRequire(import.meta.url)
+    return !(ts.isVariableDeclaration(parent.parent) && parent.parent.name.getText() === "require");
+  }
+  if (node.text === "getBuiltinModule") return false;
+  if (ts.isImportSpecifier(parent)) return parent.propertyName !== undefined;
+  const isDeclared = ts.isVariableDeclaration(parent) && parent.name === node;
+  const isResolve = ts.isPropertyAccessExpression(parent) && parent.getText() === "require.resolve";
+  return !isDeclared && !isResolve;
+}
+
 function specifierOf(node: ts.Node): ts.Node | undefined {
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
   if (ts.isExternalModuleReference(node)) return node.expression;
   if (ts.isImportTypeNode(node))
-    return ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined;
-  if (ts.isCallExpression(node) && /^(?:import|require(?:\.resolve)?)$/.test(node.expression.getText()))
-    return node.arguments[0];
+    return ts.isLiteralTypeNode(node.argument) ? node.argument.literal : node.argument;
+  if (ts.isCallExpression(node) && LOADERS.test(node.expression.getText())) return node.arguments[0];
   if (ts.isNewExpression(node) && node.expression.getText() === "URL") {
     const isOfModule = node.arguments?.[1]?.getText() === "import.meta.url";
     return isOfModule && /\.js["'`]$/.test(node.arguments[0]!.getText()) ? node.arguments[0] : undefined;
@@ -49,6 +74,7 @@ function specifierOf(node: ts.Node): ts.Node | undefined {
 /** The file that `specifier` means in `file`, or undefined for a package. */
 function targetOf(file: string, specifier: string): string | undefined {
   if (/^skerry(?:\/|$)/.test(specifier)) return "index.ts";
+  if (specifier === COMPUTED || /^@skerry\/client\//.test(specifier)) return specifier;
   if (!specifier.startsWith(".")) return undefined;
   const target = relative(SRC, resolve(SRC, dirname(file), specifier))
     .split(sep)
@@ -70,21 +96,40 @@ function foldersOf(file: string): string[] {
 /** What is wrong with importing `target` from `file`, or undefined. */
 function complaint(file: string, target: string, tree: Imports): string | undefined {
   const where = `${file} imports ${target}`;
+  if (target === COMPUTED) return where;
+  if (target.startsWith("@")) return `${where}, past the package's face`;
   if (target.startsWith("..")) return `${where}, which is outside src`;
   if (!target.includes("/")) return `${where}: nothing imports an entry point`;
   const [from, to] = [floorOf(file), floorOf(target)];
   if (from !== ENTRY_POINTS && from !== to && !FLOORS[from]?.includes(to))
     return `${where}: ${from} does not know ${to}`;
   if (from !== to && to !== "kit" && !target.endsWith("/index.ts")) return `${where}, which is no index.ts`;
-  // A folder with an index.ts is a room. Files outside of it import the index.ts of the outermost room.
-  const room = foldersOf(target).find(
-    (folder) => tree.has(`${folder}/index.ts`) && !file.startsWith(`${folder}/`),
-  );
+  // Files outside of a room import the index.ts of the outermost room.
+  const room = foldersOf(target).find((folder) => isRoom(folder, tree) && !file.startsWith(`${folder}/`));
   if (room !== undefined && target !== `${room}/index.ts`) return `${where}, past ${room}/index.ts`;
   return undefined;
 }
 
-/** Groups of files that import each other in a circle, types included. */
+/** A folder that stands directly on a floor is a room, and so is each folder with an index.ts. */
+const isRoom = (folder: string, tree: Imports) =>
+  folder.split("/").length === 2 || tree.has(`${folder}/index.ts`);
+
+/** What each folder imports from its siblings, with all that is in both. */
+function siblingImports(tree: Imports): Imports {
+  const found = new Map<string, string[]>();
+  for (const [file, targets] of tree) {
+    const own = foldersOf(file);
+    for (const folders of targets.map(foldersOf)) {
+      const depth = folders.findIndex((folder, index) => folder !== own[index]);
+      const [from, to] = [own[depth], folders[depth]];
+      if (from !== undefined && to !== undefined) found.set(from, [...(found.get(from) ?? []), to]);
+      if (to !== undefined && !found.has(to)) found.set(to, []);
+    }
+  }
+  return found;
+}
+
+/** Groups of files, or of folders, that import each other in a circle, types included. */
 function findCycles(tree: Imports): string[][] {
   const indexes = new Map<string, number>();
   const low = new Map<string, number>();
@@ -123,8 +168,9 @@ it("imports only floors below, and rooms only by their face", () => {
   expect(complaintsOf(tree)).toEqual([]);
 });
 
-it("has no circle of imports", () => {
+it("has no circle of imports, neither of files nor of folders beside each other", () => {
   expect(findCycles(tree)).toEqual([]);
+  expect(findCycles(siblingImports(tree))).toEqual([]);
 });
 
 it("would notice an import of any kind that is not allowed", () => {
@@ -144,10 +190,20 @@ it("would notice an import of any kind that is not allowed", () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a program
     'const l = `${await import("../../cli/one.js")}`;',
     'import m = require("../../cli/two.js");',
-    'const n = createRequire(import.meta.url); const o = require("../../cli/three.js");',
+    'const require = createRequire(import.meta.url); const o = require("../../cli/three.js");',
     'const p = new URL("../../cli/four.js", import.meta.url);',
     'import "skerry/server";',
     'import { q } from "../../kit/parser/tree.js";',
+    'import { r } from "../faceless/r.js";',
+    'import "skerry/dist/kit/errors.js";',
+    'import "@skerry/client/src/session.js"; import "@skerry/client";',
+    'const s = import.meta.resolve("../../cli/five.js");',
+    "const t = await import(s); require(s); let u: import(T);",
+    'const v = createRequire(import.meta.url); v("../../cli/six.js");',
+    'const w = require; w("../../cli/seven.js");',
+    'createRequire(import.meta.url)("../../cli/eight.js");',
+    'import { createRequire as x } from "node:module";',
+    'const y = require.resolve("../../cli/nine.js");',
   ].join("\n");
   const file = "runtime/sandbox/x.ts";
   const imports = new Map([
@@ -170,6 +226,12 @@ it("would notice an import of any kind that is not allowed", () => {
     ),
     `${file} imports index.ts: nothing imports an entry point`,
     `${file} imports kit/parser/tree.ts, past kit/parser/index.ts`,
+    `${file} imports runtime/faceless/r.ts, past runtime/faceless/index.ts`,
+    `${file} imports index.ts: nothing imports an entry point`,
+    `${file} imports @skerry/client/src/session.js, past the package's face`,
+    `${file} imports cli/five.ts: runtime does not know cli`,
+    ...new Array(7).fill(`${file} imports a computed name`),
+    `${file} imports cli/nine.ts: runtime does not know cli`,
     "index.ts imports server/serve.ts, which is no index.ts",
   ]);
 });
@@ -183,14 +245,22 @@ it("would notice a circle of two and a circle of types", () => {
   expect(findCycles(circles)).toEqual([["kit/a.ts", "kit/b.ts"]]);
 });
 
-it.each([...new Set([...tree.keys()].flatMap((file) => foldersOf(file).slice(0, 2)))].filter(isRoom))(
-  "src/%s has a README",
-  (name) => {
-    expect(existsSync(join(SRC, name, "README.md"))).toBe(true);
-  },
-);
+it("would notice a circle of three folders whose files have none", () => {
+  const circles = new Map([
+    ["core/m/a/1.ts", ["core/m/b/x/1.ts", "core/m/own.ts"]],
+    ["core/m/b/2.ts", ["core/m/c/1.ts"]],
+    ["core/m/c/2.ts", ["core/m/a/deep/2.ts"]],
+    ["core/m/own.ts", ["core/m/d/1.ts"]],
+    ["core/m/d/2.ts", ["core/m/a/1.ts"]],
+  ]);
+  expect(findCycles(circles)).toEqual([]);
+  expect(findCycles(siblingImports(circles))).toEqual([["core/m/a", "core/m/b", "core/m/c"]]);
+});
 
-/** A floor, or a room that stands directly on one. */
-function isRoom(folder: string): boolean {
-  return !folder.includes("/") || tree.has(`${folder}/index.ts`);
-}
+it.each(Object.keys(FLOORS))("src/%s has a README that names every room, and every room a face", (floor) => {
+  const readme = readFileSync(join(SRC, floor, "README.md"), "utf8");
+  const folders = new Set([...tree.keys()].flatMap((file) => foldersOf(file).slice(1, 2)));
+  const rooms = [...folders].filter((folder) => floorOf(folder) === floor);
+  expect(rooms.filter((room) => !tree.has(`${room}/index.ts`))).toEqual([]);
+  expect(rooms.filter((room) => !readme.includes(`\`${room.slice(floor.length + 1)}/`))).toEqual([]);
+});

@@ -1,6 +1,6 @@
 import { type SandboxSession, type SessionEvent, SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect } from "vitest";
-import { parseConfig, Sandbox } from "../src/index.js";
+import { parseConfig, Sandbox, SandboxManager } from "../src/index.js";
 import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 import { TestServer } from "./setup/test-server.js";
@@ -12,29 +12,41 @@ const PORTS = { network: { allowLocalBinding: true } };
 interface SessionOpener {
   readonly open: () => Promise<SandboxSession>;
   readonly again: (sessionId: string) => Promise<SandboxSession>;
+  /** Two handles of one new session. */
+  readonly pair: () => Promise<[SandboxSession, SandboxSession]>;
 }
 
 let server: TestServer;
+let manager: SandboxManager;
 let openers: Record<"library" | "client", SessionOpener>;
 let stateDir: string;
 beforeAll(async () => {
   stateDir = temporaryDirectory();
   // The sandboxes' own users must be able to pass through.
   const options = { stateDir, config: await parseConfig({ sandbox: PORTS }) };
+  manager = new SandboxManager(options);
   server = await TestServer.open({ sandbox: PORTS });
   const client = new SkerryClient({ url: server.url, apiKey: server.admin });
   openers = {
     library: {
       open: () => Sandbox.create(options),
       again: (sessionId) => Sandbox.connect(sessionId, options),
+      pair: async () => [await manager.getSandbox("pair"), await manager.getSandbox("pair")],
     },
     client: {
       open: () => client.sessions.create(),
       again: async (sessionId) => client.sessions.get(sessionId),
+      pair: async () => {
+        const first = await client.sessions.create();
+        return [first, client.sessions.get(first.sessionId)];
+      },
     },
   };
 });
-afterAll(() => server?.close());
+afterAll(async () => {
+  await manager?.close();
+  await server?.close();
+});
 
 describe.each(["library", "client"] as const)("a session of the %s", (name) => {
   const inSession = async (use: (session: SandboxSession) => Promise<void>) => {
@@ -273,6 +285,258 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       const { readable, writable } = await ports.connect(8000);
       await writable.getWriter().write(new TextEncoder().encode("GET /tunnel HTTP/1.0\r\n\r\n"));
       expect(await new Response(readable).text()).toMatch(/^HTTP\/1.0 200 OK\r\n.*\r\n\/tunnel$/s);
+    }));
+
+  it("never holds a process back that is not followed, and keeps what it printed", () =>
+    inSession(async ({ processes, files }) => {
+      const quiet = await processes.exec(
+        "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end; touch done",
+      );
+      expect(await quiet.wait()).toMatchObject({ exitCode: 0 });
+      expect(await files.read("done")).toBe("");
+      const told = { dropped: 0, text: "" };
+      for await (const event of quiet.follow())
+        if (event.type === "dropped") told.dropped += event.bytes;
+        else if (event.type !== "exit") told.text += event.text;
+      expect(told.dropped).toBeGreaterThan(0);
+      expect(told.dropped + told.text.length).toBe(3_000_005);
+      expect(told.text.endsWith("x\nend\n")).toBe(true);
+      const short = await processes.exec("echo out; echo err >&2");
+      await short.wait();
+      for (const _ of [1, 2]) {
+        const seen: string[] = [];
+        for await (const event of short.follow()) seen.push("text" in event ? event.text : event.type);
+        expect(seen.sort()).toEqual(["err\n", "exit", "out\n"]);
+      }
+    }));
+
+  it("lists processes and terminals of other handles of the session", async () => {
+    const [session, other] = await openers[name].pair();
+    const process = await session.processes.exec("sleep 1000");
+    const terminal = await session.terminals.open({ rows: 24, columns: 80 });
+    expect(await other.processes.list()).toMatchObject([{ id: process.id, state: "running" }]);
+    expect(await other.terminals.list()).toMatchObject([{ id: terminal.id, state: "running" }]);
+    await process.delete();
+    await terminal.delete();
+    expect([await other.processes.list(), await other.terminals.list()]).toEqual([[], []]);
+    await session.delete();
+  });
+
+  it("shows a terminal's output to each connection, from what is kept", () =>
+    inSession(async ({ terminals }) => {
+      const terminal = await terminals.open({ rows: 24, columns: 80, argv: ["printf", "seen"] });
+      for (const _ of [1, 2]) {
+        const connection = await terminal.connect();
+        let seen = "";
+        for await (const bytes of connection) seen += new TextDecoder().decode(bytes);
+        expect([seen, connection.result?.exitCode]).toEqual(["seen", 0]);
+      }
+    }));
+
+  it("has no context that was not made", () =>
+    inSession(async ({ contexts }) => {
+      const missing = { code: "CONTEXT_NOT_FOUND" };
+      await expect(contexts.get("no").run("1")).rejects.toMatchObject(missing);
+      await contexts.create({ id: "yes", language: "bash" });
+      await expect(contexts.get("no").run("1")).rejects.toMatchObject(missing);
+      await expect(contexts.get("no").restart()).rejects.toMatchObject(missing);
+      await expect(contexts.get("no").delete()).rejects.toMatchObject(missing);
+      expect(await contexts.list()).toMatchObject([{ id: "yes", language: "bash" }]);
+      expect(await contexts.get("yes").run("echo $((1 + 1))")).toMatchObject({ stdout: "2\n" });
+      await expect(contexts.create({ id: "a b" })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    }));
+
+  it.each(["close", "delete"] as const)(
+    "refuses every use after %s(), which can be repeated",
+    async (end) => {
+      const session = await openers[name].open();
+      await session[end]();
+      await session[end]();
+      const uses: (() => PromiseLike<unknown>)[] = [
+        () => session.runCode("1", { language: "python" }),
+        () => session.exec("true"),
+        () => session.exec("true")[Symbol.asyncIterator]().next(),
+        () => session.files.read("f"),
+        () => session.files.list()[Symbol.asyncIterator]().next(),
+        () => session.files.write("f", ""),
+        () => session.contexts.create(),
+        () => session.contexts.list(),
+        () => session.contexts.get("c").run("1"),
+        () => session.snapshots.create(),
+        () => session.processes.exec("true"),
+        () => session.processes.list(),
+        () => session.terminals.open({ rows: 24, columns: 80 }),
+        () => session.terminals.list(),
+        () => session.ports.fetch(8000, "/"),
+        () => session.ports.connect(8000),
+        () => session.fork(),
+      ];
+      for (const use of uses)
+        await expect(use(), String(use)).rejects.toMatchObject({
+          code: "SANDBOX_NOT_RUNNING",
+          message: "This session has been closed",
+        });
+      await session.delete();
+    },
+  );
+
+  it("says CANCELLED for a signal that aborts, before and while it runs, and for a loop that was left", () =>
+    inSession(async (session) => {
+      const cancelled = { code: "CANCELLED" };
+      const signal = AbortSignal.abort();
+      await expect(session.exec("true", { signal })).rejects.toMatchObject(cancelled);
+      await expect(session.runCode("1", { language: "python", signal })).rejects.toMatchObject(cancelled);
+      await expect(session.exec("true", { signal })[Symbol.asyncIterator]().next()).rejects.toMatchObject(
+        cancelled,
+      );
+      await expect(session.processes.exec("true", { signal })).rejects.toMatchObject(cancelled);
+      await expect(session.ports.fetch(8000, "/", { signal })).rejects.toMatchObject(cancelled);
+      const context = await session.contexts.create();
+      await expect(context.run("1", { signal })).rejects.toMatchObject(cancelled);
+      const sleeping = session.exec("sleep 1000", { signal: AbortSignal.timeout(300) });
+      await expect(sleeping).rejects.toMatchObject(cancelled);
+      const left = session.exec("echo on; exec sleep 1000");
+      for await (const event of left) if (event.type === "stdout") break;
+      await expect(left).rejects.toMatchObject(cancelled);
+    }));
+
+  it("refuses options that there are not", () =>
+    inSession(async (session) => {
+      const { contexts, files, ports, processes, snapshots, terminals } = session;
+      const wrong = { timeoutMS: 1 } as object;
+      const context = await contexts.create();
+      const { id: snapshotId } = await snapshots.create();
+      const archive = new Uint8Array(await new Response(await snapshots.export(snapshotId)).arrayBuffer());
+      const uses: (() => PromiseLike<unknown>)[] = [
+        () => session.runCode("1", { language: "python", ...wrong }),
+        () => session.exec("true", wrong),
+        () => session.fork(wrong),
+        () => processes.exec("true", wrong),
+        () => processes.runCode("1", { language: "python", ...wrong }),
+        () => terminals.open({ rows: 24, columns: 80, ...wrong }),
+        () => contexts.create(wrong),
+        () => context.run("1", wrong),
+        () => context.checkpoint(wrong),
+        () => snapshots.create(wrong),
+        () => snapshots.import(archive, wrong),
+        () => files.list(".", wrong)[Symbol.asyncIterator]().next(),
+        () => files.remove("f", wrong),
+        () => ports.fetch(8000, "/", wrong),
+      ];
+      for (const use of uses)
+        await expect(use(), String(use)).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
+    }));
+
+  it("gives results of one JSON, with its version", () =>
+    inSession(async (session) => {
+      const result = await session.exec("true");
+      expect(result.version).toBe(1);
+      // Of a server, and of a manager with an audit log.
+      const {
+        executionId: _,
+        auditId: __,
+        filesRead: ___,
+        ...json
+      } = JSON.parse(JSON.stringify(result)) as Record<string, unknown>;
+      expect(Object.keys(json).sort()).toEqual([
+        "cpuTimeMs",
+        "executionTimeMs",
+        "exitCode",
+        "fileChanges",
+        "filesDeleted",
+        "filesWritten",
+        "memoryUsedMb",
+        "reason",
+        "sandboxId",
+        "sandboxType",
+        "sessionId",
+        "signal",
+        "stderr",
+        "stdout",
+        "success",
+        "truncated",
+        "version",
+        "warm",
+      ]);
+    }));
+
+  it("replays an execution to a loop that begins while it runs, and its exit to each further loop", () =>
+    inSession(async (session) => {
+      const seen = async (events: AsyncIterable<SessionEvent>) => {
+        const told: string[] = [];
+        for await (const event of events) told.push("text" in event ? event.text : event.type);
+        return told;
+      };
+      const late = session.exec("echo first; sleep 0.5; echo last; echo err >&2");
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await seen(late)).toEqual(["first\nlast\n", "err\n", "exit"]);
+      expect(await seen(late)).toEqual(["first\nlast\n", "err\n", "exit"]);
+      const streamed = session.exec("echo now");
+      expect(await seen(streamed)).toContain("now\n");
+      expect(await seen(streamed)).toEqual(["exit"]);
+    }));
+
+  it("says the same of files that are not there, not files or outside", () =>
+    inSession(async ({ files, snapshots }) => {
+      await files.write("empty", "");
+      expect([await files.read("empty"), (await files.readBytes("empty")).length]).toEqual(["", 0]);
+      expect(await new Response(await files.readStream("empty")).text()).toBe("");
+      await files.mkdir("d/e");
+      await files.mkdir("d/e");
+      const codes: unknown[] = [];
+      const uses: (() => Promise<unknown>)[] = [
+        () => files.read("no"),
+        () => files.readStream("no"),
+        () => files.read("d"),
+        () => files.readBytes("../x"),
+        () => files.read("/etc/passwd"),
+        () => files.read(""),
+        () => files.write("d", "x"),
+        () => files.write("../x", "x"),
+        () => files.write("empty/x", "x"),
+        () => files.remove("no"),
+        () => files.remove("d"),
+        () => files.move("no", "x"),
+        () => files.move("empty", "d"),
+        () => files.mkdir("empty"),
+        () => files.mkdir("../x"),
+        () => files.list("no")[Symbol.asyncIterator]().next(),
+        () => files.list("empty")[Symbol.asyncIterator]().next(),
+        () => snapshots.restore("no"),
+        () => snapshots.export("no"),
+        () => snapshots.delete("no"),
+        () => snapshots.create({ name: "x".repeat(1000) }),
+      ];
+      for (const use of uses)
+        codes.push(
+          await use().then(
+            () => "fine",
+            (error: { readonly code: string }) => error.code,
+          ),
+        );
+      expect(codes).toEqual([
+        "FILE_NOT_FOUND",
+        "FILE_NOT_FOUND",
+        "FILE_TYPE",
+        "PATH_TRAVERSAL",
+        "PATH_TRAVERSAL",
+        "INVALID_ARGUMENT",
+        "FILE_TYPE",
+        "PATH_TRAVERSAL",
+        "FILE_TYPE",
+        "FILE_NOT_FOUND",
+        "FILE_EXISTS",
+        "FILE_NOT_FOUND",
+        "FILE_EXISTS",
+        "FILE_TYPE",
+        "PATH_TRAVERSAL",
+        "FILE_NOT_FOUND",
+        "FILE_TYPE",
+        "SNAPSHOT_NOT_FOUND",
+        "SNAPSHOT_NOT_FOUND",
+        "SNAPSHOT_NOT_FOUND",
+        "INVALID_ARGUMENT",
+      ]);
     }));
 
   it("keeps its files past its close and its scope, until it is deleted", async () => {

@@ -1,5 +1,5 @@
 import { systemCode } from "../kit/errors.js";
-import { stderr, stdout } from "./output/output.js";
+import { stderr, stdout } from "./output/index.js";
 import { createProgram, runProgram } from "./program.js";
 
 async function main(): Promise<void> {

@@ -1,31 +1,9 @@
 import { Command, CommanderError } from "commander";
 import { SandboxError } from "../kit/errors.js";
 import { packageVersion } from "../kit/package-root.js";
-import { defineApprovals } from "./commands/approvals/define.js";
-import { defineAudit } from "./commands/audit/define.js";
-import { defineBench } from "./commands/bench/define.js";
-import { defineDoctor } from "./commands/doctor/define.js";
-import { defineEgress } from "./commands/egress/define.js";
-import { defineEval } from "./commands/eval/define.js";
-import { defineExec } from "./commands/exec/define.js";
-import { defineFiles } from "./commands/files/define.js";
-import { defineImage } from "./commands/image/define.js";
-import { defineKeys } from "./commands/keys/define.js";
-import { defineMcp } from "./commands/mcp/define.js";
-import { definePolicy } from "./commands/policy/define.js";
-import { definePool } from "./commands/pool/define.js";
-import { definePort } from "./commands/port/define.js";
-import { defineRisk } from "./commands/risk/define.js";
-import { defineRun } from "./commands/run/define.js";
-import { defineServe } from "./commands/serve/define.js";
-import { defineSessions } from "./commands/sessions/define.js";
-import { defineShell } from "./commands/shell/define.js";
-import { defineSnapshots } from "./commands/snapshots/define.js";
-import { defineStatus } from "./commands/status/define.js";
-import { defineTest } from "./commands/test/define.js";
-import { addExamples, addGlobalOptions, OUTCOME, type Outcome } from "./definition/define-command.js";
-import { stdout } from "./output/output.js";
-import { reportError } from "./output/report-error.js";
+import { COMMANDS } from "./commands/index.js";
+import { addExamples, addGlobalOptions, OUTCOME, type Outcome } from "./definition/index.js";
+import { reportError, stdout } from "./output/index.js";
 
 const EXAMPLES = `
   skerry run hello.py                              run a program where it can do no harm
@@ -36,32 +14,6 @@ const EXAMPLES = `
   skerry serve                                     sandboxes over HTTP, for many callers
   claude mcp add skerry -- skerry mcp              sandboxes as tools of Claude Code
   skerry doctor                                    what this host can enforce`;
-
-/** In the order of the help. */
-const COMMANDS: readonly ((program: Command) => void)[] = [
-  defineRun,
-  defineExec,
-  defineShell,
-  defineTest,
-  defineFiles,
-  defineSessions,
-  defineSnapshots,
-  definePort,
-  defineEgress,
-  defineEval,
-  defineMcp,
-  definePool,
-  definePolicy,
-  defineRisk,
-  defineAudit,
-  defineImage,
-  defineServe,
-  defineStatus,
-  defineKeys,
-  defineApprovals,
-  defineDoctor,
-  defineBench,
-];
 
 /** The command line. Each command's own code loads only when it is chosen. */
 export function createProgram(): Command {

@@ -15,3 +15,9 @@ export const absolutePath = text.refine((path) => path.startsWith("/"), {
 export const languageName = z
   .string()
   .regex(/^[a-z][a-z0-9+#_-]*$/, "expected a language's name in lower case");
+
+/** A container runtime that a daemon knows. */
+export const runtimeName = text.regex(
+  /^[a-zA-Z0-9][\w.-]*$/,
+  'expected the name of a runtime such as "runsc"',
+);

@@ -1,16 +1,13 @@
 import type { FastifyBaseLogger } from "fastify";
 import { packageVersion } from "../kit/package-root.js";
-import { DeadServerReaper } from "./cluster/dead-servers.js";
-import { ExecutionLog } from "./executions/execution-log.js";
-import { logError } from "./http/error-reply.js";
-import { LiveCallService } from "./live/live-call-service.js";
-import { PortService } from "./ports/port-service.js";
+import { DeadServerReaper } from "./cluster/index.js";
+import { ExecutionLog } from "./executions/index.js";
+import { logError } from "./http/index.js";
+import { LiveCallService } from "./live/index.js";
+import { PortService } from "./ports/index.js";
 import type { ServerDependencies, Services } from "./services.js";
-import { SessionService } from "./sessions/session-service.js";
-import { TaskRegistry } from "./sessions/task-registry.js";
-import { RecentEvents } from "./status/recent-events.js";
-import { ServerInfo } from "./status/server-info.js";
-import { createServerMetrics } from "./status/server-metrics.js";
+import { SessionService, TaskRegistry } from "./sessions/index.js";
+import { createServerMetrics, RecentEvents, ServerInfo } from "./status/index.js";
 
 /** Makes the services, and the two functions that only their owner calls. */
 export async function createServices(

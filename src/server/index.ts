@@ -1,5 +1,10 @@
-export type { LogStream } from "./http/log.js";
-export { openConfiguredStore } from "./lifecycle/configured-store.js";
-export { type RunningServer, type ServeOptions, type ServerLog, serve } from "./lifecycle/serve.js";
-export type { Check } from "./status/checks.js";
+export type { LogStream } from "./http/index.js";
+export {
+  openConfiguredStore,
+  type RunningServer,
+  type ServeOptions,
+  type ServerLog,
+  serve,
+} from "./lifecycle/index.js";
+export type { Check } from "./status/index.js";
 export type { ApiKeyRecord, CreatedApiKey, KeyScopes, Store } from "./store/index.js";

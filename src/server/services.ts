@@ -3,16 +3,14 @@ import type { SandboxManager } from "../core/manager/index.js";
 import type { Metrics, SandboxMonitor } from "../core/metrics/index.js";
 import type { AuditLogger } from "../guard/audit/index.js";
 import type { PoolManager } from "../runtime/pool/index.js";
-import type { ApprovalService } from "./approvals/approval-service.js";
-import type { FencedLease } from "./cluster/fenced-lease.js";
-import type { ExecutionLog } from "./executions/execution-log.js";
-import type { LiveCallService } from "./live/live-call-service.js";
-import type { PortService } from "./ports/port-service.js";
-import type { SessionService } from "./sessions/session-service.js";
-import type { TaskRegistry } from "./sessions/task-registry.js";
-import type { RecentEvents } from "./status/recent-events.js";
-import type { ServerInfo } from "./status/server-info.js";
-import type { ServerMetrics } from "./status/server-metrics.js";
+import type { ApprovalService } from "./approvals/index.js";
+import type { FencedLease } from "./cluster/index.js";
+import type { ExecutionLog } from "./executions/index.js";
+import type { AccessRows, App } from "./http/index.js";
+import type { LiveCallService } from "./live/index.js";
+import type { PortService } from "./ports/index.js";
+import type { SessionService, TaskRegistry } from "./sessions/index.js";
+import type { RecentEvents, ServerInfo, ServerMetrics } from "./status/index.js";
 import type { Store } from "./store/index.js";
 
 /** What `createServer` is given. The caller opens these, and closes them. */
@@ -52,4 +50,11 @@ export interface Services extends ServerDependencies {
   readonly executions: ExecutionLog;
   /** True: the server takes no new work. */
   readonly isStopping: () => boolean;
+}
+
+/** A way to ask for the services: our own API, MCP, or another system's API. Each is one folder, listed in protocols.ts. */
+export interface Protocol {
+  readonly access: AccessRows;
+  /** Every file of routes, with its tag in the reference. */
+  readonly routes: readonly (readonly [tag: string, add: (app: App, services: Services) => void])[];
 }

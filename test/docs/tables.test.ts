@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { statusOfReport } from "../../src/cli/commands/test/report-text.js";
 import {
   DEFAULT_CONFIG,
-  DEFAULT_LANGUAGE,
+  DEFAULT_LANGUAGE_CONFIG,
   DEFAULT_LIMITS,
   parseConfig,
 } from "../../src/core/config/index.js";
@@ -15,7 +15,7 @@ import {
   type SecurityMode,
 } from "../../src/core/manager/call/required-sandbox.js";
 import { TEST_OUTCOMES, type TestReport } from "../../src/core/tools/test-driven/index.js";
-import { RISK_LEVELS } from "../../src/guard/analysis/risk/levels.js";
+import { RISK_LEVELS } from "../../src/guard/analysis/rules/levels.js";
 import { createBody } from "../../src/guard/audit/compose-record.js";
 import { AUDIT_RESULTS } from "../../src/guard/audit/index.js";
 import { checkPolicy } from "../../src/guard/policy/index.js";
@@ -56,7 +56,11 @@ describe("the tables in docs/", () => {
       put(input, code(name)!.replace("<name>", "python").split("."), parse(code(initial)!));
     }
     expect(await parseConfig(input)).toEqual({
-      sandbox: { ...DEFAULT_CONFIG.sandbox, limits: DEFAULT_LIMITS, languages: { python: DEFAULT_LANGUAGE } },
+      sandbox: {
+        ...DEFAULT_CONFIG.sandbox,
+        limits: DEFAULT_LIMITS,
+        languages: { python: DEFAULT_LANGUAGE_CONFIG },
+      },
       server: DEFAULT_CONFIG.server,
     });
   });

@@ -127,7 +127,7 @@ real.describe("skerry test", { timeout: 180_000 }, () => {
       "a file of no language",
       ["cases.json", "--tests", "test_solution.py"],
       64,
-      "the language is not clear from the name",
+      "the language is unknown: the name",
     ],
     [
       "a language without tests",

@@ -27,10 +27,14 @@ async function verdictOf(policy: PolicyEngine, { code, language }: Pick<Program,
   return (await policy.decide({ tool: "code_run", code, language })).verdict;
 }
 
+/** Every name that risk has for a process that is started, and for a command or a text that a shell runs. */
+const STARTS =
+  /^(?:process|interactive-shell|program|script|unknown-command|hidden-(?:command|program)|reverse-shell|remote-command)$/;
+
 /** Risk says that it starts a process. */
 async function startsProcess({ code, language }: Pick<Program, "code" | "language">): Promise<boolean> {
   const { detectedPatterns } = await assess(code, language);
-  return detectedPatterns.some((rule) => rule === "process" || rule === "interactive-shell");
+  return detectedPatterns.some((rule) => STARTS.test(rule));
 }
 
 function corpora(): Program[] {

@@ -54,7 +54,10 @@ function literal(choices: Choices, text: string, language: Spelling["language"])
   const base64 = Buffer.from(text).toString("base64");
   const reversed = [...text].reverse().join("");
   const codes = [...text].map((letter) => letter.charCodeAt(0)).join(", ");
-  const common = [quoted(text), `"${escaped}"`, `${quoted(head)} + ${quoted(tail)}`];
+  const unicode = [...text]
+    .map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .join("");
+  const common = [quoted(text), `"${escaped}"`, `"${unicode}"`, `${quoted(head)} + ${quoted(tail)}`];
   const own =
     language === "python"
       ? [
@@ -67,6 +70,7 @@ function literal(choices: Choices, text: string, language: Spelling["language"])
           `__import__("base64").b64decode("${base64}").decode()`,
           `"".join(chr(c) for c in [${codes}])`,
           `"{}{}".format(${quoted(head)}, ${quoted(tail)})`,
+          `"${text.replace(/[a-z]/, (letter) => `\\N{LATIN SMALL LETTER ${letter.toUpperCase()}}`)}"`,
         ]
       : [
           `\`${text}\``,
@@ -197,7 +201,7 @@ function pythonMember(
   name: string,
   lines: string[],
 ): string {
-  switch (choices.below(12)) {
+  switch (choices.below(14)) {
     case 8:
       return `${owner}.__dict__.get(${literal(choices, name, "python")})`;
     case 9:
@@ -220,6 +224,10 @@ function pythonMember(
     case 6:
       lines.push(`from ${module} import *`);
       return name;
+    case 10:
+      return `getattr(object(), "${choices.name()}", ${owner}.${name})`;
+    case 11:
+      return `{}.get("${choices.name()}", ${owner}.${name})`;
     case 7:
       lines.push("import operator");
       return `operator.attrgetter(${JSON.stringify(name)})(${owner})`;
@@ -229,7 +237,20 @@ function pythonMember(
 }
 
 function pythonCall(choices: Choices, callee: string, given: string): string {
-  switch (choices.below(10)) {
+  const alias = choices.name();
+  switch (choices.below(18)) {
+    case 6:
+      return `match ${callee}:\n    case ${alias}:\n        ${alias}(${given})`;
+    case 7:
+      return `match [${callee}]:\n    case [${alias}]:\n        ${alias}(${given})`;
+    case 8:
+      return `for ${alias} in [${callee}]:\n    ${alias}(${given})`;
+    case 9:
+      return `${alias} = {"k": [${callee}]}\n${alias}c = ${alias}\n${alias}c["k"].pop()(${given})`;
+    case 10:
+      return `${alias} = []\n${alias}.append(${callee})\n${alias}[-1](${given})`;
+    case 11:
+      return `globals()["${alias}"] = ${callee}\n${alias}(${given})`;
     case 0:
       return `import functools\nfunctools.partial(${callee})(${given})`;
     case 1:
@@ -291,7 +312,11 @@ function javaScript(choices: Choices): string {
   const code = lines.join("\n");
   // A function has no imports, and waits for nothing.
   if (/^import\b|\bawait\b/m.test(code)) return code;
-  switch (choices.below(9)) {
+  switch (choices.below(11)) {
+    case 6:
+      return `const { constructor: F } = async () => {}; F(${JSON.stringify(code)})();`;
+    case 7:
+      return `const { constructor: { constructor: F } } = []; F(${JSON.stringify(code)})();`;
     case 0:
       return `(async () => {\n${code}\n})();`;
     case 1:
@@ -371,7 +396,22 @@ function javaScriptMember(choices: Choices, owner: string, name: string, lines: 
 }
 
 function javaScriptCall(choices: Choices, callee: string, given: string): string {
-  switch (choices.below(9)) {
+  const alias = choices.name();
+  switch (choices.below(18)) {
+    case 6:
+      return `const ${alias}f = ${callee}; ${alias}f.call.call(${alias}f, null, ${given});`;
+    case 7:
+      return `const ${alias}f = ${callee}; Function.prototype.apply.call(${alias}f, null, [${given}]);`;
+    case 8:
+      return `const ${alias}f = ${callee}; Function.prototype.call.bind(${alias}f)(null, ${given});`;
+    case 9:
+      return `const ${alias}l = { k: [${callee}] }; const ${alias}c = ${alias}l; ${alias}c.k[0](${given});`;
+    case 10:
+      return `for (const ${alias}f of [${callee}]) ${alias}f(${given});`;
+    case 11:
+      return `const ${alias}m = new Map([["k", ${callee}]]); ${alias}m.get("k")(${given});`;
+    case 12:
+      return `${callee}.bind(null, ${given})();`;
     case 0:
       return `${callee}.call(null, ${given});`;
     case 1:

@@ -25,8 +25,13 @@ export function fileParts(path: string): string {
   const steps = String(path)
     .split("/")
     .filter((step) => step !== "" && step !== ".");
-  if (steps.length > 0 && !steps.includes("..")) return steps.map(part).join("/");
-  throw new SandboxError("PATH_TRAVERSAL", "Expected the path of a file in the workspace", {
-    hint: 'Write it relative to the workspace and without "..".',
-  });
+  const leadsOut = steps.includes("..") || String(path).startsWith("/");
+  if (steps.length > 0 && !leadsOut) return steps.map(part).join("/");
+  throw new SandboxError(
+    leadsOut ? "PATH_TRAVERSAL" : "INVALID_ARGUMENT",
+    "Expected the path of a file in the workspace",
+    {
+      hint: 'Write it relative to the workspace and without "..".',
+    },
+  );
 }

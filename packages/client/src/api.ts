@@ -7,9 +7,7 @@ type PathOf<M extends Method> = { [P in keyof paths]: M extends keyof paths[P] ?
 type Operation<P extends keyof paths, M extends Method> = paths[P] extends { [K in M]: infer Found }
   ? Found
   : never;
-type Parameters<Route> = Route extends { parameters: infer All }
-  ? Pick<All, Extract<keyof All, "path" | "query">>
-  : never;
+type Query<Route> = Route extends { parameters: infer All } ? Pick<All, Extract<keyof All, "query">> : object;
 type Json<Route> = Route extends { requestBody: { content: { "application/json": infer Body } } }
   ? { json: Body }
   : Route extends { requestBody?: { content: { "application/json": infer Body } } }
@@ -19,8 +17,7 @@ type Json<Route> = Route extends { requestBody: { content: { "application/json":
     : unknown;
 
 /** What a route takes, as the server's own description has it. */
-export type Input<P extends keyof paths, M extends Method> = Parameters<Operation<P, M>> &
-  Json<Operation<P, M>>;
+export type Input<P extends keyof paths, M extends Method> = Query<Operation<P, M>> & Json<Operation<P, M>>;
 
 /** What a route answers with, as the server's own description has it. */
 export type Answer<P extends keyof paths, M extends Method> =
@@ -51,8 +48,8 @@ export class Routes<Names extends object> {
   /** Asks for the JSON of a route. */
   call<M extends Method, P extends PathOf<M>>(
     method: M,
-    path: Names extends PathNames<P, M> ? P : never,
-    input: Omit<Input<P, M>, "path">,
+    path: Names extends Record<PathNames<P>, unknown> ? P : never,
+    input: Input<P, M>,
     options: RequestOptions = {},
   ): Promise<Answer<P, M>> {
     return this.transport.json(method.toUpperCase(), this.at(path), { ...options, ...input });
@@ -72,5 +69,6 @@ export class Routes<Names extends object> {
 export type SessionRoutes = Routes<{ readonly sessionId: string }>;
 export type ItemRoutes = Routes<{ readonly sessionId: string; readonly id: string }>;
 
-type PathNames<P extends keyof paths, M extends Method> =
-  Input<P, M> extends { path: infer Wanted } ? Wanted : unknown;
+type PathNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PathNames<Rest>
+  : never;

@@ -25,3 +25,11 @@ export class SandboxError extends Error {
     this.retryable = retryable;
   }
 }
+
+/** Throws for the first of what is left when the known options are taken away. */
+export function refuseUnknown(rest: object): void {
+  for (const name of Object.keys(rest))
+    throw new SandboxError("INVALID_ARGUMENT", `There is no option ${JSON.stringify(name)}`, {
+      hint: "Is it misspelt? Leave it out.",
+    });
+}

@@ -17,7 +17,7 @@ export interface SandboxSession extends AsyncDisposable {
   exec(command: string | readonly string[], options?: SessionRunOptions): SessionExecution;
   /** Makes another session with the files of now, or of a snapshot. CONFLICT: there is a session of that `sessionId`. */
   fork(options?: { readonly sessionId?: string; readonly snapshotId?: string }): Promise<SandboxSession>;
-  /** Lets go of the session; its files stay. Disposing does the same. */
+  /** Lets go of the session; its files stay. Disposing does the same. Any later use is SANDBOX_NOT_RUNNING. */
   close(): Promise<void>;
   /** Ends the session: what runs in it stops, and its files are removed. */
   delete(): Promise<void>;
@@ -30,12 +30,14 @@ export interface SessionRunOptions {
   readonly cwd?: string;
   readonly stdin?: string;
   readonly timeoutMs?: number;
-  /** Ends what runs. */
+  /** Ends what runs, which then rejects with CANCELLED. */
   readonly signal?: AbortSignal;
 }
 
 /** What happened. A non-zero exit is a result, not an exception. */
 export interface SessionResult {
+  /** Of its JSON, which is the same everywhere. */
+  readonly version: number;
   readonly success: boolean;
   readonly reason: string;
   readonly exitCode: number | null;
@@ -76,7 +78,8 @@ export type SessionEvent =
 
 /**
  * Something on its way: await it for its result, or iterate it for its events. Iterated where it is made, events come as they
- * happen, and a loop that is slow holds the program back; iterated later, they come at the end. Leaving the loop ends what runs.
+ * happen, and a loop that is slow holds the program back; iterated later, all output and the exit come at the end. A loop after one
+ * that had the events gets the exit. Leaving the loop ends what runs: awaited, it is CANCELLED.
  */
 export interface SessionExecution extends PromiseLike<SessionResult>, AsyncIterable<SessionEvent> {
   /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
@@ -114,7 +117,7 @@ export interface SandboxSessionContexts {
   /** CONFLICT: there is one of that name. */
   create(options?: { readonly id?: string; readonly language?: string }): Promise<SessionContext>;
   list(): Promise<readonly { readonly id: string; readonly language: string }[]>;
-  /** One by its name, without asking whether it is there. */
+  /** One by its name, without asking whether it is there: using one that was not made is CONTEXT_NOT_FOUND. */
   get(id: string): SessionContext;
 }
 
@@ -164,7 +167,7 @@ export interface SessionSnapshot {
   readonly bytes: number;
 }
 
-/** Programs and commands that go on beside other calls. */
+/** Programs and commands that go on beside other calls, whichever handle of the session started them. */
 export interface SandboxSessionProcesses {
   exec(command: string | readonly string[], options?: SessionRunOptions): Promise<SessionProcess>;
   runCode(code: string, options: SessionRunOptions & { readonly language: string }): Promise<SessionProcess>;
@@ -174,7 +177,7 @@ export interface SandboxSessionProcesses {
 
 export interface SessionProcess {
   readonly id: string;
-  /** What it prints, until it ends. Each piece is followed once. */
+  /** What is kept of what it printed, then what it prints, until it ends. It never waits for a reader: `dropped` is what is gone. */
   follow(): AsyncIterable<SessionProcessEvent>;
   /** Resolves when it has ended. */
   wait(): Promise<{ readonly exitCode?: number | null }>;
@@ -202,6 +205,7 @@ export interface SandboxSessionTerminals {
 
 export interface SessionTerminal {
   readonly id: string;
+  /** Sees what is kept of its output, then what comes. */
   connect(): Promise<SessionTerminalConnection>;
   /** Ends it. */
   delete(): Promise<void>;

@@ -1,5 +1,6 @@
 import type { Answer, CallOptions, SessionRoutes } from "./api.js";
 import { allOf } from "./pages.js";
+import { refuseUnknown } from "./sandbox-error.js";
 import type { Body } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/files";
@@ -19,12 +20,13 @@ export class SessionFiles {
   }
 
   /** What is in a directory, by path. */
-  list(
+  async *list(
     directory = ".",
-    { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
+    { recursive = false, signal, ...unknown }: CallOptions & { readonly recursive?: boolean } = {},
   ): AsyncGenerator<FileEntry> {
+    refuseUnknown(unknown);
     const query = { path: directory, recursive: recursive ? "true" : "false", limit: PAGE } as const;
-    return allOf((cursor) => this.#routes.call("get", ALL, { query: { ...query, ...cursor } }, { signal }));
+    yield* allOf((cursor) => this.#routes.call("get", ALL, { query: { ...query, ...cursor } }, { signal }));
   }
 
   async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
@@ -53,8 +55,9 @@ export class SessionFiles {
   /** With `recursive` also a directory and all that is in it. */
   async remove(
     path: string,
-    { recursive = false, signal }: CallOptions & { readonly recursive?: boolean } = {},
+    { recursive = false, signal, ...unknown }: CallOptions & { readonly recursive?: boolean } = {},
   ): Promise<void> {
+    refuseUnknown(unknown);
     const query = { recursive: recursive ? "true" : "false" } as const;
     await this.#routes.of({ path }).call("delete", ONE, { query }, { signal });
   }

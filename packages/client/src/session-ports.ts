@@ -1,4 +1,5 @@
 import type { SessionRoutes } from "./api.js";
+import { refuseUnknown } from "./sandbox-error.js";
 import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
 import type { Body } from "./transport.js";
@@ -25,14 +26,15 @@ export class SessionPorts {
   }
 
   /** A request to what listens there; whatever status it answers with is the answer. `path` begins with a slash. */
-  fetch(
+  async fetch(
     port: number,
     path: string,
-    { method = "GET", body, ...rest }: SessionFetchOptions = {},
+    { method = "GET", body, headers, signal, ...unknown }: SessionFetchOptions = {},
   ): Promise<Response> {
+    refuseUnknown(unknown);
     const at = `${this.#routes.at(PORTS)}/${Number(port)}/${path.replace(/^\//, "")}`;
     const sent = body === undefined ? {} : { body: { content: body as Body } };
-    return this.#routes.transport.request(method.toUpperCase(), at, { ...rest, ...sent });
+    return this.#routes.transport.request(method.toUpperCase(), at, { headers, signal, ...sent });
   }
 
   /** A connection to what listens there. */

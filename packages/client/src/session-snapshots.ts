@@ -1,4 +1,5 @@
 import type { Answer, CallOptions, SessionRoutes } from "./api.js";
+import { refuseUnknown } from "./sandbox-error.js";
 import type { Body } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/snapshots";
@@ -46,10 +47,11 @@ export class SessionSnapshots {
   }
 
   /** A snapshot of what an uncompressed tar has. */
-  import(
+  async import(
     archive: Uint8Array | Blob | ReadableStream<Uint8Array>,
-    { name, signal }: CallOptions & { readonly name?: string } = {},
+    { name, signal, ...unknown }: CallOptions & { readonly name?: string } = {},
   ): Promise<SnapshotInfo> {
+    refuseUnknown(unknown);
     const body = { type: TAR, content: archive as Body };
     const path = this.#routes.at(`${ALL}/import`);
     return this.#routes.transport.json("POST", path, { query: { name }, body, signal });

@@ -1,5 +1,6 @@
 import { type Answer, type CallOptions, type Input, Routes, type SessionRoutes } from "./api.js";
 import { RemoteExecution } from "./execution.js";
+import { SandboxError } from "./sandbox-error.js";
 import type { SandboxSession } from "./sandbox-session.js";
 import { SessionContexts } from "./session-contexts.js";
 import { SessionFiles } from "./session-files.js";
@@ -7,7 +8,7 @@ import { SessionPorts } from "./session-ports.js";
 import { SessionProcesses } from "./session-processes.js";
 import { SessionSnapshots } from "./session-snapshots.js";
 import { SessionTerminals } from "./session-terminals.js";
-import type { Transport } from "./transport.js";
+import { Transport } from "./transport.js";
 
 const ONE = "/v1/sessions/{sessionId}";
 export type ExecuteRequest = Input<`${typeof ONE}/execute`, "post">["json"];
@@ -26,11 +27,17 @@ export class Session implements SandboxSession {
   readonly terminals: SessionTerminals;
   readonly ports: SessionPorts;
   readonly #routes: SessionRoutes;
+  /** Also after its close: it can still be deleted, and forks go on. */
+  readonly #transport: Transport;
+  #isClosed = false;
+  #isDeleted = false;
 
   /** @internal */
   constructor(transport: Transport, sessionId: string) {
     this.sessionId = sessionId;
-    const routes = new Routes(transport, { sessionId });
+    this.#transport = transport;
+    const open = new Transport(transport.settings, () => this.#assertOpen());
+    const routes = new Routes(open, { sessionId });
     this.#routes = routes;
     this.files = new SessionFiles(routes);
     this.contexts = new SessionContexts(routes);
@@ -70,7 +77,7 @@ export class Session implements SandboxSession {
     ttlMs?: number | null;
   } = {}): Promise<Session> {
     const forked = await this.#routes.call("post", `${ONE}/fork`, { json }, { signal });
-    return new Session(this.#routes.transport, forked.sessionId);
+    return new Session(this.#transport, forked.sessionId);
   }
 
   /** Lets it reach more hosts while it runs, or fewer. Takes a key with the scope admin. */
@@ -83,14 +90,26 @@ export class Session implements SandboxSession {
 
   /** Ends it: what runs in it stops, and its files go. */
   async delete(options: CallOptions = {}): Promise<void> {
-    await this.#routes.call("delete", ONE, {}, options);
+    if (this.#isDeleted) return;
+    await new Routes(this.#transport, { sessionId: this.sessionId }).call("delete", ONE, {}, options);
+    this.#isClosed = true;
+    this.#isDeleted = true;
   }
 
   /** Lets go of it. The session stays at the server, with its files, until it expires or is deleted. */
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #assertOpen(): void {
+    if (!this.#isClosed) return;
+    throw new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
+      hint: "Open it again by its sessionId; one that was deleted starts empty.",
+    });
   }
 
   #run(what: object, { signal, ...rest }: RunOptions): RemoteExecution {

@@ -36,6 +36,7 @@ export class Socket {
 
   /** Connects. Throws what the server says where it refuses. */
   static async open(transport: Transport, path: string, query: Query = {}): Promise<Socket> {
+    transport.assertOpen();
     const { settings } = transport;
     const url = addressOf(settings.url, path, query);
     url.protocol = url.protocol.replace("http", "ws");

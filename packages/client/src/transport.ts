@@ -31,9 +31,12 @@ const GONE_STATUS = 404;
 /** Requests to one server. What is safe to repeat is repeated when it fails on the way; nothing else ever is. */
 export class Transport {
   readonly settings: ClientSettings;
+  /** Throws where nothing may be asked any more. */
+  readonly assertOpen: () => void;
 
-  constructor(settings: ClientSettings) {
+  constructor(settings: ClientSettings, assertOpen: () => void = () => undefined) {
     this.settings = settings;
+    this.assertOpen = assertOpen;
   }
 
   /** The JSON that is answered. Throws what the server says instead. */
@@ -48,6 +51,7 @@ export class Transport {
 
   /** The answer, with its body still to be read. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    this.assertOpen();
     const isRepeatable = options.isRepeatable ?? REPEATABLE.includes(method);
     const isSentOnce = options.body?.content instanceof ReadableStream;
     let mayHaveBeenDone = false;

@@ -3,6 +3,7 @@ import type { ToolResult } from "../../core/manager/index.js";
 import { endLine } from "./result-text.js";
 
 const RESULT: ToolResult = {
+  version: 1,
   success: true,
   reason: "exited",
   exitCode: 0,

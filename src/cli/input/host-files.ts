@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
-import type { Transfer } from "../definition/arguments.js";
+import type { Transfer } from "../definition/index.js";
 
 /** Copies a file of this machine into the sandbox's workspace. */
 export async function putFile(sandbox: RunningSandbox, { hostPath, path }: Transfer): Promise<void> {

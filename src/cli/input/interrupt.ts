@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import { SandboxError } from "../../kit/errors.js";
-import { stdout } from "../output/output.js";
+import { stdout } from "../output/index.js";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

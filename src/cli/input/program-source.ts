@@ -58,13 +58,14 @@ export async function readProgram(
   return { ...source, language: named ?? guessLanguage(source.filename) };
 }
 
-function guessLanguage(filename: string | undefined): Language {
+/** The language that the name of a program's file says; the error names those that can be meant. */
+export function guessLanguage(filename: string | undefined, names = languageNames): Language {
   const language = filename === undefined ? undefined : languageForFile(filename);
   if (language !== undefined) return language;
   const what =
     filename === undefined ? "the program has no file name" : `the name ${filename} does not say it`;
   throw new SandboxError("LANGUAGE_UNKNOWN", `the language is unknown: ${what}`, {
-    hint: `Add --language with one of: ${languageNames.join(", ")}.`,
+    hint: `Add --language with one of: ${names.join(", ")}.`,
   });
 }
 

@@ -1,9 +1,8 @@
 import { type AuditQuery, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import type { GlobalOptions } from "../definition/options.js";
-import { Interrupt } from "../input/interrupt.js";
-import { jsonText } from "../output/json-text.js";
-import { stdout } from "../output/output.js";
+import type { GlobalOptions } from "../definition/index.js";
+import { Interrupt } from "../input/index.js";
+import { jsonText, stdout } from "../output/index.js";
 import { auditDirectory } from "./open-audit.js";
 import { readConfig } from "./open-sandbox.js";
 

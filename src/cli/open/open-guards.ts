@@ -7,7 +7,7 @@ import type { Policy } from "../../guard/policy/index.js";
 import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
-import type { GuardOptions, SandboxOptions } from "../definition/options.js";
+import type { GuardOptions, SandboxOptions } from "../definition/index.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
 

@@ -5,7 +5,7 @@ import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Limits } from "../../runtime/backends/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
-import type { GlobalOptions, SandboxOptions } from "../definition/options.js";
+import type { GlobalOptions, SandboxOptions } from "../definition/index.js";
 
 /** Reads the configuration that the command line names. */
 export async function readConfig(options: GlobalOptions): Promise<Config> {

@@ -25,7 +25,7 @@ export interface SandboxConfig {
   readonly runtime: RuntimeConfig;
   /** Only what the user set. `DEFAULT_LIMITS` has the rest, which apply where the backend can enforce them. */
   readonly limits: LimitsConfig;
-  /** By language name. Left out: `DEFAULT_LANGUAGE`. */
+  /** By language name. Left out: `DEFAULT_LANGUAGE_CONFIG`. */
   readonly languages: Readonly<Record<string, LanguageConfig>>;
   readonly backends: BackendsConfig;
   readonly workspace: WorkspaceConfig;

@@ -1,6 +1,7 @@
 import { deepFreeze } from "../../kit/deep-freeze.js";
 import { BACKEND_DEFAULTS, type LimitsConfig } from "../../runtime/backends/index.js";
 import type { SecretLocation } from "../../runtime/egress/index.js";
+import { DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import type { Config, LanguageConfig } from "./config.js";
 
 const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
@@ -91,7 +92,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     leaseMs: 60_000,
     limits: { bodyBytes: 16 * 2 ** 20, concurrency: 64, requestsPerMinute: 6000 },
     sessions: { ttlMs: 24 * 3_600_000, maxPerOrg: 1000, startAhead: 8 },
-    pool: { preload: ["python"], maxUses: 100, maxAgeMs: 3_600_000, acquireTimeoutMs: 30_000 },
+    pool: { preload: [DEFAULT_LANGUAGE], maxUses: 100, maxAgeMs: 3_600_000, acquireTimeoutMs: 30_000 },
     processes: { perSession: 32, logBytes: 64 * 2 ** 20 },
     terminals: { detachedMs: 3_600_000 },
     mcp: { sessionsPerKey: 100, idleMs: 3_600_000 },
@@ -115,7 +116,7 @@ export const DEFAULT_LIMITS = deepFreeze({
 export const DEFAULT_SECRET_LOCATIONS: readonly SecretLocation[] = deepFreeze(["header"]);
 
 /** What a language that the configuration does not mention gets. */
-export const DEFAULT_LANGUAGE: LanguageConfig = deepFreeze({
+export const DEFAULT_LANGUAGE_CONFIG: LanguageConfig = deepFreeze({
   warm: true,
   preload: [],
   freshHashSeed: false,

@@ -23,7 +23,7 @@ export {
   type SnapshotsConfig,
   type WorkspaceConfig,
 } from "./config.js";
-export { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "./defaults.js";
+export { DEFAULT_CONFIG, DEFAULT_LANGUAGE_CONFIG, DEFAULT_LIMITS } from "./defaults.js";
 export { type LoadOptions, loadConfig, MAX_CONFIG_BYTES } from "./load.js";
 
 /** Validates a value that is already in memory. The schema's library loads on the first call. */

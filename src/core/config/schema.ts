@@ -14,7 +14,7 @@ import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
 import { type LimitsConfig, loadBackendSchemas } from "../../runtime/backends/index.js";
 import { SECRET_LOCATIONS } from "../../runtime/egress/index.js";
 import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
-import { DEFAULT_CONFIG, DEFAULT_LANGUAGE, DEFAULT_SECRET_LOCATIONS } from "./defaults.js";
+import { DEFAULT_CONFIG, DEFAULT_LANGUAGE_CONFIG, DEFAULT_SECRET_LOCATIONS } from "./defaults.js";
 
 const defaults = DEFAULT_CONFIG.sandbox;
 
@@ -195,9 +195,9 @@ const limits = z
   );
 
 const language = z.strictObject({
-  warm: z.boolean().default(DEFAULT_LANGUAGE.warm),
+  warm: z.boolean().default(DEFAULT_LANGUAGE_CONFIG.warm),
   preload: list(text.regex(/^[\w@][\w@./-]*$/, "expected a module's name")).default(() => []),
-  freshHashSeed: z.boolean().default(DEFAULT_LANGUAGE.freshHashSeed),
+  freshHashSeed: z.boolean().default(DEFAULT_LANGUAGE_CONFIG.freshHashSeed),
 });
 
 const serverUrl = z.url({ protocol: /^https?$/, error: "expected an http or https address" });

@@ -16,13 +16,13 @@ export type { GuardedTerminal, TerminalCall } from "./call/open-terminal.js";
 export { getRequiredSandbox, SECURITY_MODES, type SecurityMode } from "./call/required-sandbox.js";
 export type { GuardedProcess, ProcessCall } from "./call/start-process.js";
 export type { ToolCall, ToolResult } from "./call/tool-call.js";
+export type { WatchCall } from "./call/watch-files.js";
 export { type Diagnosis, diagnose } from "./doctor/doctor.js";
 export type { ChecklistItem } from "./doctor/readiness.js";
 export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
-export type { WatchCall } from "./files/watch-files.js";
 export { HandleContext, HandleContexts } from "./handle/handle-contexts.js";
 export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
@@ -36,6 +36,9 @@ export type {
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";
+export { ByteRing } from "./output/byte-ring.js";
+export { OutputBudget, type OutputBuffer } from "./output/output-budget.js";
+export { ProcessLog } from "./output/process-log.js";
 export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } from "./result-json.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";

@@ -3,14 +3,13 @@ import type * as zod from "zod";
 import { RISK_LEVELS } from "../../guard/analysis/index.js";
 import type { PolicyDecision } from "../../guard/policy/index.js";
 import { REASONS } from "../../runtime/sandbox/index.js";
-import type { ToolResult } from "./call/tool-call.js";
+import type { ToolResult, UnversionedResult } from "./call/tool-call.js";
 
 /** Counts up when a field changes its meaning or goes; a new field alone does not count. */
 export const RESULT_VERSION = 1;
 
 /** The JSON of a result, the same from the library, the command line, HTTP and MCP. */
 export interface ResultJson extends Omit<ToolResult, "decision" | "risk" | "outputFiles"> {
-  readonly version: typeof RESULT_VERSION;
   /** Of a server's list of executions. */
   readonly executionId?: string;
   /** The policy's rule that decided: `policy.yaml: policies.tools.shell_exec (line 12)`. */
@@ -21,15 +20,15 @@ export interface ResultJson extends Omit<ToolResult, "decision" | "risk" | "outp
 export function toResultJson(result: ToolResult): ResultJson {
   const { decision, risk, outputFiles: _, ...rest } = result;
   return {
-    version: RESULT_VERSION,
     ...rest,
     ...(decision !== undefined && { rule: ruleName(decision) }),
     ...(risk !== undefined && { risk: { level: risk.level, findings: risk.findings } }),
   };
 }
 
-/** Makes `JSON.stringify` of a result give that JSON. */
-export function withJson(result: ToolResult): ToolResult {
+/** Notes the version, and makes `JSON.stringify` of a result give that JSON. */
+export function withJson(given: UnversionedResult): ToolResult {
+  const result: ToolResult = { version: RESULT_VERSION, ...given };
   return Object.defineProperty(result, "toJSON", { value: () => toResultJson(result) });
 }
 

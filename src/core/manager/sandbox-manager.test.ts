@@ -301,7 +301,7 @@ describe("SandboxManager", () => {
     await manager.close();
     await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "SANDBOX_NOT_RUNNING",
-      hint: expect.stringContaining("new SandboxManager"),
+      hint: "Open the session again: sessions and their files are still there.",
     });
   });
 

@@ -35,6 +35,7 @@ import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
 import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
 import type { ToolCall, ToolResult } from "./call/tool-call.js";
+import { openWatch, type WatchCall } from "./call/watch-files.js";
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
@@ -47,10 +48,10 @@ import { EgressController } from "./egress/egress-controller.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
-import { openWatch, type WatchCall } from "./files/watch-files.js";
-import type { SandboxCaller } from "./handle/handle-host.js";
+import type { LiveCalls, SandboxCaller } from "./handle/handle-host.js";
 import { SandboxHandle } from "./handle/sandbox-handle.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import { OutputBudget } from "./output/output-budget.js";
 import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
 import { LiveSandboxes } from "./sandboxes/live-sandboxes.js";
@@ -64,6 +65,8 @@ export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } fro
 
 /** On a busy machine the answer may take a while; a record without it is worth less. */
 const READS_TIMEOUT_MS = 2000;
+/** What is kept of the output of one session's processes. */
+const OUTPUT_BYTES = 16 * 1024 * 1024;
 
 /** Makes sandboxes, hands out the same one per session, runs tool calls in them, and cleans up after them. */
 export class SandboxManager {
@@ -80,7 +83,7 @@ export class SandboxManager {
   readonly #forgetAlerts: (() => void) | undefined;
   /** Terminals and processes. */
   readonly #longRunning = new Set<LongRunningCall<unknown>>();
-  /** Sessions whose files go with this manager. */
+  readonly #liveCalls = new Map<string, LiveCalls>();
   readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
@@ -161,6 +164,27 @@ export class SandboxManager {
   execute(call: ToolCall): Execution<ToolResult, ResultEvent> {
     const named = this.#inSession(copyCall(call));
     return new Execution<ToolResult, ResultEvent>((sink) => runToolCall(named, this.#guards, sink));
+  }
+
+  /** The same for a handle: what was cancelled rejects, and code runs only in a context that was made. @internal */
+  executeForHandle(call: ToolCall): Execution<ToolResult, ResultEvent> {
+    const named = copyCall(call);
+    return new Execution<ToolResult, ResultEvent>(async (sink) => {
+      const { context, sessionId = "" } = named;
+      const language = context === undefined ? named.language : this.#languageOf(sessionId, context);
+      const result = await runToolCall({ ...named, language }, this.#guards, sink);
+      if (result.reason !== "cancelled") return result;
+      throw new SandboxError("CANCELLED", result.error ?? "It was cancelled");
+    });
+  }
+
+  /** The processes and terminals that handles of a session started. @internal */
+  async liveCalls(key: string): Promise<LiveCalls> {
+    const name = this.#nameFor(key);
+    const outputs = new OutputBudget(OUTPUT_BYTES);
+    const found = this.#liveCalls.get(name) ?? { processes: new Map(), terminals: new Map(), outputs };
+    this.#liveCalls.set(name, found);
+    return found;
   }
 
   /** Something done to a session's files, through the same steps as `execute`. Rejects when the work itself fails. */
@@ -354,7 +378,7 @@ export class SandboxManager {
       const found = this.#store.find(this.#nameFor(key));
       if (found !== undefined) return found;
       throw new SandboxError("SESSION_NOT_FOUND", `There is no session ${JSON.stringify(key)}`, {
-        hint: "listSessions() has those with files on this host.",
+        hint: "The list of sessions has those with files on this host.",
       });
     };
     return new SessionSnapshots(sessionIdOf(this.#nameFor(key)), path, this.#config.snapshots);
@@ -364,6 +388,7 @@ export class SandboxManager {
   async cleanupSession(key: string): Promise<void> {
     this.#guards.confirmations.forgetSession(key);
     await this.#sandboxes.stop(this.#nameFor(key));
+    this.#liveCalls.delete(this.#nameFor(key));
   }
 
   /** Stops a session and removes its files. False when there was no such session. */
@@ -491,6 +516,16 @@ export class SandboxManager {
     return sessionId === undefined || call?.sessionId !== undefined ? call : { ...call, sessionId };
   }
 
+  /** The language of a context. CONTEXT_NOT_FOUND: it was not made, or has gone with its sandbox. */
+  #languageOf(key: string, context: string): string {
+    const found = this.#sandboxes.find(this.#nameFor(key))?.listContexts();
+    const language = found?.find(({ id }) => id === context)?.language;
+    if (language !== undefined) return language;
+    throw new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
+      hint: "It may have gone with a sandbox that was stopped. Create it again.",
+    });
+  }
+
   /** The session that a key stands for. */
   #nameFor(key: string): string {
     return this.#mode() === "shared" && !this.#store.isTemporary(key) ? SHARED_KEY : key;
@@ -507,7 +542,7 @@ export class SandboxManager {
   #assertUsable(): void {
     if (this.#closed) {
       throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
-        hint: "Make a new SandboxManager; sessions and their files are still there.",
+        hint: "Open the session again: sessions and their files are still there.",
       });
     }
     this.#options.assertMayRun?.();

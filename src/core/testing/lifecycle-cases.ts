@@ -3,6 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { PACKAGE_ROOT } from "../../kit/package-root.js";
 import type { Capabilities } from "../../runtime/backends/index.js";
 import type { ConformanceCase } from "./conformance-case.js";
 import { uniqueSeconds } from "./unique-seconds.js";
@@ -45,7 +47,7 @@ export const lifecycleCases: readonly ConformanceCase[] = [
     needs: ({ diesWithHost }) => diesWithHost,
     async run({ backend, stateDir, module, manager, config, capabilities }) {
       const marker = uniqueSeconds();
-      const library = import.meta.resolve("skerry");
+      const library = pathToFileURL(join(PACKAGE_ROOT, "dist/index.js")).href;
       const script =
         `const { SandboxManager, registerBackend } = await import(${JSON.stringify(library)});\n` +
         (module === undefined

@@ -47,9 +47,7 @@ export {
   describeFailures,
   type ExpectedError,
   type FunctionCall,
-  findTestingLanguage,
   type GenerateRequest,
-  type PythonRunner,
   parseCases,
   type ReflectionOptions,
   type ReflectionResult,
@@ -58,15 +56,12 @@ export {
   type TestCase,
   type TestCounts,
   TestDrivenSandbox,
-  type TestingLanguage,
-  type TestLanguage,
   type TestOptions,
   type TestOutcome,
   type TestReport,
   type TestResult,
   type TestRunner,
   type TestStatus,
-  testingLanguageOf,
 } from "./test-driven/index.js";
 export { defineTool, type Tool, type ToolAnnotations, type ToolCaller, type ToolContext } from "./tool.js";
 export { type WorldAction, WorldInterface } from "./world-interface.js";

@@ -154,7 +154,7 @@ describe("a command says", () => {
 
   it("the assignments in front of it", async () => {
     const { commands } = await findCommands("LD_PRELOAD=./x.so A=$B env C=1 ls");
-    expect(commands[0]?.assignments).toEqual([
+    expect(commands.find(({ name }) => name === "ls")?.assignments).toEqual([
       { name: "LD_PRELOAD", value: "./x.so" },
       { name: "A", value: undefined },
       { name: "C", value: "1" },

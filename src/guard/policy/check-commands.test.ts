@@ -294,3 +294,39 @@ describe("a text that hides curl or rm -rf is denied", () => {
     expect(verdict).toBe("deny");
   });
 });
+
+describe("a program that hides how it starts curl is denied", () => {
+  const hidden: Record<string, string[]> = JSON.parse(
+    readFileSync(new URL("../analysis/testdata/hidden-starts.json", import.meta.url), "utf8"),
+  );
+  const policy = new PolicyEngine(
+    parsePolicy("policies:\n  tools:\n    code_run: {denied_commands: [curl]}\n", "p.yaml"),
+  );
+  const programs = Object.entries(hidden).flatMap(([language, codes]) =>
+    codes.map((code) => ({ language, code })),
+  );
+  it.each(programs)("$language: $code", async (program) => {
+    expect((await policy.decide({ tool: "code_run", ...program })).verdict).toBe("deny");
+  });
+
+  it.each([
+    ["python", "# coding: utf-8\nprint('\\N{BULLET}')"],
+    [
+      "python",
+      "import os, subprocess\nenv = os.environ.copy()\nenv['A'] = '1'\nsubprocess.run(['ls'], env=env)",
+    ],
+    ["python", "import subprocess\ncmd = ['git']\ncmd.append('status')\nsubprocess.run(cmd, check=True)"],
+    ["python", "import subprocess\nruns = {}\nfor c in [['ls', '-l']]:\n    runs[c[0]] = subprocess.run(c)"],
+    [
+      "python",
+      "import importlib.util\nspec = importlib.util.find_spec('json')\nm = importlib.util.module_from_spec(spec)",
+    ],
+    ["python", "import os, subprocess\nprint(os.environ.get('EDITOR'))\nsubprocess.run(['ls'])"],
+    ["javascript", "const { Worker } = require('worker_threads'); new Worker('./x.js', { workerData: 1 });"],
+    ["javascript", "require('child_process').execSync('ls', { cwd: '/tmp', encoding: 'utf8' });"],
+    ["javascript", "process.exitCode = 1; require('child_process').execSync('ls');"],
+    ["bash", "[[ -v a[0] && $n -eq 1 ]]; ENV=production ls; ssh -o BatchMode=yes h ls"],
+  ])("but not %s: %s", async (language, code) => {
+    expect((await policy.decide({ tool: "code_run", language, code })).verdict).toBe("allow");
+  });
+});

@@ -58,7 +58,7 @@ export function findPrebuilt(architecture: string = process.arch): {
   const prebuilt = join(PACKAGE_ROOT, "prebuilt");
   const binaries = join(prebuilt, `linux-${architecture}`);
   const guest = join(binaries, "skerry-guest");
-  if (!existsSync(guest) || !existsSync(join(prebuilt, "runners", "python"))) {
+  if (!existsSync(guest) || !existsSync(join(prebuilt, "runners"))) {
     throw new SandboxError("BACKEND_UNAVAILABLE", `The guest is not built for linux-${architecture}`, {
       hint: "In a clone, run guest/build.sh (needs gcc). Packages carry it for x64 and arm64.",
     });

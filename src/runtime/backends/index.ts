@@ -22,7 +22,6 @@ export {
   type DockerConfig,
   findDocker,
   findRunsc,
-  type GvisorConfig,
   IMAGE_ORIGINS,
   type ImageOrigin,
   listImages,
@@ -34,6 +33,7 @@ export {
   readDaemonFacts,
 } from "./docker/index.js";
 export { findPrebuilt } from "./guest-runtime.js";
+export type { GvisorConfig } from "./gvisor/index.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
 export {
   BACKEND_DEFAULTS,

@@ -3,7 +3,8 @@ import { SandboxError } from "../../kit/errors.js";
 import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.js";
 import { BUBBLEWRAP } from "./bubblewrap/index.js";
 import type { BackendDefinition, Parsed, SettingsDefinition } from "./definition.js";
-import { DOCKER, GVISOR } from "./docker/index.js";
+import { DOCKER } from "./docker/index.js";
+import { GVISOR } from "./gvisor/index.js";
 import { SRT } from "./srt/index.js";
 import { SUBPROCESS } from "./subprocess/index.js";
 

@@ -9,7 +9,7 @@ export type {
 } from "./contexts/context-result.js";
 export type { ContextOptions } from "./contexts/contexts.js";
 export { encodeFrame, encodeMessage, readFrames } from "./contexts/messages.js";
-export { LONGEST_TIMEOUT_MS } from "./executions/exec-options.js";
+export { LONGEST_TIMEOUT_MS } from "./exec-options.js";
 export {
   type CommandControls,
   Execution,
@@ -41,6 +41,25 @@ export {
   type SnapshotOptions,
 } from "./files/snapshots.js";
 export { RunnerWorkspace } from "./guest-files/runner-workspace.js";
+export { SHELL } from "./languages/bash/language.js";
+export type {
+  ContextLanguage,
+  Language,
+  PythonRunner,
+  TestingLanguage,
+  ValueNotation,
+  WarmLanguage,
+} from "./languages/language.js";
+export {
+  DEFAULT_LANGUAGE,
+  fileNameFor,
+  findLanguage,
+  findLanguageWith,
+  LANGUAGES,
+  languageForFile,
+  languageNames,
+  languagesWith,
+} from "./languages/registry.js";
 export {
   type EgressConnection,
   type NetworkInit,
@@ -63,15 +82,6 @@ export {
 } from "./network/session-control.js";
 export type { CellSettings } from "./programs/cell-runner.js";
 export type { Harness } from "./programs/harness.js";
-export {
-  findLanguage,
-  LANGUAGES,
-  type Language,
-  languageForFile,
-  languageNames,
-  type WarmLanguage,
-} from "./programs/languages.js";
-export { needsModuleSyntax } from "./programs/module-syntax.js";
 export type { WarmSettings } from "./programs/warm-interpreters.js";
 export { type ExecOptions, type RunCodeOptions, RunningSandbox } from "./running-sandbox.js";
 export { SessionSync, UnsavedFiles } from "./sync/session-sync.js";

@@ -2,17 +2,16 @@ import type { Readable } from "node:stream";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
 import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
+import { Activity } from "./activity.js";
 import type { CodeContext } from "./contexts/code-context.js";
 import { type ContextOptions, Contexts } from "./contexts/contexts.js";
-import { Activity } from "./executions/activity.js";
-import { CommandStart } from "./executions/command-start.js";
 import {
   checkCommand,
   checkExecOptions,
   checkProgram,
   type ExecOptions,
   type RunCodeOptions,
-} from "./executions/exec-options.js";
+} from "./exec-options.js";
 import { Execution, type ExecutionSink } from "./executions/execution.js";
 import { Executions } from "./executions/executions.js";
 import type { ExecutionResult } from "./executions/result.js";
@@ -31,16 +30,18 @@ import {
   SandboxSnapshots,
   type SnapshotOptions,
 } from "./files/snapshots.js";
+import { SHELL } from "./languages/bash/language.js";
+import { findLanguage } from "./languages/registry.js";
 import { SandboxNetwork } from "./network/network.js";
 import { CellRunner } from "./programs/cell-runner.js";
+import { CommandStart } from "./programs/command-start.js";
 import type { Harness } from "./programs/harness.js";
-import { findLanguage } from "./programs/languages.js";
 import { ProgramPreparer } from "./programs/program-preparer.js";
 import type { SandboxInit, SandboxSettings } from "./sandbox-init.js";
 import { type SessionSync, UnsavedFiles } from "./sync/session-sync.js";
 import type { SyncReport } from "./sync/sync-workspace.js";
 
-export type { ExecOptions, RunCodeOptions } from "./executions/exec-options.js";
+export type { ExecOptions, RunCodeOptions } from "./exec-options.js";
 
 /** A running sandbox of one session. */
 export class RunningSandbox {
@@ -216,7 +217,7 @@ export class RunningSandbox {
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
-    const argv = typeof command === "string" ? ["bash", "-c", command] : command;
+    const argv = typeof command === "string" ? SHELL.command(command) : command;
     return new Execution((sink) => this.execInto(sink, argv, options));
   }
 
@@ -450,7 +451,7 @@ export class RunningSandbox {
     if (this.isRunning) return;
     const message = `The sandbox of session ${JSON.stringify(this.sessionId)} has stopped`;
     throw new SandboxError("SANDBOX_NOT_RUNNING", message, {
-      hint: "Ask the manager for it again: startSandbox starts a new one with the same files.",
+      hint: "Open the session again: its files are still there.",
     });
   }
 }

@@ -2,9 +2,9 @@ import type { Instance } from "../backends/index.js";
 import type { SnapshotStore, WorkspaceFiles } from "../workspace/index.js";
 import type { ReadLog } from "./files/file-activity.js";
 import type { ForkSession } from "./files/snapshots.js";
+import type { Language } from "./languages/language.js";
 import type { NetworkInit } from "./network/network.js";
 import type { CellSettings } from "./programs/cell-runner.js";
-import type { Language } from "./programs/languages.js";
 import type { WarmSettings } from "./programs/warm-interpreters.js";
 import type { SessionSync } from "./sync/session-sync.js";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
-import { commandUnavailable, findLanguage, languageUnavailable } from "./programs/languages.js";
+import { commandUnavailable, findLanguage, languageUnavailable } from "./languages/registry.js";
 
 it("says where an interpreter is missing: on this host, or in which image", () => {
   const python = findLanguage("python");

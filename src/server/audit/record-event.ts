@@ -1,5 +1,5 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import type { CallerIdentity } from "../sessions/caller-identity.js";
+import type { CallerIdentity } from "../sessions/index.js";
 
 /** Records what a caller does without the manager. AUDIT_FAILED: it cannot be recorded, so it must not be done. */
 export async function recordEvent(

@@ -1,6 +1,6 @@
 import { uptime } from "node:os";
 import type { SandboxError } from "../../kit/errors.js";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../http/index.js";
 import type { LeaseToken, Store } from "../store/index.js";
 
 /** The intervals that follow from the length of a lease. */

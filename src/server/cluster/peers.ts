@@ -3,6 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { ServerConfig } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { expandHome } from "../../kit/expand-home.js";
+import { RETRY_AFTER_SECONDS, RetryLater } from "../http/index.js";
 import type { Store } from "../store/index.js";
 
 /** The header that names the server that forwarded a request. A client that sends it only prevents forwarding. */
@@ -43,4 +44,15 @@ export function readPeerCa({ peerCa }: ServerConfig): Buffer | undefined {
       cause,
     });
   }
+}
+
+/** The owner does not answer, and no other server has the session. */
+export function ownerUnreachable(cause?: unknown): RetryLater {
+  return new RetryLater(
+    "SERVER_UNREACHABLE",
+    "The server that has this session does not answer",
+    RETRY_AFTER_SECONDS,
+    "Try again after Retry-After seconds. A session whose server stays away ends.",
+    cause,
+  );
 }

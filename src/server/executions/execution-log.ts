@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { FencedLease } from "../cluster/fenced-lease.js";
+import type { FencedLease } from "../cluster/index.js";
 import type { ExecutionNote, Json, Store } from "../store/index.js";
 
 export interface ExecutionLogOptions {

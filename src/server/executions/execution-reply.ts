@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type ToolResult, toResultJson } from "../../core/manager/index.js";
-import { type ExecutionReply, executionSummary } from "../http/schemas.js";
+import { type ExecutionReply, executionSummary } from "../http/index.js";
 
 /** The JSON of a result, with what the server calls its execution and its session. */
 export function toExecutionReply(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Config, DEFAULT_LIMITS } from "../../core/config/index.js";
 import type { ToolCall } from "../../core/manager/index.js";
 import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
-import { agentId, roleName } from "../http/schemas.js";
+import { agentId, roleName } from "../http/index.js";
 
 const MAX_TIMEOUT_MS = 24 * 3_600_000;
 const text = z.string().max(MAX_CODE_BYTES);

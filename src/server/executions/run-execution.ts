@@ -1,24 +1,40 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ToolResult } from "../../core/manager/index.js";
+import type { Config } from "../../core/config/index.js";
+import type { SandboxManager, ToolResult } from "../../core/manager/index.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
-import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js";
-import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
-import { EventStream, wantsEvents } from "../http/event-stream.js";
-import { onKeyRevoked } from "../http/on-key-revoked.js";
-import type { ExecutionReply } from "../http/schemas.js";
-import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
+import type { ExecutionReply } from "../http/index.js";
+import {
+  disconnectSignal,
+  EventStream,
+  logError,
+  onKeyRevoked,
+  streamLostSignal,
+  toErrorBody,
+  toPublicError,
+  wantsEvents,
+} from "../http/index.js";
+import type { SessionService } from "../sessions/index.js";
+import { callerIdentity } from "../sessions/index.js";
 import type { SessionRecord } from "../store/index.js";
+import type { ExecutionLog } from "./execution-log.js";
 import { toExecutionReply, toSummary } from "./execution-reply.js";
 import { callOf, type ExecuteBody } from "./execution-request.js";
+
+/** What an execution needs of the server. */
+interface ExecutionServices {
+  readonly config: Config;
+  readonly manager: SandboxManager;
+  readonly sessions: SessionService;
+  readonly executions: ExecutionLog;
+}
 
 /** What `toExecutionReply` makes has exactly the declared fields: serializing by schema would take as long again as sending. */
 export const plainJson = () => (reply: unknown) => JSON.stringify(reply);
 
 /** Runs a program or a command in a session, and replies once or with events. Undefined: it sent events. */
 export async function runExecution(
-  services: Services,
+  services: ExecutionServices,
   request: FastifyRequest,
   reply: FastifyReply,
   session: SessionRecord,
@@ -73,7 +89,7 @@ export async function runExecution(
 /** Leaving the loop early, when the client disconnects, ends the program. */
 async function sendEvents(
   stream: EventStream,
-  execution: ReturnType<Services["manager"]["execute"]>,
+  execution: ReturnType<SandboxManager["execute"]>,
   end: (result: ToolResult) => ExecutionReply,
 ): Promise<void> {
   for await (const event of execution) {

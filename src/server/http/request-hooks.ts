@@ -1,11 +1,11 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import type { ServerConfig } from "../../core/config/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { FencedLease } from "../cluster/fenced-lease.js";
-import type { Services } from "../services.js";
-import type { ApiKeyRecord } from "../store/index.js";
-import { type Access, accessOf, suffices } from "./access.js";
+import type { RecentEvents, ServerMetrics } from "../status/index.js";
+import type { ApiKeyRecord, Store } from "../store/index.js";
+import { type Access, type AccessRows, accessOf, suffices } from "./access.js";
 import { methodsFor } from "./allowed-methods.js";
 import { API_HEADERS, type App } from "./app.js";
 import { authenticate, secretOf } from "./authenticate.js";
@@ -33,15 +33,25 @@ declare module "fastify" {
   }
 }
 
-/** Gives every route the access of its row in access.ts. A route without a row cannot be registered. */
-export function requireAccessRows(app: App): void {
+/** What the checks know of the server. */
+export interface CheckedServices {
+  readonly config: { readonly server: ServerConfig };
+  readonly store: Store;
+  readonly lease: { assertHeld(): void };
+  readonly isStopping: () => boolean;
+  readonly recent: RecentEvents;
+  readonly serverMetrics: ServerMetrics | undefined;
+}
+
+/** Gives every route the access of its row. A route without a row cannot be registered. */
+export function requireAccessRows(app: App, rows: AccessRows): void {
   const routes: { method: string; url: string }[] = [];
   app.addHook("onRoute", (route: RouteOptions) => {
     for (const method of [route.method].flat()) {
-      const access = accessOf(method, route.url);
+      const access = accessOf(rows, method, route.url);
       // The pages of the reference register these by themselves.
       if (method === "HEAD" && access === undefined) continue;
-      if (access === undefined) throw new Error(`access.ts has no row for ${method} ${route.url}`);
+      if (access === undefined) throw new Error(`There is no access row for ${method} ${route.url}`);
       route.config = { ...route.config, access };
       routes.push({ method, url: route.url });
     }
@@ -55,7 +65,7 @@ export function requireAccessRows(app: App): void {
 }
 
 /** What comes before every route: host and origin, lease, key, limits, scope. */
-export function checkRequests(app: App, { config, store, lease, isStopping }: Services): void {
+export function checkRequests(app: App, { config, store, lease, isStopping }: CheckedServices): void {
   const checkOrigin = createOriginCheck(config.server);
   const limits = new KeyLimits(config.server.limits);
   app.decorateRequest("key");
@@ -93,7 +103,7 @@ export function checkRequests(app: App, { config, store, lease, isStopping }: Se
 }
 
 /** What comes after every route: no reply without the lease, a line in the log, metrics. */
-export function checkReplies(app: App, { lease, recent, serverMetrics }: Services): void {
+export function checkReplies(app: App, { lease, recent, serverMetrics }: CheckedServices): void {
   app.addHook("onSend", async (request, reply, payload) => {
     const { access } = request.routeOptions.config;
     if (access === "anyone" || reply.statusCode >= 500) return payload;
@@ -114,7 +124,7 @@ function onceClosed(connection: ServerResponse | Socket, leave: () => void): voi
 
 /** The result of a request that began before the lease was lost cannot be relied on: the reply becomes an error. */
 function unlessLost(
-  lease: FencedLease,
+  lease: CheckedServices["lease"],
   request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import { logError } from "../http/error-reply.js";
+import { logError } from "../http/index.js";
 import type { Store } from "../store/index.js";
 
 /** Jobs that run at intervals while the server does. */

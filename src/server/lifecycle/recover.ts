@@ -1,5 +1,5 @@
 import type { AuditLogger } from "../../guard/audit/index.js";
-import { interruptedApproval } from "../cluster/dead-servers.js";
+import { interruptedApproval } from "../cluster/index.js";
 import type { Store } from "../store/index.js";
 
 /** How much a killed run left. */

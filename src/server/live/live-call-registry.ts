@@ -1,9 +1,9 @@
 import type { LongRunningHandle } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { ExecutionLog } from "../executions/execution-log.js";
-import { toSummary } from "../executions/execution-reply.js";
-import { RetryLater, serverStopping, toPublicError } from "../http/error-reply.js";
-import type { SessionService, UsedSession } from "../sessions/session-service.js";
+import type { ExecutionLog } from "../executions/index.js";
+import { toSummary } from "../executions/index.js";
+import { RetryLater, serverStopping, toPublicError } from "../http/index.js";
+import type { SessionService, UsedSession } from "../sessions/index.js";
 import type { SessionRecord } from "../store/index.js";
 import type { LiveCall, LiveOutcome } from "./live-call.js";
 

@@ -1,7 +1,6 @@
 import type { Config, ServerConfig } from "../../core/config/index.js";
-import type { GuardedProcess, GuardedTerminal } from "../../core/manager/index.js";
+import { type GuardedProcess, type GuardedTerminal, OutputBudget } from "../../core/manager/index.js";
 import { LiveCallRegistry, type LiveCallRegistryOptions } from "./live-call-registry.js";
-import { OutputBudget } from "./output-budget.js";
 import type { ServerProcess } from "./server-process.js";
 import type { ServerTerminal } from "./server-terminal.js";
 

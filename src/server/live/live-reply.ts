@@ -1,6 +1,6 @@
 import type { ToolCall } from "../../core/manager/index.js";
 import { textOf } from "../../core/manager/index.js";
-import { toMoment } from "../http/schemas.js";
+import { toMoment } from "../http/index.js";
 import type { LiveCall } from "./live-call.js";
 
 const MAX_COMMAND_CHARACTERS = 500;

@@ -1,9 +1,12 @@
 import { finished } from "node:stream/promises";
-import type { GuardedProcess, OutputPiece } from "../../core/manager/index.js";
+import {
+  type GuardedProcess,
+  type OutputBudget,
+  type OutputPiece,
+  ProcessLog,
+} from "../../core/manager/index.js";
 import type { SendableSignal } from "../../runtime/sandbox/index.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
-import type { OutputBudget } from "./output-budget.js";
-import { ProcessLog } from "./process-log.js";
 
 /** A background process with the last part of its output. It never waits for readers. */
 export class ServerProcess extends LiveCall<GuardedProcess> {

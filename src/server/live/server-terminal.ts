@@ -1,11 +1,14 @@
 import { finished } from "node:stream/promises";
-import type { GuardedTerminal } from "../../core/manager/index.js";
+import {
+  ByteRing,
+  type GuardedTerminal,
+  type OutputBudget,
+  type OutputBuffer,
+} from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import { toExecutionReply } from "../executions/execution-reply.js";
-import type { ManagedSocket } from "../http/managed-socket.js";
-import { ByteRing } from "./byte-ring.js";
+import { toExecutionReply } from "../executions/index.js";
+import type { ManagedSocket } from "../http/index.js";
 import { LiveCall, type LiveOwner } from "./live-call.js";
-import type { OutputBudget, OutputBuffer } from "./output-budget.js";
 import { TerminalWatcher } from "./terminal-watcher.js";
 
 /** What is kept of one terminal. */

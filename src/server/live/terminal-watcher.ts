@@ -1,5 +1,5 @@
-import type { ManagedSocket } from "../http/managed-socket.js";
-import type { ByteRing } from "./byte-ring.js";
+import type { ByteRing } from "../../core/manager/index.js";
+import type { ManagedSocket } from "../http/index.js";
 
 /** What is sent and not yet taken by one connection. */
 const MOST_BUFFERED_BYTES = 64 * 1024;

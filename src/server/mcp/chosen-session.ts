@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { roleName, sessionId } from "../http/schemas.js";
+import { roleName, sessionId } from "../http/index.js";
 
 /** What a client's address may say; the same in headers. */
 export const chosenQuery = z.strictObject({

@@ -8,9 +8,9 @@ import {
   createSessionFiles,
   type SessionFiles,
 } from "../../mcp/index.js";
-import type { ExtraApprover } from "../approvals/approval-service.js";
-import type { ExecutionSummary } from "../executions/execution-reply.js";
-import { executionSummary } from "../http/schemas.js";
+import type { ExtraApprover } from "../approvals/index.js";
+import type { ExecutionSummary } from "../executions/index.js";
+import { executionSummary } from "../http/index.js";
 import type { Services } from "../services.js";
 import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import type { KeyCalls } from "./key-calls.js";

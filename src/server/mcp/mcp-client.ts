@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ToolCaller } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { createMcpServer, type McpConnection } from "../../mcp/index.js";
-import { RetryLater } from "../http/error-reply.js";
+import { RetryLater } from "../http/index.js";
 import type { Services } from "../services.js";
 import type { ApiKeyRecord, SessionRecord } from "../store/index.js";
 import { createClientCalls } from "./client-calls.js";

@@ -6,10 +6,9 @@ import type { AuditLogger } from "../../guard/audit/index.js";
 import { abortable } from "../../kit/abortable.js";
 import { SandboxError } from "../../kit/errors.js";
 import { assertPorts } from "../../runtime/sandbox/index.js";
-import { recordEvent } from "../audit/record-event.js";
-import { RetryLater } from "../http/error-reply.js";
-import type { CallerIdentity } from "../sessions/caller-identity.js";
-import type { SessionService } from "../sessions/session-service.js";
+import { recordEvent } from "../audit/index.js";
+import { RetryLater } from "../http/index.js";
+import type { CallerIdentity, SessionService } from "../sessions/index.js";
 import type { SessionRecord } from "../store/index.js";
 
 export interface PortServiceOptions {

@@ -3,11 +3,17 @@ import { z } from "zod";
 import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
 import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { ApprovalEvent } from "../approvals/approval-service.js";
-import type { App } from "../http/app.js";
-import { jsonOf, ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
-import { WEB_SOCKET } from "../http/openapi-document.js";
-import { approval, replies, toMoment } from "../http/schemas.js";
+import type { ApprovalEvent } from "../approvals/index.js";
+import type { App } from "../http/index.js";
+import {
+  approval,
+  jsonOf,
+  ManagedSocket,
+  replies,
+  toMoment,
+  upgradeRequired,
+  WEB_SOCKET,
+} from "../http/index.js";
 import type { Services } from "../services.js";
 import type { ApprovalOutcome, ApprovalRecord } from "../store/index.js";
 

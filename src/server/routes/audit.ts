@@ -2,10 +2,10 @@ import { z } from "zod";
 import { AUDIT_RESULTS, type AuditRecord, queryAudit } from "../../guard/audit/index.js";
 import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { moment, ofSession, pageOf, pageQuery, replies, sessionFilter, toMoment } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { moment, ofSession, pageOf, pageQuery, replies, sessionFilter, toMoment } from "../http/index.js";
 import type { Services } from "../services.js";
-import { sessionsOf, uidOf } from "../sessions/session-ids.js";
+import { sessionsOf, uidOf } from "../sessions/index.js";
 import type { AuditEntry } from "../store/index.js";
 
 const record = z.record(z.string(), z.unknown()).describe("docs/audit.md has every key.");

@@ -3,14 +3,17 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
-import type { Checkpoint, CodeContext, RunningSandbox } from "../../runtime/sandbox/index.js";
-import { contextExecuteBody } from "../executions/execution-request.js";
-import { plainJson, runExecution } from "../executions/run-execution.js";
-import type { App } from "../http/app.js";
-import { EVENTS } from "../http/event-stream.js";
-import { context, executionResult, replies, sessionParams } from "../http/schemas.js";
+import {
+  type Checkpoint,
+  type CodeContext,
+  DEFAULT_LANGUAGE,
+  type RunningSandbox,
+} from "../../runtime/sandbox/index.js";
+import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
+import type { App } from "../http/index.js";
+import { context, EVENTS, executionResult, replies, sessionParams } from "../http/index.js";
 import type { Services } from "../services.js";
-import { inSession } from "../sessions/session-calls.js";
+import { inSession } from "../sessions/index.js";
 
 const contextId = z
   .string()
@@ -52,7 +55,10 @@ export function addContextRoutes(app: App, services: Services): void {
       schema: {
         summary: "Make a context: code that keeps its state between runs.",
         body: z
-          .strictObject({ id: contextId.optional(), language: z.string().min(1).max(50).default("python") })
+          .strictObject({
+            id: contextId.optional(),
+            language: z.string().min(1).max(50).default(DEFAULT_LANGUAGE),
+          })
           .prefault({}),
         response: replies(context, 201),
       },

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { replies } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { replies } from "../http/index.js";
 import type { Services } from "../services.js";
-import { inSession } from "../sessions/session-calls.js";
+import { inSession } from "../sessions/index.js";
 
 const hosts = z.array(z.string().min(1).max(300)).max(1000);
 

@@ -1,23 +1,22 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { ExecutionSummary } from "../executions/execution-reply.js";
-import { executeBody } from "../executions/execution-request.js";
-import { plainJson, runExecution } from "../executions/run-execution.js";
-import type { App } from "../http/app.js";
-import { roleFor } from "../http/authenticate.js";
-import { EVENTS } from "../http/event-stream.js";
+import type { ExecutionSummary } from "../executions/index.js";
+import { executeBody, plainJson, runExecution } from "../executions/index.js";
+import type { App } from "../http/index.js";
 import {
+  EVENTS,
   execution,
   executionResult,
   pageOf,
   pageQuery,
   replies,
+  roleFor,
   sessionFilter,
   sessionParams,
   toMoment,
-} from "../http/schemas.js";
+} from "../http/index.js";
 import type { Services } from "../services.js";
-import { sessionsOf, uidOf } from "../sessions/session-ids.js";
+import { sessionsOf, uidOf } from "../sessions/index.js";
 import type { ExecutionRecord } from "../store/index.js";
 
 /** Programs and commands, and which there were. */

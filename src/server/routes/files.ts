@@ -4,12 +4,22 @@ import { HandleFiles, workValue } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
 import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
-import type { App } from "../http/app.js";
-import { orCutOff, sendStream } from "../http/downloads.js";
-import { cursor, fileEntry, pageOf, pageQuery, replies, sessionParams, toMoment } from "../http/schemas.js";
-import { acceptStreams, bodyStream } from "../http/uploads.js";
+import type { App } from "../http/index.js";
+import {
+  acceptStreams,
+  bodyStream,
+  cursor,
+  fileEntry,
+  orCutOff,
+  pageOf,
+  pageQuery,
+  replies,
+  sendStream,
+  sessionParams,
+  toMoment,
+} from "../http/index.js";
 import type { Services } from "../services.js";
-import { inSession } from "../sessions/session-calls.js";
+import { inSession } from "../sessions/index.js";
 
 const BYTES = "application/octet-stream";
 const fileParams = sessionParams.extend({ "*": z.string().min(1) });

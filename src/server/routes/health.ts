@@ -1,7 +1,6 @@
 import { z } from "zod";
-import type { App } from "../http/app.js";
-import { RETRY_AFTER_SECONDS, RetryLater } from "../http/error-reply.js";
-import { replies } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { RETRY_AFTER_SECONDS, RetryLater, replies } from "../http/index.js";
 import type { Services } from "../services.js";
 
 /** For orchestrators and load balancers. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { poolStatus, replies, toPoolReply } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { poolStatus, replies, toPoolReply } from "../http/index.js";
 import type { Services } from "../services.js";
-import { measure } from "../status/measure.js";
+import { measure } from "./measure.js";
 
 /** For operators: numbers over all orgs. */
 export function addOperationRoutes(app: App, services: Services): void {

@@ -2,16 +2,19 @@ import type { Duplex } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { logError } from "../http/error-reply.js";
-import { ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
-import { onKeyRevoked } from "../http/on-key-revoked.js";
-import { ANYTHING, WEB_SOCKET } from "../http/openapi-document.js";
-import { sessionParams } from "../http/schemas.js";
-import { proxyRequest } from "../ports/proxy-request.js";
+import type { App } from "../http/index.js";
+import {
+  ANYTHING,
+  logError,
+  ManagedSocket,
+  onKeyRevoked,
+  sessionParams,
+  upgradeRequired,
+  WEB_SOCKET,
+} from "../http/index.js";
+import { proxyRequest } from "../ports/index.js";
 import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
-import { inSession } from "../sessions/session-calls.js";
+import { callerIdentity, inSession } from "../sessions/index.js";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 const port = z.coerce.number().int().min(1).max(65_535);

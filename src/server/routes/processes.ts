@@ -2,21 +2,26 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { SENDABLE_SIGNALS } from "../../runtime/sandbox/index.js";
-import { recordEvent } from "../audit/record-event.js";
-import { callOf, executeBody } from "../executions/execution-request.js";
-import type { App } from "../http/app.js";
-import { assertRole, roleFor } from "../http/authenticate.js";
-import { disconnectSignal } from "../http/disconnect-signal.js";
-import { logError } from "../http/error-reply.js";
-import { EVENTS, EventStream, wantsEvents } from "../http/event-stream.js";
-import { onKeyRevoked } from "../http/on-key-revoked.js";
-import { processLogs, replies, serverProcess, sessionParams } from "../http/schemas.js";
-import { liveCallBodyLimit } from "../live/live-call-service.js";
-import { shownCommand, toLiveReply } from "../live/live-reply.js";
-import { ServerProcess } from "../live/server-process.js";
+import { recordEvent } from "../audit/index.js";
+import { callOf, executeBody } from "../executions/index.js";
+import type { App } from "../http/index.js";
+import {
+  assertRole,
+  disconnectSignal,
+  EVENTS,
+  EventStream,
+  logError,
+  onKeyRevoked,
+  processLogs,
+  replies,
+  roleFor,
+  serverProcess,
+  sessionParams,
+  wantsEvents,
+} from "../http/index.js";
+import { liveCallBodyLimit, ServerProcess, shownCommand, toLiveReply } from "../live/index.js";
 import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
-import { inSession } from "../sessions/session-calls.js";
+import { callerIdentity, inSession } from "../sessions/index.js";
 
 const processBody = executeBody.omit({ context: true }).meta({ id: "ProcessRequest" });
 const processParams = sessionParams.extend({ id: z.string().min(1).max(100) });

@@ -2,23 +2,22 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
-import { recordEvent } from "../audit/record-event.js";
-import type { App } from "../http/app.js";
-import { roleFor } from "../http/authenticate.js";
+import { recordEvent } from "../audit/index.js";
+import type { App } from "../http/index.js";
 import {
   pageOf,
   pageQuery,
   replies,
+  roleFor,
   roleName,
   session,
   sessionId,
   sessionParams,
   toMoment,
   ttlMs,
-} from "../http/schemas.js";
+} from "../http/index.js";
 import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
-import { settingsOf } from "../sessions/session-settings.js";
+import { callerIdentity, settingsOf } from "../sessions/index.js";
 import type { SessionRecord } from "../store/index.js";
 
 const idempotencyKey = z

@@ -2,24 +2,25 @@ import { z } from "zod";
 import { HandleSnapshots, toSnapshot, workValue } from "../../core/manager/index.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
-import type { App } from "../http/app.js";
-import { orCutOff, sendStream } from "../http/downloads.js";
+import type { App } from "../http/index.js";
 import {
+  acceptStreams,
+  bodyStream,
   ofSession,
+  orCutOff,
   pageOf,
   pageQuery,
   replies,
+  sendStream,
   sessionId,
   sessionParams,
   session as sessionSchema,
   snapshot,
   toMoment,
   ttlMs,
-} from "../http/schemas.js";
-import { acceptStreams, bodyStream } from "../http/uploads.js";
+} from "../http/index.js";
 import type { Services } from "../services.js";
-import { inSession } from "../sessions/session-calls.js";
-import { sessionsOf } from "../sessions/session-ids.js";
+import { inSession, sessionsOf } from "../sessions/index.js";
 import type { Json, SessionRecord, SnapshotRecord } from "../store/index.js";
 import { toSessionReply } from "./sessions.js";
 

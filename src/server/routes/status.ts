@@ -1,11 +1,10 @@
 import { z } from "zod";
-import type { App } from "../http/app.js";
-import { moment, poolStatus, replies, toMoment, toPoolReply } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import { moment, poolStatus, replies, toMoment, toPoolReply } from "../http/index.js";
 import type { Services } from "../services.js";
-import { checkServer } from "../status/checks.js";
-import type { Figures } from "../status/figures.js";
-import { measure } from "../status/measure.js";
-import type { RecentEvents } from "../status/recent-events.js";
+import type { Figures, RecentEvents } from "../status/index.js";
+import { checkServer } from "../status/index.js";
+import { measure } from "./measure.js";
 
 const n = z.number();
 const check = z.object({

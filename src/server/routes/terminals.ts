@@ -1,19 +1,24 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
-import { recordEvent } from "../audit/record-event.js";
-import type { App } from "../http/app.js";
-import { assertRole } from "../http/authenticate.js";
-import { disconnectSignal } from "../http/disconnect-signal.js";
-import { jsonOf, ManagedSocket, upgradeRequired } from "../http/managed-socket.js";
-import { WEB_SOCKET } from "../http/openapi-document.js";
-import { agentId, replies, roleName, serverTerminal, sessionParams } from "../http/schemas.js";
-import { liveCallBodyLimit } from "../live/live-call-service.js";
-import { shownCommand, toLiveReply } from "../live/live-reply.js";
-import { ServerTerminal } from "../live/server-terminal.js";
+import { recordEvent } from "../audit/index.js";
+import type { App } from "../http/index.js";
+import {
+  agentId,
+  assertRole,
+  disconnectSignal,
+  jsonOf,
+  ManagedSocket,
+  replies,
+  roleName,
+  serverTerminal,
+  sessionParams,
+  upgradeRequired,
+  WEB_SOCKET,
+} from "../http/index.js";
+import { liveCallBodyLimit, ServerTerminal, shownCommand, toLiveReply } from "../live/index.js";
 import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
-import { inSession } from "../sessions/session-calls.js";
+import { callerIdentity, inSession } from "../sessions/index.js";
 
 const lines = z.number().int().min(1).max(65_535);
 const terminalBody = z

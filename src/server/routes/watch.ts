@@ -2,14 +2,21 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FileWatch, WatchEvent } from "../../core/manager/index.js";
 import { toSandboxError } from "../../kit/errors.js";
-import type { App } from "../http/app.js";
-import { disconnectSignal, streamLostSignal } from "../http/disconnect-signal.js";
-import { logError, toErrorBody, toPublicError } from "../http/error-reply.js";
-import { EVENTS, EventStream } from "../http/event-stream.js";
-import { onKeyRevoked } from "../http/on-key-revoked.js";
-import { errorBody, sessionParams } from "../http/schemas.js";
+import type { App } from "../http/index.js";
+import {
+  disconnectSignal,
+  EVENTS,
+  EventStream,
+  errorBody,
+  logError,
+  onKeyRevoked,
+  sessionParams,
+  streamLostSignal,
+  toErrorBody,
+  toPublicError,
+} from "../http/index.js";
 import type { Services } from "../services.js";
-import { callerIdentity } from "../sessions/caller-identity.js";
+import { callerIdentity } from "../sessions/index.js";
 
 /** What changes in a session's files, as it happens. */
 export function addWatchRoutes(app: App, services: Services): void {

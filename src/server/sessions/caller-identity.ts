@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Config } from "../../core/config/index.js";
-import { roleFor } from "../http/authenticate.js";
+import { roleFor } from "../http/index.js";
 import type { SessionRecord } from "../store/index.js";
 import { settingsOf } from "./session-settings.js";
 

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { disconnectSignal } from "../http/disconnect-signal.js";
-import type { Services } from "../services.js";
+import type { Config } from "../../core/config/index.js";
+import { disconnectSignal } from "../http/index.js";
 import { type CallerIdentity, callerIdentity } from "./caller-identity.js";
-import type { UsedSession } from "./session-service.js";
+import type { SessionService, UsedSession } from "./session-service.js";
 
 /** Runs an action in the session that a request names. The session's end waits for it, and aborts its signal. */
 export async function inSession<T>(
-  services: Services,
+  services: { readonly config: Config; readonly sessions: SessionService },
   request: FastifyRequest,
   reply: FastifyReply,
   action: (used: UsedSession & { readonly caller: CallerIdentity }) => Promise<T>,

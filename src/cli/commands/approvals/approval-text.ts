@@ -4,7 +4,7 @@ import type { Paint } from "../../../guard/confirmation/index.js";
 import { requestText } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { localTime } from "../../output/local-time.js";
+import { localTime } from "../../output/index.js";
 
 const level = z.enum(RISK_LEVELS);
 const finding = z.object({

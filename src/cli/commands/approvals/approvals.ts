@@ -1,9 +1,7 @@
 import { SandboxError } from "../../../kit/errors.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { askServer } from "../../open/server-request.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { askServer } from "../../open/index.js";
+import { jsonText, paintFor, stderr, stdout } from "../../output/index.js";
 import { approvalsIn, approvalText, parseApproval, type ShownApproval } from "./approval-text.js";
 
 export interface ApprovalsOptions extends GlobalOptions {

@@ -1,7 +1,7 @@
 import type { AuditRecord } from "../../../guard/audit/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { localTime } from "../../output/local-time.js";
+import { localTime } from "../../output/index.js";
 
 /** Records come one by one, so that the columns have their width before the first. */
 const WIDTHS = { seq: 7, time: 19, result: 12, tool: 11, session: 20 } as const;

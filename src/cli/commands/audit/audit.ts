@@ -10,10 +10,8 @@ import type { Paint } from "../../../guard/confirmation/index.js";
 import { defined } from "../../../kit/defined.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { type LogOptions, latest, withLog, writeArray } from "../../open/audit-log.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
+import { type LogOptions, latest, withLog, writeArray } from "../../open/index.js";
+import { jsonText, paintFor, stderr, stdout } from "../../output/index.js";
 import { auditHeader, auditRow } from "./audit-row.js";
 
 const DEFAULT_LINES = 20;

@@ -2,8 +2,7 @@ import type { AuditReport, Counted, Verification } from "../../../guard/audit/in
 import type { Paint } from "../../../guard/confirmation/index.js";
 import type { ReviewedRule } from "../../../guard/policy/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { localTime } from "../../output/local-time.js";
-import { formatTable } from "../../output/table.js";
+import { formatTable, localTime } from "../../output/index.js";
 
 /** What `skerry audit report` prints. */
 export interface FullReport extends AuditReport {

@@ -1,12 +1,8 @@
 import { basename } from "node:path";
 import { reportAudit, verifyAudit } from "../../../guard/audit/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { type LogOptions, withLog } from "../../open/audit-log.js";
-import { loadPolicyFile, policyFileOf } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import { type LogOptions, loadPolicyFile, policyFileOf, readConfig, withLog } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 import { describeVerification } from "./audit.js";
 import { describeReport, type FullReport, unusedRules } from "./report-text.js";
 

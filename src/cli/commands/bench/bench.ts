@@ -5,7 +5,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "../../../kit/errors.js";
 import { PACKAGE_ROOT } from "../../../kit/package-root.js";
-import type { GlobalOptions } from "../../definition/options.js";
+import type { GlobalOptions } from "../../definition/index.js";
 
 /** `skerry bench`: hands over to the benchmark, which is not part of the published package. */
 export async function bench(

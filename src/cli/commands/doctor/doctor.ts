@@ -5,13 +5,9 @@ import type { Paint } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { REGISTER_RUNSC } from "../../../runtime/backends/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
-import { reportError } from "../../output/report-error.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { readConfig } from "../../open/index.js";
+import { formatTable, jsonText, paintFor, reportError, stderr, stdout } from "../../output/index.js";
 
 /** The exit status when this host cannot run code in isolation. */
 const UNAVAILABLE = 69;

@@ -2,13 +2,9 @@ import type { AuditRecord } from "../../../guard/audit/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { type LogOptions, latest, withLog, writeArray } from "../../open/audit-log.js";
-import { openManager } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { localTime } from "../../output/local-time.js";
-import { stderr, stdout } from "../../output/output.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { type LogOptions, latest, openManager, withLog, writeArray } from "../../open/index.js";
+import { formatTable, localTime, paintFor, stderr, stdout } from "../../output/index.js";
 
 export interface EgressLogOptions extends LogOptions {
   readonly session?: string;

@@ -15,14 +15,10 @@ import type { Paint } from "../../../guard/confirmation/index.js";
 import { toSandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
-import type { GuardOptions } from "../../definition/options.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
-import { formatTable } from "../../output/table.js";
+import type { GuardOptions } from "../../definition/index.js";
+import { Interrupt } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { formatTable, jsonText, paintFor, stderr, stdout } from "../../output/index.js";
 import { ProgressBar } from "./progress-bar.js";
 
 export interface EvalOptions extends GuardOptions {

@@ -1,4 +1,4 @@
-import type { Output } from "../../output/output.js";
+import type { Output } from "../../output/index.js";
 
 const WIDTH = 30;
 const REDRAW_MS = 100;

@@ -1,5 +1,5 @@
-import type { ExecuteOptions } from "../../definition/options.js";
-import { execute } from "../../execution/execute.js";
+import type { ExecuteOptions } from "../../definition/index.js";
+import { execute } from "../../execution/index.js";
 
 /** `skerry exec`: any command inside. */
 export function exec(argv: readonly string[], options: ExecuteOptions): Promise<number> {

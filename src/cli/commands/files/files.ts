@@ -2,13 +2,10 @@ import { basename } from "node:path";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Entry } from "../../../runtime/workspace/index.js";
-import type { SandboxOptions } from "../../definition/options.js";
-import { fetchFile, putFile } from "../../input/host-files.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { openManager, openSandbox, requireSession } from "../../open/open-sandbox.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
-import { formatTable } from "../../output/table.js";
+import type { SandboxOptions } from "../../definition/index.js";
+import { fetchFile, Interrupt, putFile } from "../../input/index.js";
+import { openManager, openSandbox, requireSession } from "../../open/index.js";
+import { formatTable, jsonText, stdout } from "../../output/index.js";
 
 export interface FilesOptions extends SandboxOptions {
   readonly session: string;

@@ -1,14 +1,10 @@
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { ImageOrigin, PackageSet } from "../../../runtime/backends/index.js";
 import { buildImage, connectDocker, listImages, type OwnImage } from "../../../runtime/backends/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
-import { reportError } from "../../output/report-error.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { Interrupt } from "../../input/index.js";
+import { readConfig } from "../../open/index.js";
+import { formatTable, jsonText, paintFor, reportError, stderr, stdout } from "../../output/index.js";
 
 export interface ImageBuildOptions extends GlobalOptions {
   readonly tag?: string;

@@ -2,12 +2,9 @@ import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { ApiKeyRecord, KeyScopes, Store } from "../../../server/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { jsonText } from "../../output/json-text.js";
-import { localTime } from "../../output/local-time.js";
-import { stderr, stdout } from "../../output/output.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { readConfig } from "../../open/index.js";
+import { formatTable, jsonText, localTime, stderr, stdout } from "../../output/index.js";
 
 export interface KeysOptions extends GlobalOptions {
   readonly org: string;

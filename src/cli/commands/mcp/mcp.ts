@@ -10,12 +10,10 @@ import {
   ElicitationConfirmationService,
   StdioTransport,
 } from "../../../mcp/index.js";
-import type { McpOptions } from "../../definition/options.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { stderr } from "../../output/output.js";
-import { reportError } from "../../output/report-error.js";
+import type { McpOptions } from "../../definition/index.js";
+import { Interrupt } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { reportError, stderr } from "../../output/index.js";
 
 /** A client's whole message may be in a complaint about it. */
 const MAX_LOG_CHARACTERS = 500;

@@ -12,13 +12,10 @@ import {
 import { defined } from "../../../kit/defined.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe, escapeUnsafeLines } from "../../../kit/escape-unsafe.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { readOnlyProgram } from "../../input/program-source.js";
-import { loadPolicyFile, policyFileOf } from "../../open/open-guards.js";
-import { createManager, readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { readOnlyProgram } from "../../input/index.js";
+import { createManager, loadPolicyFile, policyFileOf, readConfig } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 
 export interface ExplainOptions extends GlobalOptions {
   readonly policy?: string;

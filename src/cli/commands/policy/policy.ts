@@ -9,10 +9,8 @@ import {
 } from "../../../guard/policy/index.js";
 import { SandboxError, systemCode, toSandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 
 export interface InitOptions extends GlobalOptions {
   readonly output?: string;

@@ -2,12 +2,9 @@ import type { Paint } from "../../../guard/confirmation/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import { listPools, type RunningPool, type UnresponsivePool } from "../../../runtime/pool/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { localTime } from "../../output/local-time.js";
-import { stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { readConfig } from "../../open/index.js";
+import { jsonText, localTime, paintFor, stdout } from "../../output/index.js";
 
 /** `skerry pool status`: every pool of this user's processes. */
 export async function status(options: GlobalOptions & { readonly json?: boolean }): Promise<number> {

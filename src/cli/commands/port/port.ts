@@ -3,13 +3,11 @@ import type { Config } from "../../../core/config/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { OpenPort } from "../../../runtime/sandbox/index.js";
 import { exitStatusOf } from "../../../runtime/sandbox/index.js";
-import type { ExecuteOptions } from "../../definition/options.js";
-import { show, showEnd, standardInput } from "../../execution/execute.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { createManager, readConfig } from "../../open/open-sandbox.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
+import type { ExecuteOptions } from "../../definition/index.js";
+import { show, showEnd, standardInput } from "../../execution/index.js";
+import { Interrupt } from "../../input/index.js";
+import { createManager, identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { jsonText, stderr, stdout } from "../../output/index.js";
 
 export interface PortOptions extends ExecuteOptions {
   readonly hostPort?: number;

@@ -2,11 +2,9 @@ import type { RiskAssessment } from "../../../guard/analysis/index.js";
 import { type RiskLevel, rankOf } from "../../../guard/analysis/index.js";
 import type { Paint, Style } from "../../../guard/confirmation/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { readOnlyProgram } from "../../input/program-source.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { readOnlyProgram } from "../../input/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 
 export interface AssessOptions extends GlobalOptions {
   readonly language?: string;

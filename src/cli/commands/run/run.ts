@@ -1,6 +1,6 @@
-import type { ExecuteOptions } from "../../definition/options.js";
-import { execute } from "../../execution/execute.js";
-import { readProgram } from "../../input/program-source.js";
+import type { ExecuteOptions } from "../../definition/index.js";
+import { execute } from "../../execution/index.js";
+import { readProgram } from "../../input/index.js";
 
 export interface RunOptions extends ExecuteOptions {
   readonly language?: string;

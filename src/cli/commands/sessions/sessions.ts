@@ -1,13 +1,9 @@
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { createManager, readConfig } from "../../open/open-sandbox.js";
-import { serversSessions } from "../../open/running-server.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { createManager, readConfig, serversSessions } from "../../open/index.js";
+import { formatTable, jsonText, paintFor, stdout } from "../../output/index.js";
 
 export interface SessionsOptions extends GlobalOptions {
   readonly json?: boolean;

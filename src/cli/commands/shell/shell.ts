@@ -2,12 +2,11 @@ import { pipeline } from "node:stream/promises";
 import type { GuardedTerminal, ToolResult } from "../../../core/manager/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { exitStatusOf } from "../../../runtime/sandbox/index.js";
-import type { ShellOptions } from "../../definition/options.js";
-import { closingLines } from "../../execution/result-text.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { stderr } from "../../output/output.js";
+import type { ShellOptions } from "../../definition/index.js";
+import { closingLines } from "../../execution/index.js";
+import { Interrupt } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { stderr } from "../../output/index.js";
 
 /** `skerry shell`: our terminal becomes one inside. */
 export async function shell(argv: readonly string[], options: ShellOptions): Promise<number> {

@@ -3,16 +3,19 @@ import type { SandboxManager } from "../../../core/manager/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { SnapshotInfo } from "../../../runtime/workspace/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { openHostFile, writeHostFiles } from "../../input/host-files.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { openManager, openSandbox, requireSession } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stderr, stdout } from "../../output/output.js";
-import { sizeText, withProgress } from "../../output/progress.js";
-import { reportError } from "../../output/report-error.js";
-import { formatTable } from "../../output/table.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { Interrupt, openHostFile, writeHostFiles } from "../../input/index.js";
+import { openManager, openSandbox, requireSession } from "../../open/index.js";
+import {
+  formatTable,
+  jsonText,
+  paintFor,
+  reportError,
+  sizeText,
+  stderr,
+  stdout,
+  withProgress,
+} from "../../output/index.js";
 
 export interface SnapshotsOptions extends GlobalOptions {
   readonly session: string;

@@ -5,10 +5,8 @@ import { ago, bytes, count } from "../../../kit/format-quantity.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import { diskSpace, isDiskLow } from "../../../runtime/workspace/index.js";
 import type { Check } from "../../../server/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { auditDirectory } from "../../open/open-audit.js";
-import { createManager, readConfig } from "../../open/open-sandbox.js";
-import { serversSessions } from "../../open/running-server.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { auditDirectory, createManager, readConfig, serversSessions } from "../../open/index.js";
 
 const MAKE_ROOM =
   "Make room: skerry sessions rm, DELETE /v1/sessions/{sessionId} for those of a running server, or sandbox.audit.keepFiles.";
@@ -41,7 +39,7 @@ async function checkLog(config: Config): Promise<Check> {
     return line("audit", what, "there is no audit log", "Set sandbox.audit.enabled to true.");
   const [{ checkAuditTail }, { openAudit }] = await Promise.all([
     import("../../../guard/audit/index.js"),
-    import("../../open/open-audit.js"),
+    import("../../open/index.js"),
   ]);
   try {
     // As every command does before it runs something.

@@ -3,11 +3,9 @@ import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { count } from "../../../kit/format-quantity.js";
 import type { Check } from "../../../server/index.js";
-import type { GlobalOptions } from "../../definition/options.js";
-import { askServer } from "../../open/server-request.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import type { GlobalOptions } from "../../definition/index.js";
+import { askServer } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 import { readLocalStatus } from "./local-status.js";
 
 export interface StatusOptions extends GlobalOptions {

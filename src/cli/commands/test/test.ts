@@ -1,25 +1,13 @@
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import {
-  findTestingLanguage,
-  parseCases,
-  type TestCase,
-  TestDrivenSandbox,
-  type TestingLanguage,
-  testingLanguageOf,
-} from "../../../core/tools/index.js";
+import { parseCases, type TestCase, TestDrivenSandbox } from "../../../core/tools/index.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Transfer } from "../../definition/arguments.js";
-import type { ExecuteOptions } from "../../definition/options.js";
-import { requireFile } from "../../input/host-files.js";
-import { Interrupt } from "../../input/interrupt.js";
-import { readText } from "../../input/program-source.js";
-import { identityOf, openGuardedManager } from "../../open/open-guards.js";
-import { readConfig } from "../../open/open-sandbox.js";
-import { paintFor } from "../../output/colour.js";
-import { jsonText } from "../../output/json-text.js";
-import { stdout } from "../../output/output.js";
+import { findLanguageWith, languagesWith, type TestingLanguage } from "../../../runtime/sandbox/index.js";
+import type { ExecuteOptions, Transfer } from "../../definition/index.js";
+import { guessLanguage, Interrupt, readText, requireFile } from "../../input/index.js";
+import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { jsonText, paintFor, stdout } from "../../output/index.js";
 import { failureLines, statusOfReport, summaryLine, testLine } from "./report-text.js";
 
 export interface TestCommandOptions extends ExecuteOptions {
@@ -32,8 +20,8 @@ export interface TestCommandOptions extends ExecuteOptions {
 /** `skerry test`: a solution with a file of tests, or with cases. */
 export async function test([solution]: readonly string[], options: TestCommandOptions): Promise<number> {
   const { json = false } = options;
-  const language =
-    options.language === undefined ? testingLanguageOf(solution!) : findTestingLanguage(options.language);
+  const named = options.language ?? guessLanguage(solution, languagesWith("tests")).name;
+  const language = findLanguageWith("tests", named);
   const code = await readFileText(solution!);
   const tests = await readTests(options);
   const files = await readInputs(options.input ?? []);
@@ -44,7 +32,7 @@ export async function test([solution]: readonly string[], options: TestCommandOp
   const report = await new TestDrivenSandbox(guarded.manager).executeWithTests(code, tests, {
     ...identityOf(config, options),
     language: language.name,
-    moduleName: moduleNameOf(solution!, language),
+    moduleName: moduleNameOf(solution!, language.tests),
     ...(options.tests !== undefined && { testsName: basename(options.tests) }),
     together: options.together,
     sessionId: options.session,

@@ -5,7 +5,7 @@ import { describeContext } from "./call-parts.js";
 import type { CallRecord } from "./call-record.js";
 import { type CheckedCall, languageOf, notRun, textOf } from "./checked-call.js";
 import type { Guards } from "./guards.js";
-import type { ToolResult } from "./tool-call.js";
+import type { UnversionedResult } from "./tool-call.js";
 
 export type Authorization =
   | {
@@ -13,9 +13,9 @@ export type Authorization =
       /** With the code that was agreed to. */
       readonly call: CheckedCall;
       readonly plan: CallPlan;
-      readonly confirmation: ToolResult["confirmation"];
+      readonly confirmation: UnversionedResult["confirmation"];
     }
-  | { readonly isAuthorized: false; readonly result: ToolResult };
+  | { readonly isAuthorized: false; readonly result: UnversionedResult };
 
 /** Code that a person keeps editing into something that must be asked about again ends here. */
 const MAX_EDITS = 5;
@@ -69,13 +69,13 @@ export async function authorizeCall(
   }
 }
 
-function refuse(result: ToolResult): Authorization {
+function refuse(result: UnversionedResult): Authorization {
   return { isAuthorized: false, result };
 }
 
 function confirmationOf(
   agreed: (ConfirmationOutcome & { approved: true }) | undefined,
-): ToolResult["confirmation"] {
+): UnversionedResult["confirmation"] {
   if (agreed === undefined) return undefined;
   return { approved: true, edited: agreed.edited, ...(agreed.by !== undefined && { by: agreed.by }) };
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { MAX_INPUT_CHARACTERS } from "../../../kit/code-limits.js";
-import { LANGUAGES } from "../../../runtime/sandbox/index.js";
+import { LANGUAGES, SHELL } from "../../../runtime/sandbox/index.js";
 import { HEAD_BYTES, StreamedInput } from "../files/streamed-input.js";
 import type { CallHarness, CallPart } from "./call-kind.js";
 import { type CheckedCall, languageOf, quote, textOf } from "./checked-call.js";
@@ -18,7 +18,7 @@ export function partsOf(call: CheckedCall): CallPart[] {
   const surroundings = isShell ? "" : exportsOf(call).trim();
   return [
     main,
-    ...(surroundings === "" ? [] : [{ name: "environment", text: surroundings, language: "bash" }]),
+    ...(surroundings === "" ? [] : [{ name: "environment", text: surroundings, language: SHELL.language }]),
     ...harnessScripts(call),
     ...scriptsOf(call),
   ];
@@ -99,7 +99,7 @@ function scriptsOf(call: CheckedCall): CallPart[] {
   return Object.entries(call.files ?? {}).flatMap(([path, content]) => {
     const text = decode(content);
     const isNamed = isToldOf(path.split("/").at(-1)!);
-    const language = scriptLanguage(path, text) ?? (isNamed ? "bash" : undefined);
+    const language = scriptLanguage(path, text) ?? (isNamed ? SHELL.language : undefined);
     return language === undefined ? [] : [{ name: path, text, language }];
   });
 }
@@ -129,7 +129,9 @@ function namesIn(text: string): (name: string) => boolean {
 
 function isShellLanguage(name: string): boolean {
   const lower = name.toLowerCase();
-  return LANGUAGES.some((each) => each.name === "bash" && [each.name, ...each.aliases].includes(lower));
+  return LANGUAGES.some(
+    (each) => each.name === SHELL.language && [each.name, ...each.aliases].includes(lower),
+  );
 }
 
 function scriptLanguage(path: string, text: string): string | undefined {
@@ -147,7 +149,7 @@ function scriptLanguage(path: string, text: string): string | undefined {
   const known = LANGUAGES.find(({ name, aliases }) =>
     [name, ...aliases].some((each) => program.startsWith(each)),
   );
-  return known?.name ?? "bash";
+  return known?.name ?? SHELL.language;
 }
 
 type Content = string | Uint8Array | StreamedInput;

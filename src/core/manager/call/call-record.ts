@@ -7,7 +7,7 @@ import type { Metrics } from "../../metrics/index.js";
 import { ruleName, withJson } from "../result-json.js";
 import { contextFactsOf } from "./call-parts.js";
 import { auditResultOf, type CheckedCall, textOf } from "./checked-call.js";
-import type { ToolResult } from "./tool-call.js";
+import type { ToolResult, UnversionedResult } from "./tool-call.js";
 
 /** What is known of a call so far. */
 export interface CallFindings {
@@ -79,7 +79,7 @@ export class CallRecord {
   }
 
   /** Ends it with a result; also one of a call that was not allowed to run. */
-  async end(result: ToolResult): Promise<ToolResult> {
+  async end(result: UnversionedResult): Promise<ToolResult> {
     const { decision, risk } = this.#findings;
     await this.#close(auditResultOf(result), result.error);
     return withJson({

@@ -5,6 +5,7 @@ import { findLanguage } from "../../../runtime/sandbox/index.js";
 import { parseInnerPath, validateSessionKey } from "../../../runtime/workspace/index.js";
 import { HostFile, StreamedInput } from "../files/streamed-input.js";
 import { checkCellOptions } from "../sandboxes/cell-options.js";
+import { unknownOption } from "../unknown-option.js";
 import { type CallKind, PLAIN } from "./call-kind.js";
 import { type CheckedCall, textOf } from "./checked-call.js";
 import type { ToolCall } from "./tool-call.js";
@@ -34,6 +35,7 @@ export function checkToolCall(given: ToolCall, kind?: CallKind): CheckedCall {
 }
 
 function checkTypes(given: ToolCall): void {
+  for (const name of Object.keys(given)) if (!Object.hasOwn(FIELDS, name)) throw unknownOption(name);
   for (const name of LISTS) checkList(name, given[name]);
   checkRecord("env", given.env, isText);
   checkRecord("files", given.files, isContent);
@@ -128,6 +130,34 @@ function checkCell(call: ToolCall): void {
 
 const NOT_IN_CELLS = ["cwd", "filename", "files", "outputFiles", "context"] as const;
 const NOT_IN_CONTEXTS = ["env", "cwd", "stdin", "args", "filename"] as const;
+
+/** A misspelt limit must not be no limit. */
+const FIELDS: Readonly<Record<keyof ToolCall, true>> = {
+  sessionId: true,
+  agentId: true,
+  orgId: true,
+  requestId: true,
+  role: true,
+  tool: true,
+  language: true,
+  code: true,
+  filename: true,
+  args: true,
+  command: true,
+  argv: true,
+  files: true,
+  outputFiles: true,
+  onOutputFile: true,
+  backend: true,
+  context: true,
+  isolate: true,
+  env: true,
+  cwd: true,
+  stdin: true,
+  timeoutMs: true,
+  signal: true,
+  maxOutputBytes: true,
+};
 
 const TEXTS = [
   "code",

@@ -1,8 +1,8 @@
 import type { AuditResult } from "../../../guard/audit/index.js";
-import type { ExecutionResult } from "../../../runtime/sandbox/index.js";
+import { type ExecutionResult, SHELL } from "../../../runtime/sandbox/index.js";
 import { StreamedInput } from "../files/streamed-input.js";
 import type { CallKind } from "./call-kind.js";
-import type { ToolCall, ToolResult } from "./tool-call.js";
+import type { ToolCall, UnversionedResult } from "./tool-call.js";
 
 /** A call that makes sense, with its tool named and its kind known. */
 export type CheckedCall = Omit<ToolCall, "files" | "context" | "isolate"> & {
@@ -39,7 +39,7 @@ export function textOf({
 /** The language of that text, for parsers. */
 export function languageOf({ code, language, kind }: CheckedCall): string {
   if (kind.type === "files") return "text";
-  return code === undefined ? "bash" : (language ?? "");
+  return code === undefined ? SHELL.language : (language ?? "");
 }
 
 /** An argument as a shell would have to be given it. */
@@ -59,7 +59,7 @@ export function notRun(
   call: Pick<ToolCall, "sessionId">,
   reason: "denied" | "rejected" | "cancelled",
   error: string,
-): ToolResult {
+): UnversionedResult {
   return {
     success: false,
     reason,

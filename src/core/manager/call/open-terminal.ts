@@ -1,5 +1,5 @@
 import { PassThrough, type Readable, type Writable } from "node:stream";
-import { checkSize } from "../../../runtime/sandbox/index.js";
+import { checkSize, SHELL } from "../../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
 import { type LongRunningCall, type LongRunningHandle, startLongRunning } from "./long-running-call.js";
 import { runToolCall } from "./run-tool-call.js";
@@ -39,8 +39,6 @@ export interface GuardedTerminal extends LongRunningHandle {
   resize(rows: number, columns: number): void;
 }
 
-const SHELL = ["bash", "-i"];
-
 /** Takes a terminal through the steps of every tool call, and hands it out while it is open. */
 export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCall<GuardedTerminal> {
   const { rows, columns, signal } = Object(call) as TerminalCall;
@@ -49,7 +47,7 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
   input.on("error", () => undefined);
   return startLongRunning<GuardedTerminal>({
     what: "terminal",
-    hint: "Commands and programs can be looked at, one by one: skerry exec, manager.execute.",
+    hint: "Commands and programs can be looked at, one by one: run them without a terminal.",
     signal,
     output: "screen",
     run: (sink) =>
@@ -74,5 +72,5 @@ export function openTerminal(call: TerminalCall, guards: Guards): LongRunningCal
 function toolCallOf(call: TerminalCall, signal: AbortSignal): ToolCall {
   if (typeof call !== "object" || call === null) return call;
   const shared = Object.fromEntries(SHARED.map((name) => [name, call[name]]));
-  return { ...shared, argv: call.argv ?? SHELL, signal };
+  return { ...shared, argv: call.argv ?? SHELL.terminal, signal };
 }

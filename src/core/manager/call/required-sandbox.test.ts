@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { assess } from "../../../guard/analysis/risk/assess.js";
-import { RISK_LEVELS } from "../../../guard/analysis/risk/levels.js";
+import { RISK_LEVELS } from "../../../guard/analysis/rules/levels.js";
 import { ISOLATION_ORDER, isAtLeast } from "../../../runtime/backends/isolation.js";
 import { getRequiredSandbox, type SecurityMode } from "./required-sandbox.js";
 

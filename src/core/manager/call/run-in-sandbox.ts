@@ -5,7 +5,7 @@ import type {
   ResultEvent,
   RunningSandbox,
 } from "../../../runtime/sandbox/index.js";
-import { LONGEST_TIMEOUT_MS } from "../../../runtime/sandbox/index.js";
+import { LONGEST_TIMEOUT_MS, SHELL } from "../../../runtime/sandbox/index.js";
 import type { CallPlan } from "./assess-call.js";
 import type { CheckedCall } from "./checked-call.js";
 import { runFileTask } from "./run-file-task.js";
@@ -20,7 +20,7 @@ export async function runInSandbox(
 ): Promise<ExecutionResult> {
   const { kind } = call;
   const options = optionsFor(call, plan);
-  const argv = call.argv ?? ["bash", "-c", call.command ?? ""];
+  const argv = call.argv ?? SHELL.command(call.command ?? "");
   const { code, language = "", filename, args } = call;
   switch (kind.type) {
     case "files":

@@ -50,12 +50,17 @@ export interface ToolCall extends ExecOptions {
   readonly isolate?: boolean | CellOptions | undefined;
 }
 
+/** A result before its version is noted. */
+export type UnversionedResult = Omit<ToolResult, "version">;
+
 /** What came of a tool call. Of code in a context it also says what that showed. */
 export interface ToolResult
   extends ExecutionResult,
     Partial<
       Pick<ContextResult, "contextId" | "results" | "exception" | "executionCount" | "resultsTruncated">
     > {
+  /** Of the result's JSON. */
+  readonly version: 1;
   /** Why the context ended in this run; the next call restarts it. Left out: it goes on. */
   readonly contextEnded?: string;
   /** Why the context had ended before this run, which restarted it: its state is lost. */

@@ -1,17 +1,20 @@
 import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
-import type { CodeContext, Execution, ResultEvent, RunningSandbox } from "../../../runtime/sandbox/index.js";
+import {
+  type CodeContext,
+  DEFAULT_LANGUAGE,
+  type Execution,
+  type ResultEvent,
+  type RunningSandbox,
+} from "../../../runtime/sandbox/index.js";
 import { workValue } from "../call/file-call.js";
 import type { ToolResult } from "../call/tool-call.js";
+import { refuseUnknown } from "../unknown-option.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
-
-const DEFAULT_LANGUAGE = "python";
 
 /** A session's contexts. They go with its sandbox. */
 export class HandleContexts implements SandboxSessionContexts {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
-  /** Of those that were seen: code has to be given with its language. */
-  readonly #languages = new Map<string, string>();
 
   /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
@@ -22,25 +25,25 @@ export class HandleContexts implements SandboxSessionContexts {
   async create({
     id,
     language = DEFAULT_LANGUAGE,
+    ...unknown
   }: {
     readonly id?: string;
     readonly language?: string;
   } = {}): Promise<HandleContext> {
+    refuseUnknown(unknown);
     const made = await this.#use(`make a context for ${language}`, (sandbox) =>
       sandbox.createContext({ language, ...(id !== undefined && { id }) }),
     );
-    this.#languages.set(made.id, made.language);
     return this.get(made.id);
   }
 
   async list(): Promise<readonly Pick<CodeContext, "id" | "language" | "state" | "executionCount">[]> {
     const found = await this.#use("list the contexts", async (sandbox) => sandbox.listContexts());
-    for (const { id, language } of found) this.#languages.set(id, language);
     return found.map(({ id, language, state, executionCount }) => ({ id, language, state, executionCount }));
   }
 
   get(id: string): HandleContext {
-    return new HandleContext(this.#host, this.#caller, id, this.#languages);
+    return new HandleContext(this.#host, this.#caller, id);
   }
 
   #use<Value>(summary: string, work: (sandbox: RunningSandbox) => Promise<Value>): Promise<Value> {
@@ -53,14 +56,12 @@ export class HandleContext implements SessionContext {
   readonly id: string;
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
-  readonly #languages: Map<string, string>;
 
   /** @internal */
-  constructor(host: HandleHost, caller: HandleCaller, id: string, languages: Map<string, string>) {
+  constructor(host: HandleHost, caller: HandleCaller, id: string) {
     this.id = id;
     this.#host = host;
     this.#caller = caller;
-    this.#languages = languages;
   }
 
   /** Runs code in it: await the result, or iterate the events. */
@@ -68,13 +69,7 @@ export class HandleContext implements SessionContext {
     code: string,
     options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.execute({
-      ...options,
-      ...this.#caller,
-      language: this.#languages.get(this.id) ?? DEFAULT_LANGUAGE,
-      code,
-      context: this.id,
-    });
+    return this.#host.executeForHandle({ ...options, ...this.#caller, code, context: this.id });
   }
 
   interrupt(): Promise<boolean> {
@@ -85,8 +80,11 @@ export class HandleContext implements SessionContext {
     return this.#use("restart the context", (context) => context.restart());
   }
 
-  checkpoint(options: { readonly files?: boolean } = {}): Promise<{ readonly id: string }> {
-    return this.#use("save the context", (context) => context.checkpoint(options));
+  async checkpoint({ files = false, ...unknown }: { readonly files?: boolean } = {}): Promise<{
+    readonly id: string;
+  }> {
+    refuseUnknown(unknown);
+    return this.#use("save the context", (context) => context.checkpoint({ files }));
   }
 
   rollback(checkpoint: string | { readonly id: string }): Promise<void> {
@@ -95,9 +93,8 @@ export class HandleContext implements SessionContext {
   }
 
   async fork(): Promise<HandleContext> {
-    const { id, language } = await this.#use("fork the context", (context) => context.fork());
-    this.#languages.set(id, language);
-    return new HandleContext(this.#host, this.#caller, id, this.#languages);
+    const { id } = await this.#use("fork the context", (context) => context.fork());
+    return new HandleContext(this.#host, this.#caller, id);
   }
 
   delete(): Promise<void> {

@@ -5,6 +5,7 @@ import { parseInnerPath, parseRelativePath } from "../../../runtime/workspace/in
 import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
 import { type FileCall, workValue } from "../call/file-call.js";
+import { refuseUnknown } from "../unknown-option.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
 /** What can be written into a file, or read as an archive. */
@@ -23,8 +24,9 @@ export class HandleFiles implements SandboxSessionFiles {
 
   async *list(
     directory = ".",
-    { recursive = false }: { readonly recursive?: boolean } = {},
+    { recursive = false, ...unknown }: { readonly recursive?: boolean } = {},
   ): AsyncGenerator<SessionFile> {
+    refuseUnknown(unknown);
     const path = parseRelativePath(directory).text || ".";
     const { entries, truncated } = await this.#use({
       tool: "file_list",
@@ -69,7 +71,11 @@ export class HandleFiles implements SandboxSessionFiles {
     });
   }
 
-  async remove(path: string, { recursive = false }: { readonly recursive?: boolean } = {}): Promise<void> {
+  async remove(
+    path: string,
+    { recursive = false, ...unknown }: { readonly recursive?: boolean } = {},
+  ): Promise<void> {
+    refuseUnknown(unknown);
     const file = parseInnerPath(path).text;
     await this.#use({
       tool: "file_delete",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { StringDecoder } from "node:string_decoder";
+import { finished } from "node:stream/promises";
 import type {
   SandboxSessionProcesses,
   SessionProcess,
@@ -10,13 +10,18 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { OutputPiece } from "../call/long-running-output.js";
 import type { GuardedProcess, ProcessCall } from "../call/start-process.js";
 import type { ToolResult } from "../call/tool-call.js";
-import type { HandleCaller, HandleHost } from "./handle-host.js";
+import type { OutputBudget } from "../output/output-budget.js";
+import { ProcessLog } from "../output/process-log.js";
+import { type HandleCaller, type HandleHost, listCalls } from "./handle-host.js";
+
+/** What is followed at a time. */
+const PAGE_BYTES = 64 * 1024;
+const NEVER = new AbortController().signal;
 
 /** What goes on in a session beside other calls, each one tool call. */
 export class HandleProcesses implements SandboxSessionProcesses {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
-  readonly #known = new Map<string, HandleProcess>();
 
   /** @internal */
   constructor(host: HandleHost, caller: HandleCaller) {
@@ -33,67 +38,69 @@ export class HandleProcesses implements SandboxSessionProcesses {
   }
 
   async list(): Promise<readonly { readonly id: string; readonly state: "running" | "ended" }[]> {
-    return [...this.#known.values()].map(({ id, state }) => ({ id, state }));
+    return listCalls((await this.#host.liveCalls(this.#caller.sessionId)).processes);
   }
 
   async #start(call: ProcessCall): Promise<HandleProcess> {
-    const process = new HandleProcess(await this.#host.startProcess({ ...call, ...this.#caller }), () =>
-      this.#known.delete(process.id),
-    );
-    this.#known.set(process.id, process);
+    const started = await this.#host.startProcess({ ...call, ...this.#caller });
+    const { processes, outputs } = await this.#host.liveCalls(this.#caller.sessionId);
+    const process = new HandleProcess(started, outputs, () => processes.delete(process.id));
+    processes.set(process.id, process);
     return process;
   }
 }
 
-/** A process of a session. What it prints and is not followed holds it back. */
+/** A process of a session. It never waits for a reader: the last of what it printed is kept. */
 export class HandleProcess implements SessionProcess {
   readonly id = randomUUID();
   readonly #process: GuardedProcess;
+  readonly #log: ProcessLog;
   readonly #forget: () => void;
-  #result: ToolResult | undefined;
+  #state: "running" | "ended" = "running";
 
   /** @internal */
-  constructor(process: GuardedProcess, forget: () => void) {
+  constructor(process: GuardedProcess, outputs: OutputBudget, forget: () => void) {
     this.#process = process;
+    this.#log = new ProcessLog(outputs);
     this.#forget = forget;
-    process.exit.then(
-      (result) => {
-        this.#result = result;
-      },
-      () => undefined,
-    );
+    this.#log.begin();
+    process.output.on("data", ({ type, data }: OutputPiece) => this.#log.add(type, data));
+    const endLog = () => this.#log.end();
+    finished(process.output).then(endLog, endLog);
+    const end = () => {
+      this.#state = "ended";
+    };
+    process.exit.then(end, end);
   }
 
   get state(): "running" | "ended" {
-    return this.#result === undefined ? "running" : "ended";
+    return this.#state;
   }
 
   async *follow(): AsyncGenerator<SessionProcessEvent> {
-    const decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
-    const { output } = this.#process;
-    // To leave the loop is not to end the process.
-    for await (const { type, data } of output.iterator({
-      destroyOnReturn: false,
-    }) as AsyncIterable<OutputPiece>) {
-      const text = decoders[type].write(data);
-      if (text !== "") yield { type, text };
+    for (let position = 0, isOver = false; !isOver; ) {
+      const { pieces, next, dropped, ended } = this.#log.read(position, PAGE_BYTES);
+      if (dropped > 0) yield { type: "dropped", bytes: dropped };
+      for (const { stream, text } of pieces) yield { type: stream, text };
+      position = next;
+      isOver = ended;
+      await this.#log.waitBeyond(position, NEVER);
     }
     yield { type: "exit", process: await this.#process.exit };
   }
 
-  /** Skips output that was not followed. */
   async wait(): Promise<ToolResult> {
-    this.#process.output.resume();
     return this.#process.exit;
   }
 
   async signal(name: Parameters<SessionProcess["signal"]>[0]): Promise<void> {
-    if (this.#result !== undefined) throw new SandboxError("CONFLICT", "The process has ended");
+    if (this.#state === "ended") throw new SandboxError("CONFLICT", "The process has ended");
     this.#process.signal(name);
   }
 
   async delete(): Promise<void> {
     this.#forget();
     await this.#process.close();
+    this.#log.forget();
   }
 }

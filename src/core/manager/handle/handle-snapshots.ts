@@ -3,6 +3,7 @@ import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
 import type { RestoreReport, SnapshotInfo } from "../../../runtime/workspace/index.js";
 import { type SandboxCall, workValue } from "../call/file-call.js";
+import { refuseUnknown } from "../unknown-option.js";
 import { type Content, inputOf } from "./handle-files.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
@@ -20,13 +21,14 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     this.#caller = caller;
   }
 
-  async create(options: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
+  async create({ name, ...unknown }: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
+    refuseUnknown(unknown);
     const { signal } = this.#caller;
     const taken = await this.#use({
       tool: "file_read",
       summary: "take a snapshot",
       paths: READS_ALL,
-      work: (sandbox) => sandbox.snapshot({ ...options, signal }),
+      work: (sandbox) => sandbox.snapshot({ name, signal }),
     });
     return toSnapshot(taken);
   }
@@ -64,8 +66,9 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   async import(
     archive: Exclude<Content, string>,
-    options: { readonly name?: string | undefined } = {},
+    { name, ...unknown }: { readonly name?: string | undefined } = {},
   ): Promise<SessionSnapshot> {
+    refuseUnknown(unknown);
     const input = inputOf(archive) as Uint8Array | Readable;
     const { signal } = this.#caller;
     const imported = await this.#use({
@@ -73,7 +76,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
       summary: "import a snapshot",
       touchesAllFiles: true,
       paths: WRITES_ALL,
-      work: (sandbox) => sandbox.importSnapshot(input, { ...options, signal }),
+      work: (sandbox) => sandbox.importSnapshot(input, { name, signal }),
     });
     return toSnapshot(imported);
   }

@@ -1,9 +1,10 @@
 import type { Duplex } from "node:stream";
-import type { SandboxSession, SandboxSessionPorts } from "@skerry/client";
+import type { SandboxSession, SandboxSessionPorts, SessionFetchOptions } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
+import { Execution, type ResultEvent } from "../../../runtime/sandbox/index.js";
 import { workValue } from "../call/file-call.js";
 import type { ToolCall, ToolResult } from "../call/tool-call.js";
+import { refuseUnknown } from "../unknown-option.js";
 import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
@@ -36,9 +37,11 @@ export class SandboxHandle implements SandboxSession {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
   readonly #scope: HandleScope;
+  #isClosed = false;
 
   /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. @internal */
-  constructor(host: HandleHost, caller: HandleCaller, scope: HandleScope) {
+  constructor(manager: HandleHost, caller: HandleCaller, scope: HandleScope) {
+    const host = untilClosed(manager, () => this.#isClosed);
     this.sessionId = caller.sessionId;
     this.#host = host;
     this.#caller = caller;
@@ -56,7 +59,7 @@ export class SandboxHandle implements SandboxSession {
     code: string,
     options: SandboxRunOptions & { readonly language: string },
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.execute({ ...options, ...this.#caller, code });
+    return this.#host.executeForHandle({ ...options, ...this.#caller, code });
   }
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
@@ -65,17 +68,19 @@ export class SandboxHandle implements SandboxSession {
     options: SandboxRunOptions = {},
   ): Execution<ToolResult, ResultEvent> {
     const given = typeof command === "string" ? { command } : { argv: command };
-    return this.#host.execute({ ...options, ...this.#caller, ...given });
+    return this.#host.executeForHandle({ ...options, ...this.#caller, ...given });
   }
 
   /** Makes another session with the files of now, or of a snapshot, and starts it. */
   async fork({
     sessionId,
     snapshotId,
+    ...unknown
   }: {
     readonly sessionId?: string;
     readonly snapshotId?: string;
   } = {}): Promise<SandboxHandle> {
+    refuseUnknown(unknown);
     const made = await this.#host.useSandbox({
       ...this.#caller,
       tool: "file_read",
@@ -89,11 +94,13 @@ export class SandboxHandle implements SandboxSession {
 
   /** Stops what runs in it; its files stay, and the same session can be opened again. */
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#scope.close();
   }
 
   /** Stops what runs in it, and removes its files. */
   delete(): Promise<void> {
+    this.#isClosed = true;
     return this.#scope.delete();
   }
 
@@ -104,22 +111,29 @@ export class SandboxHandle implements SandboxSession {
   async #fetch(
     port: number,
     path: string,
-    options: Parameters<SandboxSessionPorts["fetch"]>[2] = {},
+    { method, headers, body, signal, ...unknown }: SessionFetchOptions = {},
   ): Promise<Response> {
+    refuseUnknown(unknown);
+    const cancelled = (cause: unknown) =>
+      new SandboxError("CANCELLED", "The request was cancelled", { cause });
+    if (signal?.aborted === true) throw cancelled(signal.reason);
     const opened = await this.#host.openPort(this.sessionId, port);
     try {
       const address = `http://${opened.host}:${opened.hostPort}${path}`;
-      const init = { ...options, redirect: "manual", duplex: "half" } as RequestInit;
+      const init = { method, headers, body, signal, redirect: "manual", duplex: "half" } as RequestInit;
       const failed = (message: string) => (cause: unknown) => {
-        if (options.signal?.aborted === true)
-          throw new SandboxError("CANCELLED", "The request was cancelled", { cause });
+        if (signal?.aborted === true) throw cancelled(cause);
         throw new SandboxError("PORT_FAILED", message, { cause });
       };
       const response = await fetch(address, init).catch(failed(`Nothing answers on port ${port} inside`));
-      const { status, statusText, headers } = response;
+      const { status, statusText } = response;
       // Read now: the port closes with this call.
       const bytes = await response.arrayBuffer().catch(failed(`The answer of port ${port} inside broke off`));
-      return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });
+      return new Response(bytes.byteLength === 0 ? null : bytes, {
+        status,
+        statusText,
+        headers: response.headers,
+      });
     } finally {
       await opened.close();
     }
@@ -148,4 +162,17 @@ export class SandboxHandle implements SandboxSession {
       }),
     };
   }
+}
+
+/** The manager as a handle sees it: it refuses everything once the handle is closed. */
+function untilClosed(manager: HandleHost, isClosed: () => boolean): HandleHost {
+  const refuse = () =>
+    new Execution(async () => {
+      throw new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
+        hint: "Open it again by its sessionId; one that was deleted starts empty.",
+      });
+    });
+  return new Proxy(manager, {
+    get: (target, name: keyof HandleHost) => (isClosed() ? refuse : target[name].bind(target)),
+  });
 }

@@ -68,7 +68,7 @@ export function checkSameLimits(running: Limits, limits: Limits | undefined): vo
   const differs = (Object.keys(limits) as (keyof Limits)[]).some((name) => limits[name] !== running[name]);
   if (!differs) return;
   throw new SandboxError("INVALID_ARGUMENT", "This session's sandbox runs with other limits", {
-    hint: "cleanupSession stops it; the next startSandbox starts it with the new limits.",
+    hint: "Close the session first: its next start has the new limits.",
   });
 }
 

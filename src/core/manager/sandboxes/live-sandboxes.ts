@@ -10,10 +10,10 @@ import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import type { Config } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 import { UnsavedChanges } from "../files/unsaved-changes.js";
-import { forkSession } from "../sessions/fork-session.js";
 import { reapSnapshots } from "../sessions/session-snapshots.js";
 import type { SessionStore } from "../sessions/session-store.js";
 import type { ChosenBackend } from "./choose-backend.js";
+import { forkSession } from "./fork-session.js";
 import { KnownBackends } from "./known-backends.js";
 import { checkSameLimits, sameLimits } from "./limits.js";
 import { PooledSandboxes } from "./pooled-sandboxes.js";
@@ -478,7 +478,7 @@ function checkSameCells(running: string | undefined, options: StartOptions): voi
   if (wanted === undefined || wanted === running || (options.cells === true && running !== undefined)) return;
   const what = running === undefined ? "was not made for cells" : "has cells with other limits";
   throw new SandboxError("SANDBOX_BUSY", `This session's sandbox runs already, and ${what}`, {
-    hint: "Stop it first (cleanupSession), or use another session.",
+    hint: "Close the session first, or use another one.",
   });
 }
 

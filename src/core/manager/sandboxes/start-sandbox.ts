@@ -6,14 +6,14 @@ import type { CellSettings, WarmSettings } from "../../../runtime/sandbox/index.
 import { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { AccessWatcher } from "../../../runtime/workspace/index.js";
 import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/workspace/index.js";
-import { type Config, DEFAULT_LANGUAGE, DEFAULT_LIMITS } from "../../config/index.js";
+import { type Config, DEFAULT_LANGUAGE_CONFIG, DEFAULT_LIMITS } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
-import { assertFilesReachable, openSessionSync, openWorkspace } from "../files/open-workspace.js";
 import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits } from "./limits.js";
+import { assertFilesReachable, openSessionSync, openWorkspace } from "./open-workspace.js";
 import type { ForkRequest, PrepareRequest, StartRequest, WorkspaceSlot } from "./start-request.js";
 
 export interface SandboxStarterOptions {
@@ -226,7 +226,7 @@ export class SandboxStarter {
   }
 
   #warmSettings(language: string, { session, languages, keepsWarm }: WorkspaceSlot): WarmSettings {
-    const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE;
+    const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE_CONFIG;
     const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
     return { enabled: warm && (this.options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
   }

@@ -1,8 +1,10 @@
 import { posix } from "node:path";
 import { z } from "zod";
 import { SandboxError } from "../../../kit/errors.js";
+import { languagesWith } from "../../../runtime/sandbox/index.js";
 import { innerPath, reads, useFilesAt } from "../files/use-files.js";
 import { invalidArguments, type ToolReply, type ToolStatus } from "../replies/tool-reply.js";
+import { MAX_TIMEOUT_MS, timeoutArgument } from "../run-and-reply.js";
 import {
   describeCounts,
   describeFailures,
@@ -11,7 +13,6 @@ import {
   type TestReport,
 } from "../test-driven/index.js";
 import { defineTool, RUNS, type ToolContext } from "../tool.js";
-import { MAX_TIMEOUT_MS } from "./run-code.js";
 
 const TESTS_TIMEOUT_MS = 60_000;
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -54,20 +55,14 @@ export const runTests = defineTool({
     "pytest or unittest, those of JavaScript and TypeScript for node:test; they import `solution`. Both run in sandboxes of " +
     "their own, not in the session's: name what else they need in `files`.",
   input: z.strictObject({
-    language: z.enum(["python", "javascript", "typescript"]).describe("The language of both."),
+    language: z.enum(languagesWith("tests")).describe("The language of both."),
     code: z.string().optional().describe("The solution."),
     path: z.string().optional().describe("Or where it is, relative to the workspace."),
     tests: z.string().optional().describe("The content of a file of tests."),
     testsPath: z.string().optional().describe("Or where it is, relative to the workspace."),
     cases: z.array(testCase).min(1).max(1000).optional().describe("Or cases, compared outside the sandbox."),
     files: z.array(z.string()).max(100).optional().describe("Workspace files that both can read."),
-    timeoutMs: z
-      .number()
-      .int()
-      .min(1)
-      .max(MAX_TIMEOUT_MS)
-      .optional()
-      .describe(`Milliseconds for everything. Default ${TESTS_TIMEOUT_MS}.`),
+    timeoutMs: timeoutArgument(TESTS_TIMEOUT_MS, "Milliseconds for everything"),
   }),
   annotations: RUNS,
   run: async (args, context) => {

@@ -7,18 +7,11 @@ export {
   type ReflectionRound,
 } from "./code-with-reflection.js";
 export { describeFailures } from "./feedback.js";
-export {
-  findTestingLanguage,
-  type PythonRunner,
-  type TestingLanguage,
-  testingLanguageOf,
-} from "./languages.js";
 export type { TestOptions } from "./options.js";
 export {
   describeCounts,
   TEST_OUTCOMES,
   type TestCounts,
-  type TestLanguage,
   type TestOutcome,
   type TestReport,
   type TestResult,

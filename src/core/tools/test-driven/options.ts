@@ -1,6 +1,11 @@
 import { SandboxError } from "../../../kit/errors.js";
+import {
+  DEFAULT_LANGUAGE,
+  findLanguageWith,
+  type Language,
+  type PythonRunner,
+} from "../../../runtime/sandbox/index.js";
 import type { ToolCall } from "../../manager/index.js";
-import { findTestingLanguage, type PythonRunner, type TestingLanguage } from "./languages.js";
 import type { TestResult } from "./report.js";
 
 /** In whose name tests run, and how. */
@@ -32,9 +37,12 @@ export interface TestOptions
   readonly onProgress?: ((test: TestResult) => void) | undefined;
 }
 
+/** A language whose solutions can be tested. */
+export type TestedLanguage = Language & Required<Pick<Language, "tests">>;
+
 /** The same, checked, with everything in it that was left out. */
 export interface CheckedOptions {
-  readonly language: TestingLanguage;
+  readonly language: TestedLanguage;
   readonly module: string;
   readonly testsName: string;
   readonly runner: PythonRunner;
@@ -51,20 +59,20 @@ const DEFAULT_CASE_TIMEOUT_MS = 10_000;
 
 /** Refuses options that mean nothing before anything runs. */
 export function checkTestOptions(options: TestOptions): CheckedOptions {
-  const language = findTestingLanguage(options.language ?? "python");
+  const language = findLanguageWith("tests", options.language ?? DEFAULT_LANGUAGE);
   const {
     moduleName: module = "solution",
     runner = "auto",
     together = false,
     timeoutMs = DEFAULT_TIMEOUT_MS,
   } = options;
-  if (typeof module !== "string" || !language.moduleName.test(module)) {
+  if (typeof module !== "string" || !language.tests.moduleName.test(module)) {
     throw invalid(
       `The solution's module cannot be called ${JSON.stringify(module)}`,
       "Give a name that the tests can import, such as solution.",
     );
   }
-  const { testsName = language.testsName(module) } = options;
+  const { testsName = language.tests.testsName(module) } = options;
   if (typeof testsName !== "string" || !/^\w[\w.-]{0,199}$/.test(testsName)) {
     throw invalid("The name of the test file must not contain directories", "For example test_solution.py.");
   }

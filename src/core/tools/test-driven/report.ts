@@ -21,7 +21,6 @@ export const TEST_STATUSES = ["passed", "failed", "error", "skipped", "not-run"]
 export type TestStatus = (typeof TEST_STATUSES)[number];
 
 export type TestRunner = "cases" | "pytest" | "unittest" | "node:test";
-export type TestLanguage = "python" | "javascript" | "typescript";
 
 /** What came of one test. */
 export interface TestResult {
@@ -46,7 +45,7 @@ export interface TestReport {
   /** False: the solution could have faked the verdict, because nothing kept it apart from what decides. */
   readonly isTrustworthy: boolean;
   readonly runner: TestRunner;
-  readonly language: TestLanguage;
+  readonly language: string;
   readonly tests: readonly TestResult[];
   /** Those that neither passed nor were skipped. */
   readonly failures: readonly TestResult[];
@@ -75,7 +74,7 @@ export interface ReportParts {
   readonly outcome: TestOutcome;
   readonly isTrustworthy: boolean;
   readonly runner: TestRunner;
-  readonly language: TestLanguage;
+  readonly language: string;
   readonly tests: readonly TestResult[];
   readonly error?: string | undefined;
   readonly stdout?: string;

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
-import { readFrames } from "../../../runtime/sandbox/index.js";
+import { type PythonRunner, readFrames } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../manager/index.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "./call-end.js";
 import { judgeLoadFailure, judgeTests, type TestsVerdict } from "./judge-tests.js";
-import type { PythonRunner, TestingLanguage } from "./languages.js";
+import type { TestedLanguage } from "./options.js";
 import type { TestResult } from "./report.js";
 import { type LoadFailure, parseTestsMessage } from "./runner-messages.js";
 import { refusalOf, stoppedBy } from "./split-tests/judge-split.js";
@@ -12,7 +12,7 @@ import { TestList } from "./test-list.js";
 /** A solution and a file of tests beside it, as one tool call. */
 export interface TogetherRequest {
   readonly manager: SandboxManager;
-  readonly language: TestingLanguage;
+  readonly language: TestedLanguage;
   /** With the tests among its files. */
   readonly solution: ToolCall;
   readonly testsName: string;
@@ -30,13 +30,13 @@ const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 /** Runs solution and tests in one process. Nothing that comes of it is more than the solution's word. */
 export async function runTogether(order: TogetherRequest): Promise<TogetherEnd> {
   const { manager, language, solution, testsName, runner } = order;
-  const list = new TestList(language.name === "python" ? "pytest" : "node:test", order.onResult);
+  const list = new TestList(language.tests.runner, order.onResult);
   const heard: { failure?: LoadFailure; violation?: string } = {};
   const call = await endOf(
     manager.executeBy(
       {
         name: "together",
-        command: (runtime, program) => language.together(runtime, program, testsName, runner),
+        command: (runtime, program) => language.tests.together(runtime, program, testsName, runner),
         control: (stream) => listen(stream, list, heard),
       },
       solution,

@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { needsModuleSyntax } from "../../../runtime/sandbox/index.js";
+import { fileNameFor } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager } from "../../manager/index.js";
 import { auditIdsOf, type CallEnd } from "./call-end.js";
 import { runCases } from "./cases/run-cases.js";
@@ -78,9 +78,7 @@ export class TestDrivenSandbox {
   async #runTogether(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
     const { language, runner, signal, onProgress, call } = options;
     const report = reporter(options);
-    const testsName = isModule(options.testsName, tests)
-      ? options.testsName.replace(/\.js$/, ".mjs")
-      : options.testsName;
+    const testsName = fileNameFor(options.testsName, tests);
     const end = await runTogether({
       manager: this.#manager,
       language,
@@ -100,12 +98,7 @@ function given(options: TestOptions): TestOptions {
 
 /** The solution as a tool call. */
 function solutionCall(code: string, { call, module, language }: CheckedOptions) {
-  return { ...call, code, filename: `${module}${language.extension}` };
-}
-
-/** Node takes a plain .js file for CommonJS. */
-function isModule(name: string, code: string): boolean {
-  return name.endsWith(".js") && needsModuleSyntax(code);
+  return { ...call, code, filename: `${module}${language.extensions[0]}` };
 }
 
 /** Makes the report of a run that begins now. */

@@ -1,4 +1,4 @@
-import { MARKS } from "./value.js";
+import { HOLE, MARKS } from "./value.js";
 
 const SINGLE: Readonly<Record<string, string>> = {
   n: "\n",
@@ -11,6 +11,18 @@ const SINGLE: Readonly<Record<string, string>> = {
   "0": "\0",
   "\n": "",
 };
+
+const DIGITS = "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split(" ");
+
+/** A letter of an identifier by its name in Unicode; any other is one that only the run knows. */
+function letterNamed(title: string): string {
+  if (title === "LOW LINE") return "_";
+  if (title === "FULL STOP") return ".";
+  const [, size, letter] = /^LATIN (SMALL|CAPITAL) LETTER ([A-Z])$/.exec(title) ?? [];
+  if (letter !== undefined) return size === "SMALL" ? letter.toLowerCase() : letter;
+  const digit = DIGITS.indexOf(title.replace(/^DIGIT /, ""));
+  return digit === -1 ? HOLE : String(digit);
+}
 
 /** A literal's text without its escapes, and the mark for letters that were spelt in numbers to hide them. */
 export function withoutEscapes(source: string, octal: boolean): { text: string; marks: number } {
@@ -26,7 +38,10 @@ export function withoutEscapes(source: string, octal: boolean): { text: string; 
         if ((point >= 0x30 && point <= 0x7a) || point === 0x2f) spelt++;
         return String.fromCodePoint(point);
       }
-      if (title !== undefined) return whole;
+      if (title !== undefined) {
+        spelt++;
+        return letterNamed(title.toUpperCase());
+      }
       return SINGLE[single ?? digits] ?? single ?? whole;
     },
   );

@@ -1,10 +1,22 @@
 import type { WorkBudget } from "../../../kit/parser/index.js";
-import { isSecretPath } from "../risk/path-rules.js";
+import { isSecretPath } from "../rules/path-rules.js";
 import { marksOfOutput, variable } from "./environment.js";
 import type { KnownFunction } from "./known-functions.js";
 import { argument, type KnownCall } from "./process-start.js";
 import type { Binding, Scopes } from "./scopes.js";
-import { anyOf, concat, HOLE, MARKS, mark, marksOf, oneOf, UNKNOWN, unmark, type Value } from "./value.js";
+import {
+  anyOf,
+  concat,
+  HOLE,
+  MARKS,
+  mark,
+  marksOf,
+  oneOf,
+  text,
+  UNKNOWN,
+  unmark,
+  type Value,
+} from "./value.js";
 
 const FOLDING_WORK = 40;
 const MAX_DEPTH = 250;
@@ -198,7 +210,9 @@ function changed(whole: Value, pieces: readonly Value[], changes: readonly numbe
 /** What one gets when going through a value. */
 export function elementOf(value: Value): Value {
   if (value.items !== undefined) {
-    const one = anyOf(value.items);
+    // Going through a mapping gives its keys; which of both is meant, the name alone does not tell.
+    const keys = (value.keys ?? []).map((key) => (key === undefined ? UNKNOWN : text(key)));
+    const one = anyOf([...value.items, ...keys]);
     return { ...one, marks: one.marks | (value.marks & ~MARKS.built) };
   }
   const names = value.names.filter((name) => LISTED.test(name)).map((name) => `${name}[]`);
@@ -207,7 +221,7 @@ export function elementOf(value: Value): Value {
 
 /** Lists whose items are worth a name: processes, what a service holds, and what a text gave. */
 const LISTED =
-  /^(?:psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120}|eval|builtins\.eval|vm\.runIn\w+|.*(?:Function|constructor)\(\))\(\)$/;
+  /^(?:.*\.__subclasses__|psutil\.process_iter|(?:boto3|google\.cloud|azure|kubernetes)\..{1,120}|eval|builtins\.eval|vm\.runIn\w+|.*(?:Function|constructor)\(\))\(\)$/;
 
 /** What a text gave that ran as code: `eval("process")` may be anything. */
 export const GIVEN_BY_TEXT =

@@ -1,4 +1,4 @@
-import type { Match } from "../risk/findings.js";
+import type { Match } from "../rules/findings.js";
 import type { KnownFunction } from "./known-functions.js";
 import type { KnownCall, ProcessStart } from "./process-start.js";
 import type { Value } from "./value.js";

@@ -1,6 +1,6 @@
-import type { Match } from "../risk/findings.js";
-import type { RiskLevel } from "../risk/levels.js";
-import type { Access } from "../risk/path-rules.js";
+import type { Match } from "../rules/findings.js";
+import type { RiskLevel } from "../rules/levels.js";
+import type { Access } from "../rules/path-rules.js";
 
 /** Which argument: by place, by keyword, by either, or what the method is called on. */
 export type ArgumentRef = number | string | readonly [number, string];
@@ -44,6 +44,8 @@ export interface KnownFunction extends Match {
   readonly input?: ArgumentRef;
   /** This argument is code. */
   readonly code?: ArgumentRef;
+  /** So is this one: what runs before it. */
+  readonly alsoCode?: ArgumentRef;
   readonly language?: "python" | "javascript";
   /** This argument is data that may run code when it is read. */
   readonly unpacks?: ArgumentRef;

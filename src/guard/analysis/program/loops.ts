@@ -1,4 +1,4 @@
-import type { Match } from "../risk/findings.js";
+import type { Match } from "../rules/findings.js";
 import type { FlatTree } from "./flat-tree.js";
 
 /** What a language's loops look like. */

@@ -1,5 +1,6 @@
+import { isCommandVariable } from "../shell/command-variables.js";
 import { type ArgumentRef, type KnownFunction, SELF } from "./known-functions.js";
-import { certainText, HOLE, MARKS, OFF, UNKNOWN, type Value } from "./value.js";
+import { certainText, HOLE, MARKS, OFF, text, UNKNOWN, type Value } from "./value.js";
 
 /** The arguments of a call, folded. */
 export interface Arguments {
@@ -84,14 +85,14 @@ function processesOf(call: KnownCall): ProcessStart[] {
       return programs(args[from], { ...place, words: args.slice(from + 1).map(certain) });
     case "spawn":
       return spawned(call, place);
-    case "fork":
-      return [
-        {
-          ...place,
-          kind: "argv",
-          argv: ["node", args[from] === undefined ? undefined : certain(args[from])],
-        },
+    case "fork": {
+      const options = call.keywords.get("execArgv");
+      const words = [
+        ...(options === undefined ? [] : listed(options, 0)),
+        args[from] === undefined ? undefined : certain(args[from]),
       ];
+      return [...programs(call.keywords.get("execPath") ?? text("node"), { ...place, words }), ...open(call)];
+    }
     case "binding":
       return isHarmlessBinding(args[0]) ? [] : unknown;
     case "unknown":
@@ -161,19 +162,36 @@ function isOff(option: Value): boolean {
   );
 }
 
+/** Options that are known only when it runs may name another program, or variables that do. */
+function open({ keywords, offset, name }: KnownCall): ProcessStart[] {
+  const variables = keywords.get("env")?.keys ?? [];
+  const unseen = variables.some((one) => one !== undefined && isCommandVariable(one));
+  return keywords.has(OPEN) || unseen ? [unknownStart(offset, name)] : [];
+}
+
+/** What a shell of the program's own choice is given. */
+function chosen(
+  shell: Value | undefined,
+  words: readonly (string | undefined)[],
+  place: Spot,
+): ProcessStart[] {
+  return (shell?.texts.length ?? 0) === 0 ? [] : programs(shell, { ...place, words: ["-c", ...words] });
+}
+
 function commands(call: KnownCall, command: Value, place: Spot): ProcessStart[] {
-  const executable = call.keywords.get("executable");
+  // Popen's third argument, by its place.
+  const third = call.name.startsWith("subprocess.") ? call.args[2] : undefined;
+  const executable = call.keywords.get("executable") ?? third;
   const inShell = call.keywords.get("shell");
   const shell = inShell !== undefined && !isOff(inShell);
-  // Options that are known only when it runs may name another program.
-  const open = call.keywords.has(OPEN) ? [unknownStart(place.at, place.via)] : [];
+  const more = [...open(call), ...chosen(inShell, command.texts, place)];
   if (executable !== undefined && !isOff(executable)) {
     const words = command.items === undefined ? command.texts.slice(0, 1) : listed(command, 1);
     // A shell of one's own choice runs the text.
     const inOwn = shell ? texts(command, place) : [];
-    return [...programs(executable, { ...place, words }), ...inOwn, ...open];
+    return [...programs(executable, { ...place, words }), ...inOwn, ...more];
   }
-  if (command.items === undefined) return [...texts(command, place), ...open];
+  if (command.items === undefined) return [...texts(command, place), ...more];
   const found: ProcessStart[] = command.texts.length > 0 ? texts(command, place) : [];
   const [first] = command.items;
   if (first === undefined || (command.marks & MARKS.partial) !== 0)
@@ -181,7 +199,7 @@ function commands(call: KnownCall, command: Value, place: Spot): ProcessStart[] 
   // With a shell the first word is the text, and the others are its parameters.
   if (first !== undefined)
     found.push(...(shell ? texts(first, place) : programs(first, { ...place, words: listed(command, 1) })));
-  return [...found, ...open];
+  return [...found, ...more];
 }
 
 /** The keyword that stands for options which are known only when it runs. */
@@ -199,10 +217,10 @@ function spawned(call: KnownCall, place: Spot): ProcessStart[] {
     second.names.some((name) => name.startsWith("<def "));
   const words = given !== undefined ? listed(given, 0) : none ? [] : [undefined];
   const shell = call.keywords.get("shell");
-  const open = call.keywords.has(OPEN) ? [unknownStart(place.at, place.via)] : changing(given, place);
-  if (shell === undefined || isOff(shell)) return [...programs(program, { ...place, words }), ...open];
   const whole = [program === undefined ? undefined : certain(program), ...words];
-  return [...open, { ...place, kind: "text", text: whole.includes(undefined) ? undefined : whole.join(" ") }];
+  const more = [...open(call), ...changing(given, place), ...chosen(shell, whole, place)];
+  if (shell === undefined || isOff(shell)) return [...programs(program, { ...place, words }), ...more];
+  return [...more, { ...place, kind: "text", text: whole.includes(undefined) ? undefined : whole.join(" ") }];
 }
 
 function codeOf(call: KnownCall): ProcessStart[] {
@@ -210,13 +228,17 @@ function codeOf(call: KnownCall): ProcessStart[] {
   if (known.code === undefined) return [];
   const value = argument(call, known.code);
   const place = { at: offset, via: name };
+  const also = known.alsoCode === undefined ? UNKNOWN : argument(call, known.alsoCode);
+  if (also !== UNKNOWN) return [...codes(also, place), ...(value === UNKNOWN ? [] : codes(value, place))];
   if (known.codeIf === "eval") {
+    const words = call.keywords.get("execArgv");
+    const more = words === undefined ? open(call) : [unknownStart(offset, name), ...open(call)];
     const data = value.texts
       .filter((one) => one.startsWith("data:"))
       .map((one) => ({ ...place, kind: "code" as const, code: codeOfAddress(one) }));
     const option = call.keywords.get("eval");
-    if ((option === undefined || isOff(option)) && !call.keywords.has(OPEN)) return data;
-    return [...data, ...codes(value, place)];
+    if ((option === undefined || isOff(option)) && !call.keywords.has(OPEN)) return [...data, ...more];
+    return [...data, ...more, ...codes(value, place)];
   }
   if (known.codeIf === "text" && value.texts.length === 0) return [];
   return codes(value, place);

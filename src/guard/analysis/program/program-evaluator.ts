@@ -17,6 +17,8 @@ export interface ProgramNames {
   scopeOf(node: number): number;
   /** Assignments to members of any object, by the member's name: one scope, 0. */
   readonly members: Scopes;
+  /** Marks of how a list or mapping is changed, also through another name that stands for it. */
+  changesOf(scope: number, name: string): number;
   /** Expressions that a function returns. */
   returnsOf(definition: number): readonly number[];
 }
@@ -97,8 +99,9 @@ export abstract class ProgramEvaluator<Names extends ProgramNames = ProgramNames
   protected identifier(node: number): Value {
     const name = this.syntax.identifierOf(this.tree.source(node));
     const scope = this.program.scopeOf(node);
-    const own = this.lookUp(scope, name);
-    if (own === undefined) return this.free(name);
+    const value = this.lookUp(scope, name);
+    if (value === undefined) return this.free(name);
+    const own = value.items === undefined ? value : mark(value, this.program.changesOf(scope, name));
     // `exec = exec` and `if 0: exec = print` change nothing: at the top such a name may always be the builtin one.
     const outermost = this.program.scopes.find(scope, name)?.scope === 0;
     return outermost && this.syntax.unmistakable.has(name) ? anyOf([this.free(name), own]) : this.marked(own);

@@ -1,4 +1,5 @@
-import type { Match } from "../risk/findings.js";
+import type { Match } from "../rules/findings.js";
+import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
@@ -6,6 +7,7 @@ import { type FunctionTable, isStarting, type KnownFunction } from "./known-func
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
+  argument,
   type KnownCall,
   type ProcessStart,
   startsOf,
@@ -46,6 +48,7 @@ export abstract class ProgramReader {
   protected readonly mentions: { known: KnownFunction; offset: number }[] = [];
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
+  private loosened: ProcessStart | undefined;
   private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
     [];
 
@@ -65,6 +68,10 @@ export abstract class ProgramReader {
       const call = calls.find((one) => one.offset >= from && one.offset < to && when(one));
       if (call !== undefined) signs.push({ match, offset: call.offset });
     }
+    const { loosened } = this;
+    // What a text that runs as code gives names to matters to the others.
+    if (loosened !== undefined && starts.some(({ kind, via }) => kind !== "code" || via !== loosened.via))
+      starts.push(loosened);
     const incomplete = tree.truncated ? "too-long" : evaluator.gaveUp ? "too-complex" : undefined;
     return {
       ...{
@@ -80,6 +87,17 @@ export abstract class ProgramReader {
       },
       ...{ errorAt: tree.errorAt, incomplete, installScript: INSTALLS.test(tree.text) },
     };
+  }
+
+  /** Here the program may give its names other values, or processes other variables: any that it starts may be another. */
+  protected loosen(node: number, via: string): void {
+    this.loosened ??= unknownStart(this.tree.start(node), via);
+  }
+
+  /** Names that are given a value here, as variables of a process may be. */
+  protected readKeys(node: number, keys: readonly (string | undefined)[] | undefined): void {
+    const variable = keys?.find((key) => key !== undefined && key.length < 80 && isCommandVariable(key));
+    if (variable !== undefined) this.loosen(node, variable);
   }
 
   protected abstract visit(node: number, kind: string): void;
@@ -151,6 +169,12 @@ export abstract class ProgramReader {
     }
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
+    this.readKeys(node, [...given.keywords.keys()]);
+    if (!READS.test(method ?? ""))
+      this.readKeys(
+        node,
+        given.args.slice(0, 2).flatMap(({ texts }) => texts),
+      );
     if (method !== undefined && DESTROYS.test(`.${method}`)) this.sign(DESTRUCTION, node);
     if (method === "drop_all" && PRODUCTION.test(tree.text)) this.sign(DESTRUCTION, node);
     if (method !== undefined && ![...done].some(isStarting)) {
@@ -181,8 +205,15 @@ export abstract class ProgramReader {
 
   protected apply(known: KnownFunction, name: string, node: number, { args, keywords }: Arguments): void {
     const call = this.callOf(known, name, node, { args, keywords });
+    const started = startsOf(call);
     this.calls.push(call);
-    this.starts.push(...startsOf(call));
+    this.starts.push(...started);
+    // Data that calls functions when it is unpacked, and that came from elsewhere.
+    const data = known.unpacks === undefined ? UNKNOWN : argument(call, known.unpacks);
+    if ((data.marks & (MARKS.network | MARKS.decoded)) !== 0)
+      this.starts.push(unknownStart(call.offset, name));
+    // exec("c = 'curl'"): a text that runs here may give names of the program other values.
+    if (started.some((one) => one.kind === "code" && ASSIGNS.test(one.code ?? ""))) this.loosen(node, name);
   }
 
   private callOf(known: KnownFunction, name: string, node: number, { args, keywords }: Arguments): KnownCall {
@@ -218,13 +249,18 @@ export abstract class ProgramReader {
   }
 
   /** What an expression names that is not called here. */
-  protected readMention(node: number): void {
+  protected readMention(node: number, alias = false): void {
     const { tree, table } = this;
-    const { names } = this.valueOf(node);
+    const value = this.valueOf(node);
+    const { names } = value;
     if (names.length === 0) return;
-    const handed = names.filter((name) => {
+    const reached = this.evaluator
+      .reached(value, { args: [], keywords: NO_KEYWORDS })
+      .map(({ name }) => name);
+    const handed = [...new Set([...names, ...reached])].filter((name) => {
       const known = table.find(name);
-      return known === undefined ? table.canStart(name) && !QUIET_MODULES.has(name) : isStarting(known);
+      if (known === undefined) return table.canStart(name) && !QUIET_MODULES.has(name);
+      return isStarting(known) || (known.rule === "dynamic-import" && !name.endsWith(")"));
     });
     if (handed.length > 0 && this.isHandedOn(node))
       for (const name of handed) {
@@ -232,6 +268,7 @@ export abstract class ProgramReader {
         const known = table.find(name);
         if (known !== undefined) this.mentions.push({ known, offset: tree.start(node) });
       }
+    if (alias) return;
     for (const name of names) {
       const known = table.find(name);
       if (known !== undefined && known.called !== true && !isStarting(known))
@@ -287,6 +324,10 @@ const DESTRUCTION: Match = {
 /** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
 export type Use = "followed" | "handed on" | "passed up";
 
+/** Methods that ask for a variable, and do not set it. */
+const READS =
+  /^(?:get|getenv|pop|has|includes|startswith|startsWith|print|log|info|debug|warn|error|unset\w*|delete)$/;
+const ASSIGNS = /[^=!<>]=[^=>]/;
 const MAX_UP = 64;
 /** Modules that are no danger when only they are handed on. */
 const QUIET_MODULES: ReadonlySet<string> = new Set([
@@ -299,7 +340,7 @@ const QUIET_MODULES: ReadonlySet<string> = new Set([
 ]);
 /** Chains of attributes after which nothing tells what is called. */
 const LEADS_ANYWHERE =
-  /__subclasses__\(\)$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;
+  /__subclasses__\(\)$|__(?:bases?|mro)__.*__subclasses__\(\)\[\]$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;
 
 /** A member of a module that can start processes, by a name that is known only when it runs. */
 function isUnknownMember(name: string, table: FunctionTable): boolean {

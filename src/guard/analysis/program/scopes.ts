@@ -23,7 +23,9 @@ const MAX_BINDINGS = 64;
 /** From deeper inside, only the outermost names are seen. */
 const MAX_LEVELS = 64;
 
-export function createScopes(): Scopes {
+export function createScopes(
+  onBind: (scope: number, name: string, binding: Binding) => void = () => {},
+): Scopes {
   const parents = [-1];
   const names: Map<string, Binding[]>[] = [new Map()];
   /** What a class gives names to is not seen from inside of its functions. */
@@ -39,6 +41,7 @@ export function createScopes(): Scopes {
       return names.push(new Map()) - 1;
     },
     bind(scope, name, binding) {
+      onBind(scope, name, binding);
       const known = names[scope]!.get(name);
       if (known === undefined) names[scope]!.set(name, [binding]);
       else if (known.length < MAX_BINDINGS) known.push(binding);

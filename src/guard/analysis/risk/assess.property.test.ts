@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
+import { RISK_LEVELS, rankOf } from "../rules/levels.js";
 import { assess, type RiskAssessment } from "./assess.js";
-import { RISK_LEVELS, rankOf } from "./levels.js";
 
 const LANGUAGES = ["python", "javascript", "typescript", "tsx", "bash"];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
+import { MAX_FINDINGS } from "../rules/findings.js";
 import { assess } from "./assess.js";
-import { MAX_FINDINGS } from "./findings.js";
 
 describe("an assessment", () => {
   it("names what was found, where, and why", async () => {

@@ -1,7 +1,6 @@
 import { MAX_ANALYZED_CODE_CHARACTERS } from "../../../kit/code-limits.js";
 import { TooMuchWork, WorkBudget } from "../../../kit/parser/index.js";
 import { readProgram } from "../program/read-program.js";
-import { COMBINATIONS } from "./combinations.js";
 import {
   type Collector,
   createCollector,
@@ -9,9 +8,10 @@ import {
   type Finding,
   type Match,
   type Report,
-} from "./findings.js";
+} from "../rules/findings.js";
+import type { RiskLevel } from "../rules/levels.js";
+import { COMBINATIONS } from "./combinations.js";
 import { judgeProgram } from "./judge-program.js";
-import type { RiskLevel } from "./levels.js";
 import { readShell } from "./shell/read.js";
 
 /** What code would reach for. Advice for a person and for routing; never the boundary. */

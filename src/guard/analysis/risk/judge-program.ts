@@ -9,10 +9,10 @@ import { argument, type KnownCall, type ProcessStart, startsOf } from "../progra
 import { HARMLESS_MODULES as HARMLESS_IN_PYTHON, PYTHON_MODULES } from "../program/python/modules.js";
 import { HUGE_ALLOCATION } from "../program/reader.js";
 import { allTexts, HOLE, MARKS, marksOf, UNKNOWN, unmark, type Value } from "../program/value.js";
-import type { Match, Report } from "./findings.js";
-import { rankOf } from "./levels.js";
-import { type Access, assessPath } from "./path-rules.js";
-import { assessText, isLoaderVariable, LOADER_VARIABLE } from "./text-rules.js";
+import type { Match, Report } from "../rules/findings.js";
+import { rankOf } from "../rules/levels.js";
+import { type Access, assessPath } from "../rules/path-rules.js";
+import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../rules/text-rules.js";
 
 /** More paths in one list are not looked at. */
 const MAX_PATHS = 16;

@@ -15,6 +15,7 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "SSH_ASKPASS",
   "SUDO_ASKPASS",
   "RSYNC_RSH",
+  "RSYNC_CONNECT_PROG",
   "CVS_RSH",
   "PAGER",
   "MANPAGER",
@@ -26,15 +27,20 @@ export const COMMAND_VARIABLES: ReadonlySet<string> = new Set([
   "LESSCLOSE",
 ]);
 
+/** True for a variable by which a program that is started runs more than its words say. */
+export function isCommandVariable(name: string): boolean {
+  return COMMAND_VARIABLES.has(name) || PROMPT_VARIABLES.has(name) || runsUnseen(name, undefined);
+}
+
 /** True when setting a variable makes something run that is not looked into. */
 export function runsUnseen(name: string, value: string | undefined): boolean {
   if (/^(?:BASH_ALIASES|BASH_CMDS|BASH_FUNC_.*|TAR_OPTIONS|GIT_CONFIG.*|MAKEFLAGS|MAKEFILES)$/.test(name))
     return value !== "";
   if (name === "NODE_OPTIONS") return value === undefined || /-r|import|require|loader|eval/.test(value);
   if (name === "PERL5OPT" || name === "RUBYOPT") return value === undefined || /[eEMmr]/.test(value);
-  // A file that a shell reads when it starts; a descriptor holds what the text itself wrote.
-  if (name === "BASH_ENV" || name === "ENV") return value === undefined || /stdin|\bfd\b|\/proc/.test(value);
-  return false;
+  // A file that a shell reads when it starts; many a program takes ENV for a word.
+  if (name === "ENV") return value === undefined || value.includes("/");
+  return /^(?:BASH_ENV|LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|PYTHONSTARTUP)$/.test(name) && value !== "";
 }
 
 /** Variables that decide which program a name means, or what is loaded into it. */

@@ -68,7 +68,7 @@ export function processContent(
 
 /** Walks what runs in a word whose value does not matter. */
 export function evaluate(expander: Expander, word: Word): void {
-  for (const part of word.parts) expandPart(expander, part);
+  expandValue(expander, word);
 }
 
 function expandPart(expander: Expander, part: Part): Piece[] {

@@ -33,6 +33,14 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
   ["git", runGit],
   ["at", runAt],
   ["batch", runAt],
+  [
+    "crontab",
+    (walker, call) => {
+      walker.emit(call);
+      // Each line of a table begins with its times.
+      if (call.stdin.kind === "content") walker.emitUnknown(call, "crontab", call.stdin.via);
+    },
+  ],
   ...["npx", "pnpx", "bunx", "uvx"].map((name) => [name, packageRunner(name, [])] as const),
   ["npm", packageRunner("npm", ["exec", "x"])],
   ["pnpm", packageRunner("pnpm", ["exec", "dlx"])],
@@ -73,7 +81,10 @@ const COMMAND_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["bsdtar", ["--use-compress-program"]],
   ["rsync", ["-e", "--rsh", "--rsync-path"]],
   ["scp", ["-S"]],
-  ["sftp", ["-S"]],
+  ["sftp", ["-S", "-D"]],
+  ["cpio", ["--rsh-command"]],
+  ["wget", ["--use-askpass"]],
+  ["tcpdump", ["-z"]],
   ["zip", ["-TT", "--unzip-command"]],
   ["split", ["--filter"]],
   ["sort", ["--compress-program"]],
@@ -348,7 +359,8 @@ function runGit(walker: Walker, call: Call, args: readonly Field[]): void {
       "--exec",
     ]);
     for (const { text: url } of rest)
-      if (url.startsWith("ext::")) text(walker, call, { text: url.slice(5), pattern: false }, "git ext::");
+      if (url.startsWith("ext::"))
+        text(walker, call, { text: url.slice(5).replace(/%(.)/g, "$1"), pattern: false }, "git ext::");
   }
 }
 

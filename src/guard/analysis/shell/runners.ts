@@ -4,12 +4,17 @@ import type { Call } from "./walker.js";
 
 /** Arguments by which a program runs commands in a way that is not looked into. */
 const ARGUMENTS: readonly (readonly [RegExp, RegExp])[] = [
-  [/^g?make$/, /^--ev|^SHELL=|=.*\$[({]?shell|^\w+!=/],
+  [/^g?make$/, /^--ev|^-[a-z]*E|^(?:SHELL|CC|CXX|LD|AR)=.*[\s;&|]|^SHELL=|=.*\$[({]?shell|^\w+!=/],
   [/^gdb$/, /^--?(?:ex|iex|e?i?x|eval|init|command)/],
   [/^(?:r?vim?|nvim|vimdiff|g?view|ex|gvim)$/, /^(?:-c|--c|\+.|-[a-z]*[sS]|-u)/],
   [/^emacs$/, /^--?(?:eval|exec|batch|f|funcall|l|load|script|x)/],
   [/^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?)(?:-[\d.]+)?$/, /^-(?:wrapper|-wrapper|specs|-specs|fplugin)/],
-  [/^start-stop-daemon$/, /./],
+  [/^(?:ssh|autossh|scp|sftp|rsync|ssh-copy-id)$/, /(?:proxy|local|knownhosts|remote)command/i],
+  [/^less$/, /^\+.*[!|]/],
+  [/^(?:screen|tmux|capsh|start-stop-daemon)$/, /./],
+  [/^ip$/, /^exec$/],
+  [/^(?:apt(?:-get)?|aptitude|dpkg)$/, /invoke|DPkg::|^--(?:pre|post|status)/i],
+  [/^(?:npm|pnpm|yarn)$/, /script-shell/],
   [/^systemd-run$/, /./],
   [/^m4$/, /syscmd/],
   [/^(?:sqlite3|psql|mysql|gnuplot|dc|octave)$/, /\.shell|\.system|\\!|system|^!|\bshell\b/],

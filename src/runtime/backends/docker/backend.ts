@@ -17,12 +17,13 @@ import { checkShare } from "./container/check-share.js";
 import { Container } from "./container/container.js";
 import type { ContainerPlan, GuestMount } from "./container/container-plan.js";
 import { GuestVolumes } from "./container/guest-volume.js";
+import { PendingRemovals } from "./container/pending-removals.js";
+import { installPodmanFiles } from "./container/podman/podman-files.js";
 import { SandboxMounts } from "./container/sandbox-mounts.js";
 import { connectDocker, explainDockerFailure, findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, readDaemonFacts } from "./daemon/daemon-facts.js";
 import { findImage, type SandboxImage } from "./images/sandbox-image.js";
 import { DockerInstance } from "./instance.js";
-import { installPodmanFiles } from "./podman/podman-files.js";
 import {
   blockers,
   capabilitiesOf,
@@ -35,34 +36,20 @@ import {
   sharesFiles,
   weaknesses,
 } from "./probe.js";
-import { PendingRemovals } from "./reap/pending-removals.js";
 import { reapContainers } from "./reap/reap.js";
-import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
+import { DOCKER_DEFAULTS, type DockerConfig } from "./settings.js";
 
 /** Of a container that is elsewhere, or in a user namespace. The image knows it by name. */
 const WIRE_USER = { uid: 1000, gid: 1000 };
 
-/** A container around every sandbox, of a daemon that is here or elsewhere. */
-export function createDockerBackend(context: BackendContext): SandboxBackend {
-  return new DockerBackend(context, {
-    ...DOCKER_DEFAULTS,
-    ...given(context),
-    name: "docker",
-  });
-}
-
-/** The same with gVisor's kernel between the container and this one. */
-export function createGvisorBackend(context: BackendContext): SandboxBackend {
-  return new DockerBackend(context, {
-    ...DOCKER_DEFAULTS,
-    ...GVISOR_DEFAULTS,
-    ...given(context),
-    name: "gvisor",
-  });
-}
-
-function given({ options }: BackendContext): Partial<DockerOptions> {
-  return (options ?? {}) as Partial<DockerOptions>;
+/** A container around every sandbox, of a daemon that is here or elsewhere. `defaults` are another backend's own. */
+export function createDockerBackend(
+  context: BackendContext,
+  name: DockerOptions["name"] = "docker",
+  defaults: Partial<DockerConfig> = {},
+): SandboxBackend {
+  const given = (context.options ?? {}) as Partial<DockerConfig>;
+  return new DockerBackend(context, { ...DOCKER_DEFAULTS, ...defaults, ...given, name });
 }
 
 class DockerBackend implements SandboxBackend {

@@ -3,9 +3,9 @@ import type { Runner } from "../../wire/index.js";
 import type { CreateSpec, Instance, ResourceUsage } from "../backend.js";
 import { BASE_ENV, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import type { Container } from "./container/container.js";
+import type { PendingRemovals } from "./container/pending-removals.js";
 import { RoutedRunner } from "./container/routed-runner.js";
 import type { SandboxMounts } from "./container/sandbox-mounts.js";
-import type { PendingRemovals } from "./reap/pending-removals.js";
 
 export interface DockerInstanceParts {
   readonly spec: CreateSpec;

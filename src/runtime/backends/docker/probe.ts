@@ -9,7 +9,7 @@ import { isSystemDaemon } from "./daemon/address.js";
 import { findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, socketMemory } from "./daemon/daemon-facts.js";
 import { explainDockerFailure } from "./daemon/explain-failure.js";
-import { findRunsc, REGISTER_RUNSC, runscLines } from "./gvisor/register-runsc.js";
+import { findRunsc, REGISTER_RUNSC, runscLines } from "./daemon/register-runsc.js";
 import { findImage } from "./images/sandbox-image.js";
 import type { DockerConfig } from "./settings.js";
 

@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { languageName, text } from "../../../kit/schema-fields.js";
-import { DOCKER_DEFAULTS, GVISOR_DEFAULTS } from "./settings.js";
+import { languageName, runtimeName, text } from "../../../kit/schema-fields.js";
+import { DOCKER_DEFAULTS } from "./settings.js";
 
 const imageName = text.regex(
   /^[a-z0-9][\w.:/@-]*$/,
   'expected the name of an image such as "skerry-sandbox:latest"',
 );
-const runtimeName = text.regex(/^[a-zA-Z0-9][\w.-]*$/, 'expected the name of a runtime such as "runsc"');
 
 export const dockerSchema = z
   .strictObject({
@@ -27,8 +26,4 @@ export const dockerSchema = z
     runtime: runtimeName.optional(),
     shareFiles: z.enum(["auto", "always", "never"]).default(DOCKER_DEFAULTS.shareFiles),
   })
-  .prefault({});
-
-export const gvisorSchema = z
-  .strictObject({ runtime: runtimeName.default(GVISOR_DEFAULTS.runtime) })
   .prefault({});

@@ -14,17 +14,13 @@ export interface DockerConfig {
   readonly shareFiles: "auto" | "always" | "never";
 }
 
-/** Docker with another runtime; everything else is the docker block's. */
-export interface GvisorConfig {
-  readonly runtime: string;
-}
+/** The image that is built and used where the configuration names none. */
+export const DEFAULT_TAG = "skerry-sandbox:latest";
 
 /** What no configuration means. */
 export const DOCKER_DEFAULTS: DockerConfig = {
-  image: "skerry-sandbox:latest",
+  image: DEFAULT_TAG,
   images: {},
   networkMode: "none",
   shareFiles: "auto",
 };
-
-export const GVISOR_DEFAULTS: GvisorConfig = { runtime: "runsc" };

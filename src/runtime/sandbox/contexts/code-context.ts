@@ -6,8 +6,8 @@ import { Execution, type ExecutionSink } from "../executions/execution.js";
 import type { TrackedExecution } from "../executions/executions.js";
 import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
+import type { ContextLanguage } from "../languages/language.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
-import type { ContextLanguage } from "./context-languages.js";
 import {
   type Checkpoint,
   type CheckpointOptions,
@@ -17,6 +17,7 @@ import {
 import type { ContextResult, ResultEvent } from "./context-result.js";
 import { Interruption } from "./interruption.js";
 import { type Finished, Kernel, type KernelEnd } from "./kernel.js";
+import { encodeRun } from "./messages.js";
 import { RunOutput, ShownResults } from "./run-output.js";
 
 const RESULT_BYTES = 16 * 1024 * 1024;
@@ -272,7 +273,7 @@ export class CodeContext {
     this.#interrupt = () => ending.end("cancelled");
     try {
       const encode = (run: number) =>
-        this.#language.encodeRun(run, code, options.maxResultBytes ?? RESULT_BYTES);
+        encodeRun(this.#language, run, code, options.maxResultBytes ?? RESULT_BYTES);
       const ended = await kernel.run(encode, {
         output: (type, data) => output.take(type, data),
         result: (result, bytes) => {

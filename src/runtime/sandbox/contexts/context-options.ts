@@ -1,6 +1,6 @@
 import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { checkExecOptions } from "../executions/exec-options.js";
+import { checkExecOptions } from "../exec-options.js";
 /** How one piece of code runs. */
 export interface ContextRunOptions {
   /** Left out: the sandbox's. Code that is still running then is interrupted; if it does not end, the context does. */

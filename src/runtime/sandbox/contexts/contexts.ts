@@ -3,8 +3,8 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import type { TrackedExecution } from "../executions/executions.js";
+import { DEFAULT_LANGUAGE, findLanguageWith } from "../languages/registry.js";
 import { CodeContext, type ContextHost } from "./code-context.js";
-import { contextCommand, findContextLanguage } from "./context-languages.js";
 import { Kernel } from "./kernel.js";
 
 export interface ContextOptions {
@@ -51,7 +51,7 @@ export class Contexts {
 
   async create(options: ContextOptions): Promise<CodeContext> {
     const id = options.id ?? `ctx-${randomBytes(6).toString("hex")}`;
-    const { context } = findContextLanguage(options.language ?? "python");
+    const { context } = findLanguageWith("context", options.language ?? DEFAULT_LANGUAGE);
     return this.#add(id, options, async (host) => {
       const { request, done } = await host.request();
       try {
@@ -64,7 +64,7 @@ export class Contexts {
 
   /** The one of that name, made now if there is none; a concurrent caller gets the same. */
   async obtain(id: string, language: string): Promise<CodeContext> {
-    const wanted = findContextLanguage(language).name;
+    const wanted = findLanguageWith("context", language).name;
     const context = await (this.#contexts.get(id) ?? this.#starting.get(id) ?? this.create({ id, language }));
     if (context.language === wanted) return context;
     throw new SandboxError(
@@ -93,7 +93,7 @@ export class Contexts {
     origin?: WarmHandle,
   ): Promise<CodeContext> {
     checkId(id);
-    const language = findContextLanguage(options.language ?? "python");
+    const language = findLanguageWith("context", options.language ?? DEFAULT_LANGUAGE);
     if (this.#contexts.has(id) || this.#starting.has(id)) {
       throw new SandboxError("CONFLICT", `There already is a context ${JSON.stringify(id)}`, {
         hint: "Give it another name, or use the one that is there.",
@@ -134,16 +134,16 @@ export class Contexts {
 
   async #request(options: ContextOptions): Promise<{ request: RunRequest; done(): void }> {
     const { instance, environment, directory, prepare, takeWarm } = this.#init;
-    const language = findContextLanguage(options.language ?? "python");
+    const language = findLanguageWith("context", options.language ?? DEFAULT_LANGUAGE);
+    const { interpreter, runner, args = [], copies } = language.context;
     await prepare(language.name);
-    const argv = contextCommand(language, instance.guestRuntime);
+    const path = `${instance.guestRuntime}/${runner}`;
     const cwd = directory(options.cwd);
     const env = { ...environment(), ...options.env };
-    const warm = language.context.copies ? takeWarm(language.name, options.env ?? {}) : undefined;
-    const path = `${instance.guestRuntime}/${language.context.runner}`;
+    const warm = copies ? takeWarm(language.name, options.env ?? {}) : undefined;
     return {
       request: {
-        argv,
+        argv: [...interpreter, path, ...args],
         env,
         cwd,
         language: language.name,

@@ -113,7 +113,7 @@ export class Kernel {
 
   /** Runs a piece of code; resolves when it has ended and everything that it printed was handed on. */
   async run(
-    encode: (run: number) => Buffer | Promise<Buffer>,
+    encode: (run: number) => Promise<Buffer>,
     listener: KernelListener,
   ): Promise<Finished | KernelEnd> {
     const run = ++this.#runs;

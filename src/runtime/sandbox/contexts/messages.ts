@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
+import type { ContextLanguage } from "../languages/language.js";
 
 /** The longest message. Results have a budget below this; a longer one is not from our interpreter. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
@@ -10,6 +11,17 @@ const MAX_VALUES = 100_000;
 /** A message as it goes over a context's control socket: its length, and JSON. */
 export function encodeMessage(message: object): Buffer {
   return encodeFrame(Buffer.from(JSON.stringify(message)));
+}
+
+/** An order to run code, as the language's runner reads it. */
+export async function encodeRun(
+  language: ContextLanguage,
+  run: number,
+  code: string,
+  resultBytes: number,
+): Promise<Buffer> {
+  if (language.encodeRun !== undefined) return Buffer.from(language.encodeRun(run, code));
+  return encodeMessage({ op: "run", run, code: (await language.rewrite?.(code)) ?? code, resultBytes });
 }
 
 /** Bytes with their length before them. */

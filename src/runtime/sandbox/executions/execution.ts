@@ -114,7 +114,8 @@ export class Execution<
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent<Result, More>> {
-    if (this.#hasBegun && !this.#streams) return this.#wholeOutput();
+    // The events come once: a second loop has the exit only.
+    if (this.#hasBegun || this.#streams) return this.#wholeOutput();
     this.#streams = true;
     return this.#events();
   }

@@ -1,13 +1,13 @@
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest } from "../../wire/index.js";
+import type { Activity, ActivityKind } from "../activity.js";
+import { checkExecOptions, type ExecOptions } from "../exec-options.js";
 import type { FilesTouched, FilesWatch, TouchedFiles } from "../files/file-activity.js";
+import { commandUnavailable } from "../languages/registry.js";
 import type { NetworkUse, SandboxNetwork } from "../network/network.js";
+import type { CommandStart } from "../programs/command-start.js";
 import type { Harness } from "../programs/harness.js";
-import { commandUnavailable } from "../programs/languages.js";
 import type { SandboxSettings } from "../sandbox-init.js";
-import type { Activity, ActivityKind } from "./activity.js";
-import type { CommandStart } from "./command-start.js";
-import { checkExecOptions, type ExecOptions } from "./exec-options.js";
 import type { ExecutionSink } from "./execution.js";
 import { type CommandOutcome, createResult, type ExecutionResult } from "./result.js";
 import { runCommand } from "./run-command.js";

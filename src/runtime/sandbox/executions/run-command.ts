@@ -3,6 +3,7 @@ import type { Duplex, Readable, Writable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest } from "../../wire/index.js";
+import { KILL_GRACE_MS } from "../exec-options.js";
 import type { ExecutionSink } from "./execution.js";
 import { OutputCollector } from "./output-collector.js";
 import type { CommandOutcome, Reason } from "./result.js";
@@ -10,9 +11,6 @@ import { signalName } from "./signal-name.js";
 
 /** How long what a command has said over its control socket may take to be taken. */
 const LAST_WORDS_MS = 1000;
-
-/** How long a killed command may take to be gone before the whole sandbox is. */
-export const KILL_GRACE_MS = 5000;
 
 /** An end of our own making: the sandbox goes with the command. */
 const KILLED: RunExit = {

@@ -1,7 +1,8 @@
 import type { Readable, Writable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
-import { LONGEST_TIMEOUT_MS } from "./exec-options.js";
+import { LONGEST_TIMEOUT_MS } from "../exec-options.js";
+import { SHELL } from "../languages/bash/language.js";
 import type { CommandOutcome, ExecutionResult } from "./result.js";
 import { outcomeOf } from "./run-command.js";
 
@@ -52,7 +53,7 @@ export async function openTerminal(
   checkSize(options.rows, options.columns);
   const startedAt = performance.now();
   const handle = instance.runner.run({
-    argv: options.argv ?? ["bash", "-i"],
+    argv: options.argv ?? SHELL.terminal,
     env: { TERM: "xterm-256color", ...options.env },
     cwd: options.cwd ?? instance.guestWorkspace,
     terminal: { rows: options.rows, columns: options.columns },

@@ -15,7 +15,7 @@ import {
   validateSessionKey,
   type WorkspaceFiles,
 } from "../../workspace/index.js";
-import type { Activity } from "../executions/activity.js";
+import type { Activity } from "../activity.js";
 import type { TouchedFiles } from "./file-activity.js";
 
 export interface RestoreOptions {

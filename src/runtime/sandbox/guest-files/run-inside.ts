@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { createDeferred } from "../../../kit/deferred.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
-import { KILL_GRACE_MS } from "../executions/run-command.js";
+import { KILL_GRACE_MS } from "../exec-options.js";
 
 const MAX_STDERR_BYTES = 4096;
 

@@ -29,9 +29,9 @@ import {
   tooLarge,
   typeError,
 } from "../../workspace/index.js";
-import { GuestTree } from "../sync/guest-tree.js";
 import { createRunnerTarget } from "./bootstrap-target.js";
 import { COMMAND_MS, FileCommands } from "./file-commands.js";
+import { GuestTree } from "./guest-tree.js";
 import { entryOfFound } from "./listing.js";
 import { PendingWrites } from "./pending-writes.js";
 import type { Inside } from "./run-inside.js";

@@ -2,9 +2,10 @@ import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
-import type { CommandStart } from "../executions/command-start.js";
-import type { RunCodeOptions } from "../executions/exec-options.js";
-import { explainMissingCommand, type Language } from "./languages.js";
+import type { RunCodeOptions } from "../exec-options.js";
+import type { Language } from "../languages/language.js";
+import { explainMissingCommand, fileNameFor, LANGUAGES } from "../languages/registry.js";
+import type { CommandStart } from "./command-start.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */
 export interface CellSettings {
@@ -16,6 +17,9 @@ export interface CellSettings {
 
 /** With an interpreter that forks it travels twice: should that fail, the guest starts it the plain way. */
 const MAX_WARM_BYTES = 100 * 1024;
+
+/** The one language whose interpreter is kept ready for cells. */
+const FORKED = LANGUAGES.find(({ warm }) => warm?.cellCommand !== undefined);
 
 /** Runs programs in cells: namespaces, files and limits of their own, gone with the program. */
 export class CellRunner {
@@ -50,10 +54,9 @@ export class CellRunner {
       );
     }
     const { guestWorkspace, guestRuntime } = this.#instance;
-    const path = `${guestWorkspace}/main${language.extensionFor?.(code) ?? language.extensions[0]}`;
+    const path = `${guestWorkspace}/${fileNameFor(`main${language.extensions[0]}`, code)}`;
     const args = options.args ?? [];
-    const warm =
-      language.name === "python" && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
+    const warm = language === FORKED && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
     const env = { ...this.#start.environment, ...options.env };
     const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: code };
     return {
@@ -67,7 +70,7 @@ export class CellRunner {
     };
   }
 
-  /** Resolves when programs of Python find an interpreter that is ready. */
+  /** Resolves when programs of that language find an interpreter that is ready. */
   async prewarm(): Promise<void> {
     this.#warm(this.#require());
     await this.#interpreter?.ready;
@@ -85,20 +88,17 @@ export class CellRunner {
     return this.#isReady ? this.#interpreter : undefined;
   }
 
-  #launch({ limits, preload, standbys }: CellSettings): void {
+  #launch(settings: CellSettings): void {
     const { guestRuntime, guestWorkspace, runner } = this.#instance;
+    const argv = FORKED?.warm?.cellCommand?.(guestRuntime, settings);
+    if (FORKED === undefined || argv === undefined) return;
     const handle = runner.warm({
-      argv: [
-        "python3",
-        "-s",
-        `${guestRuntime}/python/zygote/python-zygote.py`,
-        JSON.stringify({ preload, standbys, cell: limitsFor(limits) }),
-      ],
+      argv,
       env: this.#start.environment,
       cwd: guestWorkspace,
       kind: "fork",
       makesCells: true,
-      language: "python",
+      language: FORKED.name,
     });
     this.#interpreter = handle;
     handle.ready.then(
@@ -112,24 +112,6 @@ export class CellRunner {
       this.#interpreter = undefined;
     });
   }
-}
-
-/** As guest/runners/python/zygote/zygote-cell.py names them. */
-function limitsFor(limits: CellLimits): Record<string, number> {
-  const { workspaceBytes, workspaceFiles, temporaryBytes, memoryBytes, processes, fileBytes } = limits;
-  const named = {
-    workspace_bytes: workspaceBytes,
-    workspace_files: workspaceFiles,
-    temporary_bytes: temporaryBytes,
-    memory_bytes: memoryBytes,
-    processes,
-    file_bytes: fileBytes,
-  };
-  return Object.fromEntries(
-    Object.entries(named).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, Math.round(value)]],
-    ),
-  );
 }
 
 /** A program given as text that is ready to run. */

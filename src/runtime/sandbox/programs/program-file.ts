@@ -3,7 +3,8 @@ import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { ChangeLog } from "../files/change-log.js";
-import { type Language, languageForFile } from "./languages.js";
+import type { Language } from "../languages/language.js";
+import { fileNameFor, languageForFile } from "../languages/registry.js";
 
 /** A program's source, in the workspace while it runs. */
 export interface ProgramFile {
@@ -62,14 +63,12 @@ async function removeProgram(workspace: WorkspaceFiles, changes: ChangeLog, path
 }
 
 function programName(language: Language, code: string, filename: string | undefined): string {
-  if (filename === undefined) return `main${language.extensionFor?.(code) ?? language.extensions[0]}`;
+  if (filename === undefined) return fileNameFor(`main${language.extensions[0]}`, code);
   if (filename.includes("/") || filename.startsWith(".") || filename.length > 200) {
     throw new SandboxError("INVALID_ARGUMENT", "A program's file name is one visible name without slashes", {
       hint: 'For example "main.py".',
     });
   }
   if (languageForFile(filename)?.name !== language.name) return `${filename}${language.extensions[0]}`;
-  // A plain .js file with module syntax would not start; everything else keeps the name it has.
-  const needed = filename.endsWith(".js") ? language.extensionFor?.(code) : undefined;
-  return needed === undefined ? filename : `${filename.slice(0, -3)}${needed}`;
+  return fileNameFor(filename, code);
 }

@@ -1,12 +1,13 @@
 import type { Instance } from "../../backends/index.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
-import type { CommandStart } from "../executions/command-start.js";
-import type { RunCodeOptions } from "../executions/exec-options.js";
+import type { RunCodeOptions } from "../exec-options.js";
 import type { ChangeLog } from "../files/change-log.js";
+import type { Language } from "../languages/language.js";
+import { explainMissingCommand } from "../languages/registry.js";
 import type { SandboxInit } from "../sandbox-init.js";
 import type { PreparedProgram } from "./cell-runner.js";
+import type { CommandStart } from "./command-start.js";
 import type { Harness } from "./harness.js";
-import { explainMissingCommand, type Language } from "./languages.js";
 import { type ProgramFile, placeProgram } from "./program-file.js";
 import { WarmInterpreters } from "./warm-interpreters.js";
 

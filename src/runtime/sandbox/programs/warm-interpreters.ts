@@ -2,7 +2,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import { withTimeout } from "../../../kit/timeout.js";
 import type { Instance } from "../../backends/index.js";
 import type { WarmHandle } from "../../wire/index.js";
-import type { Language } from "./languages.js";
+import type { Language } from "../languages/language.js";
 
 export interface WarmSettings {
   readonly enabled: boolean;

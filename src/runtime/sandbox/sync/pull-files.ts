@@ -1,8 +1,8 @@
 import { SandboxError } from "../../../kit/errors.js";
 import { forEachParallel } from "../../../kit/parallel.js";
 import type { HostTree, IncomingFile } from "../../workspace/index.js";
+import type { GuestTree } from "../guest-files/guest-tree.js";
 import type { Budget } from "./budget.js";
-import type { GuestTree } from "./guest-tree.js";
 import type { SyncCounter } from "./sync-counter.js";
 import { isUntouched, type Node, type SyncPlan } from "./tree.js";
 

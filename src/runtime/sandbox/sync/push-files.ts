@@ -1,7 +1,7 @@
 import { forEachParallel } from "../../../kit/parallel.js";
 import type { HostTree } from "../../workspace/index.js";
+import type { GuestTree } from "../guest-files/guest-tree.js";
 import { Budget } from "./budget.js";
-import type { GuestTree } from "./guest-tree.js";
 import type { SyncCounter } from "./sync-counter.js";
 import type { Node } from "./tree.js";
 

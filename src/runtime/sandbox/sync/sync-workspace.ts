@@ -1,9 +1,9 @@
 import { SandboxError } from "../../../kit/errors.js";
 import type { AgentWorkspace, Tree } from "../../workspace/index.js";
 import { DeniedPaths, foundNothing, HostTree, parseInnerPath } from "../../workspace/index.js";
+import type { GuestTree } from "../guest-files/guest-tree.js";
 import type { RunnerWorkspace } from "../guest-files/runner-workspace.js";
 import { Budget, type SyncLimits } from "./budget.js";
-import type { GuestTree } from "./guest-tree.js";
 import { pullFiles } from "./pull-files.js";
 import { pushFiles } from "./push-files.js";
 import { SyncCounter, type SyncReport } from "./sync-counter.js";

@@ -57,7 +57,7 @@ export function snapshotIdOf(snapshot: unknown): string {
   const id = typeof snapshot === "object" && snapshot !== null && "id" in snapshot ? snapshot.id : snapshot;
   if (typeof id === "string") return id;
   throw new SandboxError("INVALID_ARGUMENT", `Expected the id of a snapshot, got ${typeof id}`, {
-    hint: "listSnapshots() has them.",
+    hint: "The list of the session's snapshots has them.",
   });
 }
 
@@ -76,7 +76,7 @@ export function checkSnapshotName(name: unknown): string | undefined {
 /** There is none of that id in this session. */
 export function snapshotNotFound(id: string): SandboxError {
   return new SandboxError("SNAPSHOT_NOT_FOUND", `This session has no snapshot "${escapeFileName(id)}"`, {
-    hint: "It may have been deleted, or be another session's. listSnapshots() and skerry snapshots ls have them.",
+    hint: "It may have been deleted, or be another session's. The list of its snapshots has those that are there.",
   });
 }
 

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { findLanguageWith } from "../../../../runtime/sandbox/index.js";
 import { isSameValue } from "./compare-values.js";
 import { describeValue } from "./describe-value.js";
 import { encodeValue } from "./encoded-values.js";
 
+const python = findLanguageWith("tests", "python").tests.values;
+const typescript = findLanguageWith("tests", "typescript").tests.values;
 const float = (text: string) => ["f", text];
 const list = (...parts: unknown[]) => ["l", parts];
 const tuple = (...parts: unknown[]) => ["t", parts];
@@ -93,9 +96,9 @@ it("overlong numbers do not keep the host busy", () => {
   const many = list(...Array.from({ length: 16 }, () => long));
   expect(isSameValue({ a: 1 }, dict([long, 1]))).toBe(false);
   expect(
-    describeValue(many, "python").startsWith(`[0x${"f".repeat(100)}… (1000000 hexadecimal digits), `),
+    describeValue(many, python).startsWith(`[0x${"f".repeat(100)}… (1000000 hexadecimal digits), `),
   ).toBe(true);
-  expect(describeValue(["i", "-ff"], "python")).toBe("-255");
+  expect(describeValue(["i", "-ff"], python)).toBe("-255");
   expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
 
@@ -113,16 +116,16 @@ describe("a value is shown", () => {
     [["o", "Box", "<Box 1>"], "<Box 1>", "<Box 1>"],
     [["u", 0], "undefined", "undefined"],
     [["k", "date", 2020, 1, 2], "date(2020, 1, 2)", "date(2020, 1, 2)"],
-  ])("as its language would: %j", (value, python, javascript) => {
-    expect([describeValue(value, "python"), describeValue(value, "typescript")]).toEqual([
-      python,
-      javascript,
+  ])("as its language would: %j", (value, inPython, inTypeScript) => {
+    expect([describeValue(value, python), describeValue(value, typescript)]).toEqual([
+      inPython,
+      inTypeScript,
     ]);
   });
 
   it("cut to a readable length", () => {
-    expect(describeValue("x".repeat(100_000), "python").length).toBeLessThan(10_100);
-    expect(describeValue(list(...Array.from({ length: 2000 }, () => 1)), "python")).toContain("… 1000 more");
+    expect(describeValue("x".repeat(100_000), python).length).toBeLessThan(10_100);
+    expect(describeValue(list(...Array.from({ length: 2000 }, () => 1)), python)).toContain("… 1000 more");
   });
 });
 

@@ -1,5 +1,5 @@
+import type { ValueNotation } from "../../../../runtime/sandbox/index.js";
 import { cutMiddle } from "../../replies/model-text.js";
-import type { TestLanguage } from "../report.js";
 import { bytesOf, decimalOfNumber, numberOf, partsOf } from "./encoded-values.js";
 
 const MAX_CHARACTERS = 10_000;
@@ -7,31 +7,11 @@ const MAX_DEPTH = 250;
 const MAX_PARTS = 1000;
 
 /** A value as its language would write it, for people and models. Not more than so much of it. */
-export function describeValue(value: unknown, language: TestLanguage): string {
-  const words = language === "python" ? PYTHON : JAVASCRIPT;
+export function describeValue(value: unknown, words: ValueNotation): string {
   return cutMiddle(describe(value, words, 0), MAX_CHARACTERS);
 }
 
-const PYTHON = {
-  null: "None",
-  true: "True",
-  false: "False",
-  nan: "nan",
-  inf: "inf",
-  tuple: ["(", ")"],
-  set: ["{", "}"],
-};
-const JAVASCRIPT = {
-  null: "null",
-  true: "true",
-  false: "false",
-  nan: "NaN",
-  inf: "Infinity",
-  tuple: ["[", "]"],
-  set: ["new Set([", "])"],
-};
-
-function describe(value: unknown, words: typeof PYTHON, depth: number): string {
+function describe(value: unknown, words: ValueNotation, depth: number): string {
   if (depth > MAX_DEPTH) return "…";
   if (value === null) return words.null;
   if (typeof value === "boolean") return value ? words.true : words.false;
@@ -39,8 +19,7 @@ function describe(value: unknown, words: typeof PYTHON, depth: number): string {
   const number = numberOf(value);
   if (number !== undefined) return describeNumber(number, value, words);
   const bytes = bytesOf(value);
-  if (bytes !== undefined)
-    return words === PYTHON ? `b${JSON.stringify(bytes.toString("latin1"))}` : `<${bytes.toString("hex")}>`;
+  if (bytes !== undefined) return words.bytes(bytes);
   const found = partsOf(value);
   const each = (part: unknown) => describe(part, words, depth + 1);
   if (found !== undefined) {
@@ -54,19 +33,18 @@ function describe(value: unknown, words: typeof PYTHON, depth: number): string {
     const isTuple = Array.isArray(value) && value[0] === "t";
     const [open, close] = found.kind === "set" ? words.set : isTuple ? words.tuple : ["[", "]"];
     const parts = `${found.parts.slice(0, MAX_PARTS).map(each).join(", ")}${more}`;
-    if (found.kind === "set" && parts === "" && words === PYTHON) return "set()";
-    return `${open}${parts}${isTuple && found.parts.length === 1 && words === PYTHON ? "," : ""}${close}`;
+    if (found.kind === "set" && parts === "") return words.emptySet;
+    return `${open}${parts}${isTuple && found.parts.length === 1 ? words.tupleOfOne : ""}${close}`;
   }
   return describeOther(value, each);
 }
 
-function describeNumber(number: number | bigint, value: unknown, words: typeof PYTHON): string {
+function describeNumber(number: number | bigint, value: unknown, words: ValueNotation): string {
   if (Number.isNaN(number)) return words.nan;
   if (number === Number.POSITIVE_INFINITY) return words.inf;
   if (number === Number.NEGATIVE_INFINITY) return `-${words.inf}`;
-  const isWholeFloat =
-    words === PYTHON && Array.isArray(value) && value[0] === "f" && Number.isInteger(number);
-  if (isWholeFloat && Math.abs(Number(number)) < 1e16) return `${number}.0`;
+  const isWholeFloat = Array.isArray(value) && value[0] === "f" && Number.isInteger(number);
+  if (isWholeFloat && Math.abs(Number(number)) < 1e16) return `${number}${words.wholeFloat}`;
   return decimalOfNumber(number) ?? describeLong(number as bigint);
 }
 

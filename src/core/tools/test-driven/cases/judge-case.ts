@@ -1,5 +1,5 @@
-import { signalName } from "../../../../runtime/sandbox/index.js";
-import type { TestLanguage, TestOutcome, TestResult } from "../report.js";
+import { signalName, type TestingLanguage } from "../../../../runtime/sandbox/index.js";
+import type { TestOutcome, TestResult } from "../report.js";
 import type { CaseDone, RaisedError } from "./case-messages.js";
 import { isSameValue } from "./compare-values.js";
 import { describeValue } from "./describe-value.js";
@@ -14,14 +14,14 @@ export interface CaseVerdict {
 }
 
 /** Compares what a solution did with what it should have done. */
-export function judgeCase(wanted: TestCase, done: CaseDone, language: TestLanguage): CaseVerdict {
+export function judgeCase(wanted: TestCase, done: CaseDone, language: TestingLanguage): CaseVerdict {
   const { durationMs, ended, raised, output } = done;
   if (ended !== undefined) return { ...describeUnfinished(ended, durationMs) };
   const expected = describeWanted(wanted, language);
   if (output !== undefined) return { result: { ...judgeOutput(wanted, output, expected), durationMs } };
   if (raised !== undefined)
     return { result: { ...judgeRaised(wanted, raised, language, expected), durationMs } };
-  const actual = () => describeValue(done.value, language);
+  const actual = () => describeValue(done.value, language.values);
   if (wanted.raises !== undefined) {
     const result = { status: "failed", message: "It raised nothing", expected, actual: actual() } as const;
     return { result: { ...result, durationMs } };
@@ -63,7 +63,7 @@ function judgeOutput(
 function judgeRaised(
   { raises }: TestCase,
   raised: RaisedError,
-  language: TestLanguage,
+  language: TestingLanguage,
   expected: string,
 ): Omit<TestResult, "name" | "durationMs"> {
   const wanted: ExpectedError | undefined = typeof raises === "string" ? { type: raises } : raises;
@@ -83,14 +83,14 @@ function judgeRaised(
 }
 
 /** Of what is built in only the first counts, with what that is derived from: a class cannot claim to be every class at once. */
-function classesOf({ names }: RaisedError, language: TestLanguage): readonly string[] {
+function classesOf({ names }: RaisedError, language: TestingLanguage): readonly string[] {
   const first = names.findIndex((name) => builtInAncestors(name, language) !== undefined);
   if (first === -1) return names;
   return [...names.slice(0, first + 1), ...builtInAncestors(names[first]!, language)!];
 }
 
-function describeWanted({ expected, raises }: TestCase, language: TestLanguage): string {
-  if (raises === undefined) return describeValue(encodeValue(expected), language);
+function describeWanted({ expected, raises }: TestCase, language: TestingLanguage): string {
+  if (raises === undefined) return describeValue(encodeValue(expected), language.values);
   if (typeof raises === "string") return `raises ${raises}`;
   return `raises ${raises.type}${raises.message === undefined ? "" : ` with ${JSON.stringify(raises.message)}`}`;
 }
@@ -116,35 +116,11 @@ function cut(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
-/** Python's own exceptions below each class; what is not named here is none of them. */
-const PYTHON: Readonly<Record<string, string>> = {
-  BaseException: "BaseExceptionGroup Exception GeneratorExit KeyboardInterrupt SystemExit",
-  Exception:
-    "ArithmeticError AssertionError AttributeError BufferError EOFError ExceptionGroup ImportError LookupError MemoryError NameError OSError ReferenceError RuntimeError StopAsyncIteration StopIteration SyntaxError SystemError TypeError ValueError Warning",
-  ArithmeticError: "FloatingPointError OverflowError ZeroDivisionError",
-  ImportError: "ModuleNotFoundError",
-  LookupError: "IndexError KeyError",
-  NameError: "UnboundLocalError",
-  OSError:
-    "BlockingIOError ChildProcessError ConnectionError FileExistsError FileNotFoundError InterruptedError IsADirectoryError NotADirectoryError PermissionError ProcessLookupError TimeoutError",
-  ConnectionError: "BrokenPipeError ConnectionAbortedError ConnectionRefusedError ConnectionResetError",
-  RuntimeError: "NotImplementedError PythonFinalizationError RecursionError",
-  SyntaxError: "IndentationError",
-  IndentationError: "TabError",
-  ValueError: "UnicodeError",
-  UnicodeError: "UnicodeDecodeError UnicodeEncodeError UnicodeTranslateError",
-  Warning:
-    "BytesWarning DeprecationWarning EncodingWarning FutureWarning ImportWarning PendingDeprecationWarning ResourceWarning RuntimeWarning SyntaxWarning UnicodeWarning UserWarning",
-};
-
-/** The same of JavaScript. */
-const JAVASCRIPT: Readonly<Record<string, string>> = {
-  Error: "AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError",
-};
-
 /** The classes that a built-in exception is derived from, nearest first; undefined: it is not built in. */
-function builtInAncestors(name: string, language: TestLanguage): readonly string[] | undefined {
-  const tree = language === "python" ? PYTHON : JAVASCRIPT;
+function builtInAncestors(
+  name: string,
+  { exceptions: tree }: TestingLanguage,
+): readonly string[] | undefined {
   const ancestors: string[] = [];
   for (let at = parentOf(tree, name); at !== undefined; at = parentOf(tree, at)) ancestors.push(at);
   return ancestors.length > 0 || Object.hasOwn(tree, name) ? ancestors : undefined;

@@ -4,7 +4,7 @@ import { encodeMessage, readFrames } from "../../../../runtime/sandbox/index.js"
 import type { SandboxManager, ToolCall } from "../../../manager/index.js";
 import { type CallEnd, describeEnd, endedBy, endOf, throwFailure } from "../call-end.js";
 import { judgeLoadFailure, judgeTests, type TestsVerdict } from "../judge-tests.js";
-import type { TestingLanguage } from "../languages.js";
+import type { TestedLanguage } from "../options.js";
 import type { TestOutcome, TestResult } from "../report.js";
 import type { LoadFailure } from "../runner-messages.js";
 import { refusalOf, stoppedBy } from "../split-tests/judge-split.js";
@@ -17,7 +17,7 @@ import { callText, nameOfCase, type TestCase } from "./test-case.js";
 /** A solution and cases, as the tool call that they are. */
 export interface CasesOrder {
   readonly manager: SandboxManager;
-  readonly language: TestingLanguage;
+  readonly language: TestedLanguage;
   readonly module: string;
   readonly cases: readonly TestCase[];
   readonly caseTimeoutMs: number;
@@ -51,7 +51,7 @@ export async function runCases(order: CasesOrder): Promise<CasesEnd> {
     manager.executeBy(
       {
         name: "cases",
-        command: (runtime, program) => language.cases(runtime, program, module),
+        command: (runtime, program) => language.tests.cases(runtime, program, module),
         control: (stream) => talk.begin(stream),
         mayStart: async ({ isolates }) => {
           walls = isolates;
@@ -67,19 +67,19 @@ export async function runCases(order: CasesOrder): Promise<CasesEnd> {
 }
 
 /** Refuses values that cannot be compared, before anything runs. */
-function checkValues(cases: readonly TestCase[], { name }: TestingLanguage): void {
+function checkValues(cases: readonly TestCase[], { name, tests }: TestedLanguage): void {
   for (const each of cases) {
     encodeValue(each.expected);
     orderOf(each);
-    if (name === "python" || typeof each.call !== "object" || each.call.kwargs === undefined) continue;
-    throw new SandboxError("INVALID_ARGUMENT", "Only Python has arguments by name (kwargs)", {
+    if (tests.hasKeywords || typeof each.call !== "object" || each.call.kwargs === undefined) continue;
+    throw new SandboxError("INVALID_ARGUMENT", `Functions of ${name} take no arguments by name (kwargs)`, {
       hint: "Pass them in args.",
     });
   }
 }
 
 /** What the cases would have the solution evaluate: code, like the solution itself. */
-function scriptsOf(cases: readonly TestCase[], { name }: TestingLanguage) {
+function scriptsOf(cases: readonly TestCase[], { name }: TestedLanguage) {
   const calls = cases.flatMap(({ call }) => (call === undefined ? [] : [callText(call)]));
   return calls.length === 0 ? [] : [{ name: "cases", text: calls.join("\n"), language: name }];
 }
@@ -122,7 +122,7 @@ class CaseTalk {
     else if (message.type === "ready" && this.#current === -1) this.#next();
     else if (message.type === "done" && message.case === this.#current) {
       const wanted = this.#order.cases[this.#current]!;
-      const { result, outcome } = judgeCase(wanted, message.done, this.#order.language.name);
+      const { result, outcome } = judgeCase(wanted, message.done, this.#order.language.tests);
       if (outcome !== undefined) this.#outcomes.add(outcome);
       this.list.end(this.#current, result);
       this.#next();

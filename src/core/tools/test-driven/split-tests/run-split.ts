@@ -1,9 +1,10 @@
 import { createDeferred } from "../../../../kit/deferred.js";
 import { SandboxError } from "../../../../kit/errors.js";
 import { Mutex } from "../../../../kit/mutex.js";
+import type { PythonRunner } from "../../../../runtime/sandbox/index.js";
 import type { SandboxManager, ToolCall } from "../../../manager/index.js";
 import { type CallEnd, endOf } from "../call-end.js";
-import type { PythonRunner, TestingLanguage } from "../languages.js";
+import type { TestedLanguage } from "../options.js";
 import type { TestResult } from "../report.js";
 import { type LoadFailure, parseSolutionMessage, parseTestsMessage } from "../runner-messages.js";
 import { TestList } from "../test-list.js";
@@ -12,7 +13,7 @@ import { Relay, type RelaySide } from "./relay.js";
 /** A solution and a file of tests, each as the tool call that it is. */
 export interface SplitRequest {
   readonly manager: SandboxManager;
-  readonly language: TestingLanguage;
+  readonly language: TestedLanguage;
   readonly module: string;
   readonly solution: ToolCall;
   readonly tests: ToolCall;
@@ -78,7 +79,7 @@ class SplitRun {
 
   constructor(order: SplitRequest) {
     this.#order = order;
-    this.#list = new TestList(order.language.name === "python" ? "pytest" : "node:test", order.onResult);
+    this.#list = new TestList(order.language.tests.runner, order.onResult);
     this.#relay = new Relay({
       onMessage: (from, message) =>
         from === "solution" ? this.#hearSolution(message) : this.#hearTests(message),
@@ -127,8 +128,8 @@ class SplitRun {
           name: side,
           command: (runtime, program) =>
             side === "solution"
-              ? language.solution(runtime, program, module)
-              : language.tests(runtime, program, module, runner),
+              ? language.tests.solution(runtime, program, module)
+              : language.tests.tests(runtime, program, module, runner),
           control: (stream) => {
             this.#relay.attach(side, stream);
             this.#attached[side].resolve();

@@ -158,9 +158,7 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
         this.members.bind(0, this.name(this.tree.child(target, "property")), { how, node });
         break;
       case "subscript_expression": {
-        const object = this.tree.child(target, "object");
-        if (this.tree.kind(object) === "identifier")
-          this.scopes.bind(scope, this.name(object), { how: "mark", node });
+        this.fill(scope, target, [node], "mark");
         break;
       }
       case "object_pattern":
@@ -334,7 +332,8 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
     // A tagged template is a call with its text.
     const given = this.tree.kind(list) === "arguments" ? namedChildren(this.tree, list) : [list];
     const object = method ? this.tree.child(callee, "object") : -1;
-    if (method && FILLERS.has(called)) this.fill(call, object, given, called === "push" ? "tail" : "mark");
+    if (method && FILLERS.has(called))
+      this.fill(this.scopeAt[call]!, object, given, called === "push" ? "tail" : "mark");
     const direct = FUNCTIONS.has(this.tree.kind(callee))
       ? [callee]
       : (this.functions.get(called) ?? []).slice(0, 4);

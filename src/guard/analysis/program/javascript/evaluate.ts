@@ -163,7 +163,9 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
           break;
         case "method_definition":
           keys.push(keyOf(this.tree, this.tree.child(one, "name")));
-          items.push(this.evaluate(one));
+          items.push(
+            /^get\s/.test(this.tree.source(one)) ? this.returned(`<def ${one}>`, []) : this.evaluate(one),
+          );
           break;
         default:
           keys.push(undefined);
@@ -189,7 +191,9 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
   }
 
   protected override partOf(value: Value, name: string): Value {
-    if (name === "constructor") return this.memberNamed(value, name);
+    // A key that is known only when it runs may be this one; of a function that matters.
+    const hidden = name === "?" && value.names.some((one) => one.startsWith("<def "));
+    if (name === "constructor" || hidden) return this.memberNamed(value, "constructor");
     const found = memberOf({ ...value, names: value.names.flatMap(modulesFor(name)) }, name);
     return { ...found, names: found.names.map(plainName) };
   }
@@ -274,7 +278,9 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
 
   /** What a call of this name gives. */
   protected resultOf(name: string, _node: number, args: readonly Value[]): Value | undefined {
-    const makes = name === "?.constructor" && (args.at(-1)?.texts.length ?? 0) > 0;
+    const makes =
+      name.startsWith("?.constructor()") ||
+      (name === "?.constructor" && (args.at(-1)?.texts.length ?? 0) > 0);
     if (name === "this" || (name.startsWith("?.") && !makes)) return undefined;
     if (name.startsWith("<def ")) return this.returned(name, args);
     if (LOADERS.has(name)) return moduleNamed(args[0]);
@@ -326,7 +332,14 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
       return { args: [this.evaluate(values)], keywords: new Map() };
     const nodes = namedChildren(this.tree, values, MAX_ARGUMENTS + 1);
     if (nodes.length > MAX_ARGUMENTS) this.giveUp();
-    return withOptions(nodes.flatMap((one) => this.item(one)));
+    const { args, keywords } = withOptions(nodes.flatMap((one) => this.item(one)));
+    if (!args.some(({ keys }) => keys !== undefined)) return { args, keywords };
+    // An option may also be put into its object later.
+    const later = OPTIONS.filter((key) => this.program.members.find(0, key) !== undefined);
+    const added = later.map(
+      (key) => [key, anyOf([keywords.get(key) ?? UNKNOWN, this.assignedTo(key)])] as const,
+    );
+    return { args, keywords: new Map([...keywords, ...added]) };
   }
 
   /** The name of a parameter that is nothing but a name; "": it is more. */
@@ -341,7 +354,12 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
   /** [99, 104].map((c) => String.fromCharCode(c)) */
   private mapped(node: number, self: Value): Value | undefined {
     const change = namedChildren(this.tree, this.tree.child(node, "arguments"))[0] ?? -1;
-    if (change === -1 || self.items === undefined || !isFunction(this.tree, change)) return undefined;
+    if (change === -1 || self.items === undefined) return undefined;
+    const found = this.evaluate(change);
+    if (!isFunction(this.tree, change))
+      return found.names.length === 0
+        ? undefined
+        : list(self.items.map((one) => this.applied(found, { args: [one], keywords: new Map() }, node)));
     const body = this.program.returnsOf(change)[0];
     const parameter = this.program.parametersOf(change)[0];
     if (body === undefined || parameter === undefined) return undefined;
@@ -354,13 +372,18 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
   }
 }
 
+/** Options that say what runs. */
+const OPTIONS = ["shell", "eval", "execPath", "execArgv", "env", "args", "file"] as const;
+
 /** The keys of an options object count as keywords. */
 function withOptions(args: readonly Value[]): Arguments {
   const keywords = new Map<string, Value>();
-  for (const { keys, items } of args)
+  for (const { keys, items, marks } of args) {
     keys?.forEach((key, index) => {
       keywords.set(key ?? OPEN, items![index]!);
     });
+    if (keys !== undefined && (marks & MARKS.partial) !== 0) keywords.set(OPEN, UNKNOWN);
+  }
   // Behind the first argument, what is neither words nor a function may be options.
   const open = args
     .slice(1)

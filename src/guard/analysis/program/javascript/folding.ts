@@ -1,4 +1,4 @@
-import { isWholeTree } from "../../risk/path-rules.js";
+import { isWholeTree } from "../../rules/path-rules.js";
 import {
   concat,
   directoryOf,

@@ -1,11 +1,11 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { assessPath } from "../../risk/path-rules.js";
-import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
+import { assessPath } from "../../rules/path-rules.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
-import type { FlatTree } from "../flat-tree.js";
+import { type FlatTree, namedChildren } from "../flat-tree.js";
 import { createFunctionTable, type KnownFunction } from "../known-functions.js";
 import { createLoops } from "../loops.js";
-import { type Arguments, codeOfAddress, type ProcessStart } from "../process-start.js";
+import { type Arguments, codeOfAddress, type ProcessStart, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, textOf } from "./bindings.js";
@@ -75,6 +75,9 @@ class JavaScriptReader extends ProgramReader {
         );
         this.readValue(node);
         break;
+      case "object":
+        this.readKeys(node, this.valueOf(node).keys);
+        break;
       case "assignment_expression":
         this.readAssignment(node);
         break;
@@ -107,6 +110,9 @@ class JavaScriptReader extends ProgramReader {
     if (owner.names.some((name) => name === "Object.prototype" || name.endsWith(".__proto__")))
       this.sign(PROTOTYPE, node);
     if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
+    if (owner.names.includes("process.env")) this.readKeys(node, [this.memberOf(target)]);
+    if (owner.names.includes("process") && !/^exitCode$|^title$/.test(this.memberOf(target) ?? ""))
+      this.loosen(node, "process");
     if (owner.names.includes("process.env") && isLoaderVariable(this.memberOf(target) ?? ""))
       this.sign(LOADER_VARIABLE, node);
   }
@@ -182,6 +188,8 @@ class JavaScriptReader extends ProgramReader {
 
   protected readName(name: string, node: number, { args }: Arguments): void {
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
+    if (/^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) && args[0]?.names.includes("process"))
+      this.loosen(node, name);
     if (name === "Function.constructor") this.sign(HIDDEN_CONSTRUCTOR, node);
     else if (
       /^(?:Function|eval)$/.test(name) &&
@@ -210,6 +218,9 @@ class JavaScriptReader extends ProgramReader {
 
   private readLoader(key: Value, node: number): void {
     for (const one of key.texts) if (!one.includes(HOLE)) this.importModule(one, node);
+    const elsewhere = key.texts.some((one) => /^(?:https?:|data:.*\ue000)/.test(one));
+    if (elsewhere || (key.marks & MARKS.network) !== 0)
+      this.starts.push(unknownStart(this.tree.start(node), "import"));
     if ((key.marks & MARKS.network) !== 0) this.sign(REMOTE_MODULE, node);
     const risky = key.texts.some(
       (one) => RISKY_MODULES.has(moduleNameOf(one)) || TABLE.knows(moduleNameOf(one)),
@@ -242,12 +253,10 @@ class JavaScriptReader extends ProgramReader {
       (above === "call_expression" && tree.plays(node, "function")) || tree.plays(node, "constructor");
     const value = this.valueOf(node);
     if (kind !== "identifier") this.readChains(value, node);
-    if (
-      called ||
-      (kind === "identifier" && !value.names.some((name) => name.endsWith(identifierOf(tree.source(node)))))
-    )
-      return;
-    this.readMention(node);
+    if (called) return;
+    const alias =
+      kind === "identifier" && !value.names.some((name) => name.endsWith(identifierOf(tree.source(node))));
+    this.readMention(node, alias);
   }
 
   protected useOf(node: number, parent: number): Use {
@@ -285,7 +294,8 @@ class JavaScriptReader extends ProgramReader {
       }
       case "arguments": {
         const { names } = this.valueOf(this.evaluator.calleeOf(tree.parent(parent)));
-        return names.some((name) => LOOKING.test(name)) ? "followed" : "handed on";
+        const first = namedChildren(tree, parent, 1)[0] === node;
+        return first && names.some((name) => LOOKING.test(name)) ? "followed" : "handed on";
       }
       case "unary_expression":
       case "if_statement":

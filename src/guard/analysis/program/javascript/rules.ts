@@ -13,7 +13,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     level: "medium",
     names: words(`
       eval execScript vm.runInThisContext vm.runInNewContext vm.runInContext vm.compileFunction vm.Script
-      module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
+      *._compile module._compile module.prototype._compile module()._compile module.constructor()._compile vm.SourceTextModule
       vm2.VM().run vm2.NodeVM().run require-from-string
     `),
     code: 0,
@@ -342,7 +342,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
 export const LOADERS: ReadonlySet<string> = new Set([
   ...["require", "import", "module.require", "module.createRequire()", "process.mainModule.require"],
   ...["require.main.require", "process.getBuiltinModule", "module._load", "module.constructor._load"],
-  "process.mainModule.constructor._load",
+  ...["process.mainModule.constructor._load", "module.prototype.require", "module.Module._load"],
 ]);
 
 /** Names that are there without an import. Only those that a rule or a fold knows matter. */

@@ -51,6 +51,9 @@ const FILLERS = new Set(
   "append extend insert add update appendleft remove pop reverse sort clear setdefault write put".split(" "),
 );
 
+const CHANGERS =
+  /^(?:i?(?:set|del)item|i?concat|iadd|insert|append|extend|shuffle|heap\w+|insort\w*|__[sdi]\w+__)$/;
+
 /** Collects the names of a Python program. */
 export function collectNames(tree: FlatTree): PythonNames {
   return new PythonNameCollector(tree).collect();
@@ -110,9 +113,28 @@ class PythonNameCollector extends NameCollector implements PythonNames {
         if (child("alias") !== -1 && value !== undefined) this.bind(scope, child("alias"), value, "value");
         break;
       }
+      case "case_clause":
+        this.capture(node);
+        break;
       case "call":
         this.calls.push(node);
         break;
+    }
+  }
+
+  /** The names that a `case` gives to what is matched, or to a part of it. */
+  private capture(clause: number): void {
+    const { tree } = this;
+    let statement = clause;
+    while (statement !== -1 && tree.kind(statement) !== "match_statement") statement = tree.parent(statement);
+    const subject = tree.child(statement, "subject");
+    const patterns = namedChildren(tree, clause).filter((one) => tree.kind(one) === "case_pattern");
+    const end = patterns.length === 0 ? clause : tree.after(patterns.at(-1)!);
+    for (let at = patterns[0] ?? end; at < end; at++) {
+      if (tree.kind(at) !== "identifier") continue;
+      this.scopes.bind(this.scope, this.name(at), { how: "value", node: subject });
+      this.scopes.bind(this.scope, this.name(at), { how: "element", node: subject });
+      this.scopes.bind(this.scope, this.name(at), NOTHING);
     }
   }
 
@@ -161,9 +183,7 @@ class PythonNameCollector extends NameCollector implements PythonNames {
         this.members.bind(0, this.name(this.tree.child(target, "attribute")), { how, node });
         break;
       case "subscript": {
-        const object = this.tree.child(target, "value");
-        if (this.tree.kind(object) === "identifier")
-          this.scopes.bind(scope, this.name(object), { how: "mark", node });
+        this.fill(scope, target, [node], "mark");
         break;
       }
       case "pattern_list":
@@ -310,14 +330,25 @@ class PythonNameCollector extends NameCollector implements PythonNames {
     const given = namedChildren(this.tree, list);
     if (method && FILLERS.has(called)) {
       const how = called === "append" || called === "extend" ? "tail" : "mark";
-      this.fill(call, this.tree.child(callee, "object"), given, how);
+      this.fill(this.scopeAt[call]!, this.tree.child(callee, "object"), given, how);
+    }
+    // operator.setitem(a, 0, x), list.insert(a, 0, x): the list comes first.
+    if (method && CHANGERS.test(called) && given[0] !== undefined) {
+      if (called.startsWith("__"))
+        this.fill(this.scopeAt[call]!, this.tree.child(callee, "object"), given, "mark");
+      const owner = this.rootOf(callee);
+      if (
+        owner !== -1 &&
+        !/value|element/.test(this.scopes.find(this.scopeAt[call]!, this.name(owner))?.bindings[0]?.how ?? "")
+      )
+        this.fill(this.scopeAt[call]!, given[0], given.slice(1), "mark");
     }
     this.handAcross(called, given);
     if (called === "add_argument") this.addOption(given);
     // ftp.retrbinary("…", buffer.write): what the call hears goes into the buffer.
     for (const one of given)
       if (this.tree.kind(one) === "attribute" && FILLERS.has(this.name(this.tree.child(one, "attribute"))))
-        this.fill(call, this.tree.child(one, "object"), [call], "mark");
+        this.fill(this.scopeAt[call]!, this.tree.child(one, "object"), [call], "mark");
     for (const definition of direct ?? (this.functions.get(called) ?? []).slice(0, 4)) {
       const names = this.parametersOf(definition);
       let place = 0;

@@ -43,7 +43,7 @@ import {
 } from "./folding.js";
 import { integerValue, stringValue } from "./literals.js";
 import { ancestors, constant, marked, markTree, modulesFor } from "./origins.js";
-import { BUILTINS, KNOWN_MODULES } from "./rules.js";
+import { BUILTINS, KNOWN_MODULES, NAMESPACES } from "./rules.js";
 
 /** Attributes that lead to what they belong to. */
 const TRANSPARENT = new Set(["__dict__", "__call__", "__func__", "__wrapped__"]);
@@ -58,6 +58,8 @@ const SYNTAX: EvaluatedSyntax = {
 /** Builtins that no rule knows. */
 const HARMLESS_BUILTINS =
   /^(?:len|float|bool|set|frozenset|abs|round|pow|divmod|hash|hex|oct|bin|format|ascii|slice|super|property|complex|exit|quit|aiter|anext|unicode|xrange|raw_input|display|[A-Z]\w*(?:Error|Exception|Warning|Iteration|Exit|Interrupt|Group)|__\w+__)$/;
+/** What a name gives that is known only when it runs. */
+const GIVEN = "builtins.eval()";
 const PARTIAL = "<partial>";
 const METHOD_CALLER = "operator.methodcaller()";
 const MAX_PARTIAL = 4;
@@ -248,9 +250,8 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     if (this.tree.kind(index) === "slice") return this.sliced(object, index);
     const key = this.evaluate(index);
     if (object.names.includes("os.environ")) return variable(key.texts[0]);
-    if (object.names.some((name) => name === "globals()" || name === "locals()" || name === "vars()")) {
-      return anyOf(key.texts.map((name) => this.nameAt(node, name)));
-    }
+    if (object.names.some((name) => NAMESPACES.test(name)))
+      return key.texts.length === 0 ? named(GIVEN) : anyOf(key.texts.map((name) => this.nameAt(node, name)));
     if (object.names.includes("sys.modules")) return moduleNamed(key);
     const at = key.numbers[0];
     // A list may have been changed through another name.
@@ -272,10 +273,7 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
 
   private nameAt(node: number, name: string): Value {
     if (name === "__builtins__") return named("builtins");
-    return (
-      this.lookUp(this.program.scopeOf(node), name) ??
-      (BUILTINS.has(name) ? named(`builtins.${name}`) : UNKNOWN)
-    );
+    return this.lookUp(this.program.scopeOf(node), name) ?? this.free(name);
   }
 
   private sliced(object: Value, slice: number): Value {
@@ -316,8 +314,8 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
           this.evaluate(this.tree.child(one, "value")),
         );
       else if (kind === "dictionary_splat") {
-        const { keys, items } = this.evaluate(one);
-        if (keys === undefined) keywords.set(OPEN, UNKNOWN);
+        const { keys, items, marks } = this.evaluate(one);
+        if (keys === undefined || (marks & MARKS.partial) !== 0) keywords.set(OPEN, UNKNOWN);
         keys?.forEach((key, index) => {
           keywords.set(key ?? OPEN, items![index]!);
         });
@@ -394,11 +392,24 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     const dictionary = /^(.+)\.(?:get|pop|setdefault|__getitem__)$/.exec(name)?.[1];
     if (dictionary !== undefined && this.rules.canStart(dictionary) && this.rules.find(name) === undefined)
       return this.memberBy(named(dictionary), args[0] ?? UNKNOWN);
+    const listing = /^(.+)\.(?:values|items)$/.exec(name)?.[1];
+    if (listing !== undefined && this.rules.canStart(listing))
+      return list([this.unknownMember(named(listing))]);
     if (name.startsWith("<def ")) return this.returned(name, args);
     switch (name) {
       case "builtins.getattr":
       case "inspect.getattr_static":
-        return this.memberBy(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN);
+        return anyOf([this.memberBy(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN), args[2] ?? UNKNOWN]);
+      case "pkgutil.resolve_name":
+      case "pydoc.locate":
+      case "pydoc.safeimport":
+      case "django.utils.module_loading.import_string":
+      case "werkzeug.utils.import_string": {
+        const named = args[0]?.texts.filter((one) => !one.includes(HOLE)) ?? [];
+        return named.length === 0
+          ? { ...UNKNOWN, names: [GIVEN] }
+          : { ...UNKNOWN, names: named.map((one) => canonicalName(one.replace(":", "."))) };
+      }
       case "functools.partial":
       case "functools.partialmethod":
         return { ...named(PARTIAL), items: args, marks: marksOf(args) };

@@ -1,4 +1,4 @@
-import { isWholeTree } from "../../risk/path-rules.js";
+import { isWholeTree } from "../../rules/path-rules.js";
 import { directoryOf, list, MARKS, mark, number, text, type Value } from "../value.js";
 
 /** Names of other modules that stand for one value. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { assess } from "../../risk/assess.js";
-import { rankOf } from "../../risk/levels.js";
+import { rankOf } from "../../rules/levels.js";
 
 const DESTROY = "rm -rf /";
 

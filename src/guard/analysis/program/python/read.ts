@@ -1,18 +1,18 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
-import { rankOf } from "../../risk/levels.js";
-import { isLoaderVariable, LOADER_VARIABLE } from "../../risk/text-rules.js";
+import { rankOf } from "../../rules/levels.js";
+import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createFunctionTable, isStarting } from "../known-functions.js";
 import { createLoops } from "../loops.js";
 import { type Arguments, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
-import { MARKS, UNKNOWN, type Value } from "../value.js";
+import { allTexts, MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
 import { PythonEvaluator } from "./evaluate.js";
 import { pythonLoops } from "./loops.js";
 import { PYTHON_MODULES } from "./modules.js";
-import { GUARDED_MODULES, PYTHON_CHAINS, PYTHON_FUNCTIONS } from "./rules.js";
+import { GUARDED_MODULES, NAMESPACES, PYTHON_CHAINS, PYTHON_FUNCTIONS } from "./rules.js";
 
 const TABLE = createFunctionTable(PYTHON_FUNCTIONS);
 const RISKY_MODULES = new Set(PYTHON_MODULES.flatMap(({ modules }) => modules));
@@ -49,7 +49,23 @@ const NAMING = new Set([
 const LOOKING =
   /^(?:builtins\.(?:getattr|hasattr|vars|dir|help|print|repr|str|type|id|isinstance|issubclass|callable)|importlib\.reload|functools\.partial|inspect\.(?:getattr_static|getsource|signature)|operator\.\w+\(\)|typing\.cast)$/;
 
+/** Encodings in which a program is what it looks like. */
+const PLAIN_CODING =
+  /^(?:utf-?8(?:-?sig)?|(?:us-?)?ascii|latin-?1|l1|iso-?8859-?\d+|cp125\d|windows-125\d)$/i;
+
+/** Those of them whose other arguments go into the result. */
+const TAKING = /getattr|partial|reload|cast|operator/;
+
 class PythonReader extends ProgramReader {
+  override read(): ProgramFacts {
+    for (const line of this.tree.text.split("\n", 2)) {
+      const coding = /^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)/.exec(line)?.[1];
+      if (coding !== undefined && !PLAIN_CODING.test(coding.replaceAll("_", "-")))
+        this.starts.push(unknownStart(0, `coding ${coding.slice(0, 40)}`));
+    }
+    return super.read();
+  }
+
   protected visit(node: number, kind: string): void {
     const { tree } = this;
     switch (kind) {
@@ -62,8 +78,11 @@ class PythonReader extends ProgramReader {
         this.readValue(node, kind);
         break;
       case "assignment":
-        if (tree.kind(tree.child(node, "left")) === "attribute")
-          this.readPatch(tree.child(node, "left"), tree.child(node, "right"));
+      case "augmented_assignment":
+        this.readAssignment(tree.child(node, "left"), tree.child(node, "right"));
+        break;
+      case "dictionary":
+        this.readKeys(node, this.valueOf(node).keys);
         break;
       case "decorated_definition":
         this.readDecorators(node);
@@ -95,6 +114,21 @@ class PythonReader extends ProgramReader {
         this.readLoop(node);
         break;
     }
+  }
+
+  private readAssignment(target: number, value: number): void {
+    const { tree } = this;
+    if (tree.kind(target) === "attribute") {
+      this.readPatch(target, value);
+      const { names } = this.valueOf(tree.child(target, "object"));
+      const member = this.memberOf(target);
+      if (names.some((name) => PROGRAM.test(name)) || (names.includes("sys") && member === "executable"))
+        this.loosen(target, member ?? "");
+    }
+    if (tree.kind(target) !== "subscript") return;
+    const { names } = this.valueOf(tree.child(target, "value"));
+    if (names.some((name) => NAMESPACES.test(name) || PROGRAM.test(name))) this.loosen(target, "globals()");
+    this.readKeys(target, this.valueOf(tree.child(target, "subscript")).texts);
   }
 
   /** Each decorator is called with what stands below it. */
@@ -155,6 +189,15 @@ class PythonReader extends ProgramReader {
 
   protected readName(name: string, node: number, { args }: Arguments): void {
     const { tree } = this;
+    if (/^(?:globals|locals|vars)\(\)\.(?!get$|keys$|items$|values$|copy$)/.test(name))
+      this.loosen(node, name);
+    if (/^builtins\.(?:setattr|delattr)$/.test(name) && args[0]?.names.some((one) => PROGRAM.test(one)))
+      this.loosen(node, name);
+    if (
+      name === "multiprocessing.set_executable" ||
+      (name === "logging.config.dictConfig" && callsByName(args))
+    )
+      this.starts.push(unknownStart(tree.start(node), name));
     const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
     if (owner !== undefined) this.readHiddenName([owner], args[0] ?? UNKNOWN, node);
     if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
@@ -259,10 +302,10 @@ class PythonReader extends ProgramReader {
     const value = this.valueOf(node);
     if (kind === "attribute") this.readChains(value, node);
     if (above === "call" && tree.plays(node, "function")) return;
-    // An assigned alias is judged where the original stands.
-    if (kind === "identifier" && !value.names.some((name) => name.endsWith(identifierOf(tree.source(node)))))
-      return;
-    this.readMention(node);
+    // An assigned alias is judged where the original stands; where it goes from here is told by its own place.
+    const alias =
+      kind === "identifier" && !value.names.some((name) => name.endsWith(identifierOf(tree.source(node))));
+    this.readMention(node, alias);
   }
 
   protected useOf(node: number, parent: number): Use {
@@ -292,7 +335,10 @@ class PythonReader extends ProgramReader {
         return plays("value") || isInType(tree, parent) ? "followed" : "handed on";
       case "argument_list": {
         const names = this.valueOf(tree.child(tree.parent(parent), "function")).names;
-        return names.some((name) => LOOKING.test(name)) ? "followed" : "handed on";
+        const first = namedChildren(tree, parent, 1)[0] === node;
+        return names.some((name) => LOOKING.test(name) && (first || !TAKING.test(name)))
+          ? "followed"
+          : "handed on";
       }
       case "assignment": {
         if (plays("left") || plays("type")) return "followed";
@@ -355,6 +401,8 @@ class PythonReader extends ProgramReader {
   }
 }
 
+/** The program as a module of its own; a module by a name that is known only when it runs may be it. */
+const PROGRAM = /^(?:__main__|\?module|builtins|sys\.modules)(?:\.|$)/;
 const CALLING_DATA = /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/;
 const CALLING_OBJECT = {
   rule: "hidden-code",
@@ -366,6 +414,13 @@ const DISGUISED = {
   level: "high",
   why: "A name in look-alike letters, which Python reads as plain ones.",
 } as const;
+
+/** A name in the arguments is a function that starts processes. */
+function callsByName(args: readonly Value[]): boolean {
+  return args
+    .flatMap((arg) => allTexts(arg))
+    .some((name) => name.length < 80 && TABLE.find(name)?.starts !== undefined);
+}
 
 function isPower(tree: FlatTree, node: number): boolean {
   return node !== -1 && tree.kind(node) === "binary_operator" && operatorOf(tree, node) === "**";

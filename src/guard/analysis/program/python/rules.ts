@@ -28,7 +28,18 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     rule: "timed-code",
     level: "safe",
     names: words(`
-      timeit.timeit timeit.repeat timeit.Timer cProfile.run cProfile.runctx pdb.run trace.Trace().run
+      timeit.timeit timeit.repeat timeit.Timer
+    `),
+    code: [0, "stmt"],
+    alsoCode: [1, "setup"],
+    why: "Runs code that is given as text.",
+  },
+  {
+    rule: "timed-code",
+    level: "safe",
+    names: words(`
+      cProfile.run cProfile.runctx profile.run profile.runctx pdb.run pdb.runeval bdb.Bdb().run bdb.Bdb().runeval
+      trace.Trace().run trace.Trace().runctx cProfile.Profile().run cProfile.Profile().runctx
     `),
     code: [0, "stmt"],
     why: "Runs code that is given as text.",
@@ -52,7 +63,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     "code-object",
     "Makes functions out of raw code.",
     words("types.CodeType types.FunctionType sys._getframe().f_globals ctypes.pythonapi.*"),
-    { called: true },
+    { called: true, starts: ["unknown", 0] },
   ),
   {
     rule: "interpreter-internals",
@@ -510,3 +521,6 @@ export const KNOWN_MODULES: ReadonlyMap<string, string> = new Map([
 export const GUARDED_MODULES: ReadonlySet<string> = new Set(
   "os posix subprocess builtins ctypes importlib pty socket marshal sys.modules ?module".split(" "),
 );
+
+/** Mappings of a program's own names. */
+export const NAMESPACES = /^(?:globals|locals|vars)\(\)$/;

@@ -1,6 +1,6 @@
 import { isSecretCommand, isSecretVariable } from "../../program/environment.js";
+import { isSecretPath } from "../../rules/path-rules.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
-import { isSecretPath } from "../path-rules.js";
 
 /** Where the input and the words of a command come from. */
 export interface Flow {

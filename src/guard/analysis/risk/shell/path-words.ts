@@ -1,5 +1,5 @@
 import { words } from "../../program/known-functions.js";
-import type { Access } from "../path-rules.js";
+import type { Access } from "../../rules/path-rules.js";
 
 /** Which words of a command are paths, and what happens to them. */
 export interface PathWords {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { rankOf } from "../../rules/levels.js";
 import { assess } from "../assess.js";
-import { rankOf } from "../levels.js";
 
 describe("a shell text is read", () => {
   it.each([

@@ -1,12 +1,12 @@
 import { MAX_ANALYZED_SHELL_CHARACTERS } from "../../../../kit/code-limits.js";
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { findCommandsWithin } from "../../find-commands.js";
+import type { Match, Report } from "../../rules/findings.js";
+import { rankOf } from "../../rules/levels.js";
+import { type Access, assessPath, isSecretPath, isWholeTree } from "../../rules/path-rules.js";
+import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import { findAwkStarts } from "../../scanned/awk.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
-import type { Match, Report } from "../findings.js";
-import { rankOf } from "../levels.js";
-import { type Access, assessPath, isSecretPath, isWholeTree } from "../path-rules.js";
-import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../text-rules.js";
 import { type Flow, ShellFlow } from "./flow.js";
 import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
 import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";

@@ -1,6 +1,6 @@
 import { words } from "../../program/known-functions.js";
-import type { Match } from "../findings.js";
-import type { RiskLevel } from "../levels.js";
+import type { Match } from "../../rules/findings.js";
+import type { RiskLevel } from "../../rules/levels.js";
 import { SECRET } from "./flow.js";
 
 /** What a command of a shell says about the text, judged by its words. The conditions that are there must all hold. */

@@ -4,9 +4,9 @@ import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import type { CreateSpec, Limits } from "../../backend.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../../linux/guest-layout.js";
-import { podmanOptions } from "../podman/podman-options.js";
-import { containerName, LABEL, makerLabels, sessionLabel } from "../reap/labels.js";
 import type { ContainerOptions, ContainerPlan } from "./container-plan.js";
+import { containerName, LABEL, makerLabels, sessionLabel } from "./labels.js";
+import { podmanOptions } from "./podman/podman-options.js";
 import { seccompOption } from "./seccomp-option.js";
 
 /** The cgroup of all containers, where the daemon makes them itself. */

@@ -1,7 +1,7 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { CreateSpec } from "../../backend.js";
 import type { DaemonFacts } from "../daemon/daemon-facts.js";
-import type { PodmanFiles } from "../podman/podman-files.js";
+import type { PodmanFiles } from "./podman/podman-files.js";
 
 /** What one container is made from, besides what the sandbox itself asks for. */
 export interface ContainerPlan {

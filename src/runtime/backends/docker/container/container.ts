@@ -5,12 +5,12 @@ import type { ResourceUsage } from "../../backend.js";
 import { greetGuest } from "../../start-guest.js";
 import { callDaemon } from "../daemon/call-daemon.js";
 import { explainDockerFailure } from "../daemon/connect.js";
-import type { PendingRemovals } from "../reap/pending-removals.js";
 import { type AttachedStreams, attach, openStreams } from "./attach.js";
 import { ContainerCgroup, limitSocketMemory, removeGroupsOf } from "./container-cgroup.js";
 import { containerOptions, mountedPaths } from "./container-options.js";
 import type { ContainerPlan } from "./container-plan.js";
 import { type FollowedKills, MemoryEvents } from "./memory-events.js";
+import type { PendingRemovals } from "./pending-removals.js";
 import { statsUsage } from "./stats-usage.js";
 import { findUnexpectedChange, readWritableLayer } from "./writable-layer.js";
 

@@ -6,8 +6,8 @@ import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../te
 import { requires } from "../../../../../test/setup/requires.js";
 import { findPrebuilt } from "../../guest-runtime.js";
 import { connectDocker } from "../daemon/connect.js";
-import { hostLabels, LABEL, makerLabels } from "../reap/labels.js";
 import { GuestVolumes, reapGuestVolumes } from "./guest-volume.js";
+import { hostLabels, LABEL, makerLabels } from "./labels.js";
 
 const { describe, it } = requires("docker");
 const HOURS = 60 * 60 * 1000;

@@ -5,8 +5,8 @@ import type Docker from "dockerode";
 import { findPrebuilt, listRunners } from "../../guest-runtime.js";
 import { GUEST_RUNTIME } from "../../linux/guest-layout.js";
 import { callDaemon } from "../daemon/call-daemon.js";
-import { hostLabels, isOrphan, LABEL, makerLabels } from "../reap/labels.js";
 import type { GuestMount } from "./container-plan.js";
+import { hostLabels, isOrphan, LABEL, makerLabels } from "./labels.js";
 import { type TarEntry, writeTar } from "./tar.js";
 
 const CALL_TIMEOUT_MS = 30_000;

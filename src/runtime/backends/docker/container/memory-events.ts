@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import { callDaemon } from "../daemon/call-daemon.js";
 import { daemonLines } from "../daemon/daemon-events.js";
-import { stateLabels } from "../reap/labels.js";
+import { stateLabels } from "./labels.js";
 
 const OPEN_TIMEOUT_MS = 3000;
 /** A daemon that was away is asked again after so long. */

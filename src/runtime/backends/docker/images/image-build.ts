@@ -13,8 +13,6 @@ export type PackageSet = (typeof PACKAGE_SETS)[number];
 export const IMAGE_ORIGINS = ["registry", "debootstrap"] as const;
 export type ImageOrigin = (typeof IMAGE_ORIGINS)[number];
 
-export const DEFAULT_TAG = "skerry-sandbox:latest";
-
 /** What each way of building is given. */
 export interface ImageBuild {
   readonly docker: Docker;

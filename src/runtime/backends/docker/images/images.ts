@@ -4,15 +4,10 @@ import type Docker from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
 import { PACKAGE_ROOT } from "../../../../kit/package-root.js";
 import { explainDockerFailure } from "../daemon/explain-failure.js";
+import { DEFAULT_TAG } from "../settings.js";
 import { buildFromDebian } from "./from-debootstrap.js";
 import { buildFromRegistry, getBaseImage } from "./from-registry.js";
-import {
-  DEFAULT_TAG,
-  type ImageBuild,
-  type ImageOrigin,
-  PACKAGE_SETS,
-  type PackageSet,
-} from "./image-build.js";
+import { type ImageBuild, type ImageOrigin, PACKAGE_SETS, type PackageSet } from "./image-build.js";
 
 /** The version of Skerry that made an image; by this ours are found. */
 export const IMAGE_LABEL = "dev.skerry.image";

@@ -6,8 +6,8 @@ import { requires } from "../../../../../test/setup/requires.js";
 import type { Instance } from "../../backend.js";
 import { ContainerCgroup } from "../container/container-cgroup.js";
 import { GuestVolumes } from "../container/guest-volume.js";
+import { containerName, LABEL, makerLabels } from "../container/labels.js";
 import { connectDocker } from "../daemon/connect.js";
-import { containerName, LABEL, makerLabels } from "./labels.js";
 
 const { describe, it } = requires("docker", "root");
 const UID = 1_900_000_321;

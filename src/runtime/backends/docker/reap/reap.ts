@@ -1,9 +1,9 @@
 import type Docker from "dockerode";
 import { removeContainer } from "../container/container.js";
 import { reapGuestVolumes } from "../container/guest-volume.js";
+import { isContainerName, isOrphan, LABEL, type LabelledResource, stateLabels } from "../container/labels.js";
 import { reapMounts } from "../container/sandbox-mounts.js";
 import { callDaemon } from "../daemon/call-daemon.js";
-import { isContainerName, isOrphan, LABEL, type LabelledResource, stateLabels } from "./labels.js";
 
 /** A close meanwhile waits for it. */
 const CALL_TIMEOUT_MS = 5000;

@@ -1,0 +1,66 @@
+import { type Command, Option } from "commander";
+import { SECURITY_MODES } from "../../../core/manager/index.js";
+import { addCommand, parseAll, setAction } from "../../definition/index.js";
+
+const EXAMPLES = {
+  policy: `
+  skerry policy init > policy.yaml
+  skerry policy check policy.yaml
+  skerry policy explain --policy policy.yaml --role code_assistant --command 'ls; curl http://x'`,
+  init: `
+  skerry policy init > policy.yaml
+  skerry policy init -o policy.yaml --force`,
+  check: `
+  skerry policy check policy.yaml
+  skerry policy check team/*.yaml --json`,
+  explain: `
+  skerry policy explain --policy policy.yaml --role code_assistant --command 'ls; curl http://x'
+  skerry policy explain --policy policy.yaml --role data_analyst --security-mode strict prog.py
+  skerry policy explain --policy policy.yaml --tool file_read --path /workspace/.env --json
+
+It decides as run and exec do. The exit status is 77 when the call is denied. It is 0 when it is allowed, and also when
+a person would be asked: the verdict then says confirm. A tool that runs nothing is decided about by the policy alone.`,
+} as const;
+
+/** `policy …`. */
+export function definePolicy(program: Command): void {
+  const load = () => import("./policy.js");
+  const group = addCommand(program, "policy", "policy files: what agents may do", EXAMPLES.policy);
+
+  const init = addCommand(group, "init", "print a commented policy to start from", EXAMPLES.init)
+    .option("-o, --output <file>", "write it there instead")
+    .option("--force", "also over a file that exists");
+  setAction(init, async (command) => (await load()).init(command.opts()));
+
+  const check = addCommand(
+    group,
+    "check",
+    "say everything that is wrong with policy files, with line and column",
+    EXAMPLES.check,
+  )
+    .argument("<files...>")
+    .option("--json", "print a JSON array");
+  setAction(check, async (command) => (await load()).check(command.args, command.opts()));
+
+  const mode = new Option("--security-mode <mode>", "how much isolation code needs; default: strict");
+  const explain = addCommand(
+    group,
+    "explain",
+    "say what would happen to a call: policy, risk, isolation, and which rule decides; nothing runs",
+    EXAMPLES.explain,
+  )
+    .argument("[file]", "the program; - reads it from standard input")
+    .option("--policy <file>", "default: the configuration's")
+    .option("--role <name>", "a role of the policy; default: the configuration's")
+    .option("--tool <name>", "default: code_run for a program, shell_exec for a command")
+    .option("--command <text>", "a shell's command line")
+    .option("-l, --language <name>", "of the program; default: from the file's name")
+    .option("-c, --code <text>", "the program itself instead of a file")
+    .option<string[]>("--path <path>", "a file that the call would touch; repeatable", parseAll)
+    .addOption(mode.choices(SECURITY_MODES))
+    .option("--backend <name>", "where it would run; default: the configuration's")
+    .option("--json", "print one JSON object");
+  setAction(explain, async (command) =>
+    (await import("./explain.js")).explainCall(command.args, command.opts()),
+  );
+}

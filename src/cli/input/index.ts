@@ -1,0 +1,3 @@
+export { fetchFile, openHostFile, putFile, requireFile, writeHostFiles } from "./host-files.js";
+export { Interrupt } from "./interrupt.js";
+export { guessLanguage, readOnlyProgram, readProgram, readText } from "./program-source.js";

@@ -1,0 +1,10 @@
+import { readdirSync } from "node:fs";
+import { expect, it } from "vitest";
+import type { SandboxManager } from "../../manager/index.js";
+import { createTools } from "../create-tools.js";
+
+it("has one file for each built-in tool, named for it", () => {
+  const files = readdirSync(new URL(".", import.meta.url)).filter((name) => !name.endsWith(".test.ts"));
+  const { tools } = createTools({} as SandboxManager, { sessionId: "names" });
+  expect(tools.map(({ name }) => `${name.replaceAll("_", "-")}.ts`).sort()).toEqual(files.sort());
+});

@@ -1,0 +1,1 @@
+export { type ApprovalEvent, ApprovalService, type ExtraApprover } from "./approval-service.js";

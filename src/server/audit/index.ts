@@ -1,0 +1,2 @@
+export { AuditIndexer } from "./audit-indexer.js";
+export { recordEvent } from "./record-event.js";

@@ -1,0 +1,1 @@
+export { Forwarder } from "./forwarder.js";

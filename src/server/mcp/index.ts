@@ -1,0 +1,2 @@
+export { serverOfClientId } from "./client-id.js";
+export { MCP } from "./routes.js";

@@ -1,0 +1,2 @@
+export { PortService } from "./port-service.js";
+export { proxyRequest } from "./proxy-request.js";

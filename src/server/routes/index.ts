@@ -1,0 +1,1 @@
+export { API } from "./all-routes.js";
