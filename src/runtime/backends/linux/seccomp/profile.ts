@@ -151,7 +151,7 @@ export const PROFILE: SeccompProfile = {
     ]),
     ...allowWhen("The limits of any process are read, those of the caller itself are set", "prlimit64", [
       [{ index: 2, value: 0, op: "SCMP_CMP_EQ" }],
-      [low(0, ONESELF), { index: 2, value: 0, op: "SCMP_CMP_NE" }],
+      [low(0, ONESELF)],
     ]),
 
     ...allowWhen(
