@@ -1,5 +1,10 @@
-/** Characters that act on a terminal or hide: controls, formats (bidi, zero width), separators, lone surrogates. */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}]/gu;
+/**
+ * Characters that act on a terminal or hide: controls, formats (bidi, zero width), separators, lone surrogates, all
+ * that Unicode lets a font leave out (fillers, variation selectors), spaces other than the space, the blank braille
+ * pattern, and marks after the fourth on one character.
+ */
+const UNSAFE =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu;
 
 /** Untrusted text for one line of a terminal: characters that act or hide are written as escapes. */
 export function escapeUnsafe(text: string): string {

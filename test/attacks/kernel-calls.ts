@@ -90,6 +90,40 @@ if fd >= 0 and syscall("setns", fd, 0x20000)[0] == 0: won("pidfd")`,
   ),
   refused("renames the host", `reached("sethostname", None, 4)`),
   {
+    name: "changes the limits, the priority or the CPUs of another process",
+    group,
+    about:
+      "The guest and the session's other programs have the same uid: a small file size limit would truncate their files.",
+    code: `
+pid = os.fork()
+if pid == 0:
+    time.sleep(60); os._exit(0)
+try:
+    for target in (pid, guest()):
+        if not ISOLATED and target != pid: continue
+        if syscall("prlimit64", target, 1, struct.pack("QQ", 1 << 40, 1 << 40), None)[0] == 0: won("prlimit64", target)
+        if tried(os.setpriority, os.PRIO_PROCESS, target, 5) is not None or os.getpriority(os.PRIO_PROCESS, target) == 5: won("setpriority", target)
+        if syscall("ioprio_set", 1, target, 3 << 13)[0] == 0: won("ioprio_set", target)
+        before = os.sched_getaffinity(target)
+        tried(os.sched_setaffinity, target, {min(before)})
+        if len(before) > 1 and os.sched_getaffinity(target) != before: won("sched_setaffinity", target)
+finally:
+    os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)`,
+  },
+  {
+    name: "attaches a filter to a socket",
+    group,
+    about: "Filters take memory that is charged to no group, out of a pool that the whole host shares.",
+    code: `
+program = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0xffff))
+filter = struct.pack("HxxxxxxQ", 1, ctypes.addressof(program))
+for option in (26, 51):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
+        try: each.setsockopt(socket.SOL_SOCKET, option, filter)
+        except OSError: continue
+        won(option)`,
+  },
+  {
     name: "enters the kernel through the 32-bit door",
     group,
     about: "A filter that does not check the architecture reads other numbers there.",

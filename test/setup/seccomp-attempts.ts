@@ -75,6 +75,9 @@ export const OPEN_TO_ANYONE: readonly Attempt[] = [
   ["socket-vsock-high-bits", "socket", HIGH | 40n, 1, 0],
   ["socket-mptcp", "socket", 2, 1, 262],
   ["socketpair-inet", "socketpair", 2, 1, 0],
+  ["prlimit64-of-the-first-process", "prlimit64", 1, 1, 1],
+  ["setsockopt-filter", "setsockopt", -1, 1, 26],
+  ["setsockopt-reuseport-filter-high-bits", "setsockopt", -1, HIGH | 1n, HIGH | 51n],
 ];
 
 /** Attacks that need privileges as well: only the mark shows that the filter is what stops them. */

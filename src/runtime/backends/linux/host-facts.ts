@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
-import { type CgroupBase, findCgroupBase } from "./cgroup/cgroup-base.js";
+import { type CgroupBase, findCgroupBase, readGroups, readMounts, readText } from "./cgroup/cgroup-base.js";
 
 const run = promisify(execFile);
 export const OLDEST_VERSION = "0.8";
@@ -76,6 +76,12 @@ function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: strin
       remedy: "Run as root, or under `systemd-run --user --scope -p Delegate=yes`.",
     });
   }
+  if (capabilities.memoryLimit && hasUnlimitedSwap()) {
+    found.push({
+      what: "memory limits do not hold for what is swapped out: the kernel does not account for swap",
+      remedy: "Boot with swapaccount=1, or switch swap off: swapoff -a",
+    });
+  }
   if (!capabilities.workspaceLimit) {
     found.push({
       what: "the size of a workspace cannot be limited",
@@ -85,6 +91,19 @@ function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: strin
     });
   }
   return found;
+}
+
+/** Whether this host has swap, and no way to count it per group. The root group of version 2 has none of the files. */
+export function hasUnlimitedSwap(proc = "/proc"): boolean {
+  const hasSwap = readText(`${proc}/swaps`).trim().split("\n").length > 1;
+  if (!hasSwap) return false;
+  const memory = readMounts(proc).find(
+    ({ type, options }) => type === "cgroup" && options.includes("memory"),
+  );
+  if (memory !== undefined) return !existsSync(`${memory.path}/memory.memsw.limit_in_bytes`);
+  const unified = readMounts(proc).find(({ type }) => type === "cgroup2");
+  const own = readGroups(proc, "self").get("") ?? "/";
+  return unified !== undefined && own !== "/" && !existsSync(`${unified.path}${own}/memory.swap.max`);
 }
 
 /** Why an unprivileged user namespace cannot be made here, or undefined. */

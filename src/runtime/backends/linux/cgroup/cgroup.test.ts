@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
+import { hasUnlimitedSwap } from "../host-facts.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
 
@@ -179,6 +180,40 @@ describe("SandboxCgroup", () => {
     expect(group.memoryKills()).toBe(1);
     await group.remove();
     expect(group.entryFiles.some((file) => existsSync(file))).toBe(false);
+  });
+
+  it.skipIf(real === undefined)("counts what is swapped out as memory, where the kernel can", async () => {
+    const group = SandboxCgroup.create(real!, "test", { memoryMb: 32 });
+    const files = ["memory.memsw.limit_in_bytes", "memory.swap.max"]
+      .map((name) => join(group.entryFiles[0]!, "..", name))
+      .filter(existsSync);
+    const limits = files.map((file) => readFileSync(file, "utf8").trim());
+    await group.remove();
+    const most = real!.version === 1 ? String(32 * 2 ** 20) : "0";
+    expect(limits).toEqual(hasUnlimitedSwap() ? [] : files.map(() => most));
+  });
+
+  it.each([
+    ["without swap", "Filename\n", [], false],
+    ["with swap that is counted", "Filename\n/dev/x partition 1\n", ["memory.memsw.limit_in_bytes"], false],
+    ["with swap that is not counted", "Filename\n/dev/x partition 1\n", [], true],
+  ])("knows a version 1 host %s", (_, swaps, files, expected) => {
+    mkdirSync(join(directory, "memory"));
+    const proc = fakeHost(`cgroup ${directory}/memory cgroup rw,memory 0 0\n`, "4:memory:/\n");
+    writeFileSync(join(proc, "swaps"), swaps);
+    for (const file of files) writeFileSync(join(directory, "memory", file), "");
+    expect(hasUnlimitedSwap(proc)).toBe(expected);
+  });
+
+  it.each([
+    ["that counts swap", ["memory.swap.max"], false],
+    ["that does not", [], true],
+  ])("knows a version 2 host with swap %s", (_, files, expected) => {
+    mkdirSync(join(directory, "unified/own"), { recursive: true });
+    const proc = fakeHost(`cgroup2 ${directory}/unified cgroup2 rw 0 0\n`, "0::/own\n");
+    writeFileSync(join(proc, "swaps"), "Filename\n/dev/x partition 1\n");
+    for (const file of files) writeFileSync(join(directory, "unified/own", file), "");
+    expect(hasUnlimitedSwap(proc)).toBe(expected);
   });
 
   const counting = requires("cgroups", "python3");

@@ -100,6 +100,15 @@ export class SandboxCgroup {
     return [...new Set(this.#directories.values())];
   }
 
+  /** What is swapped out counts too. A kernel that does not account for swap has no such file: the probe says so. */
+  #limitSwap(memoryMb: number): void {
+    const bytes = String(Math.round(memoryMb * 1024 * 1024));
+    const [file, value] =
+      this.#base.version === 1 ? ["memory.memsw.limit_in_bytes", bytes] : ["memory.swap.max", "0"];
+    const path = join(this.#directories.get("memory") ?? "", file);
+    if (existsSync(path)) writeFileSync(path, value);
+  }
+
   /** Version 1 counts the buffers of sockets apart, and not at all unless they have a limit. */
   #limitSocketMemory(memoryMb: number): void {
     const file = join(this.#directories.get("memory") ?? "", "memory.kmem.tcp.limit_in_bytes");
@@ -114,6 +123,7 @@ export class SandboxCgroup {
     if (limits.memoryMb !== undefined) {
       set("memory", "memory.limit_in_bytes", "memory.max", String(Math.round(limits.memoryMb * 1024 * 1024)));
     }
+    if (limits.memoryMb !== undefined) this.#limitSwap(limits.memoryMb);
     if (limits.memoryMb !== undefined && this.#base.version === 1) this.#limitSocketMemory(limits.memoryMb);
     if (limits.pids !== undefined) set("pids", "pids.max", "pids.max", String(limits.pids));
     if (limits.cpus !== undefined) {

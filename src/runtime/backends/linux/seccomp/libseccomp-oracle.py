@@ -41,7 +41,7 @@ if lib.seccomp_arch_native() != wanted:
     check(lib.seccomp_arch_add(context, wanted), "arch_add")
 for rule in profile["syscalls"]:
     args = [
-        Condition(a["index"], OPERATORS.index(a["op"].removeprefix("SCMP_CMP_")), a["value"], a["valueTwo"])
+        Condition(a["index"], OPERATORS.index(a["op"].removeprefix("SCMP_CMP_")), a["value"], a.get("valueTwo", 0))
         for a in rule.get("args", [])
     ]
     for name in rule["names"]:

@@ -254,4 +254,40 @@ describe("the profile", { timeout: 180_000 }, () => {
     );
     expect(verdict("personality", HIGH | 0x40000n)).toBe("EPERM");
   });
+
+  it.each([
+    ["sched_setaffinity", []],
+    ["sched_setattr", []],
+    ["sched_setparam", []],
+    ["sched_setscheduler", []],
+    ["setpriority", [0]],
+    ["ioprio_set", [1]],
+  ])("lets %s change the caller itself and no other process", (name, before) => {
+    const others = [1n, 2n, 0xffffffffn, 1n | HIGH];
+    expect([0n, HIGH].map((pid) => verdict(name, ...before, pid, 1))).toEqual(["allow", "allow"]);
+    expect(others.map((pid) => verdict(name, ...before, pid, 1))).toEqual(others.map(() => "EPERM"));
+  });
+
+  it("lets priorities be set for a process only, never for a group or a user", () => {
+    expect([1, 2, 3].map((which) => verdict("setpriority", which, 0))).toEqual(["EPERM", "EPERM", "EPERM"]);
+    expect([0, 2, 3].map((which) => verdict("ioprio_set", which, 0))).toEqual(["EPERM", "EPERM", "EPERM"]);
+  });
+
+  it("lets prlimit64 read the limits of any process, and set those of the caller itself", () => {
+    const limits = 0x7fff0000n;
+    expect([0, 1, 77].map((pid) => verdict("prlimit64", pid, 1, 0))).toEqual(["allow", "allow", "allow"]);
+    expect(verdict("prlimit64", 0, 1, limits)).toBe("allow");
+    const others = [1n, 77n, 1n | HIGH, 0xffffffffn];
+    expect(others.map((pid) => verdict("prlimit64", pid, 1, limits))).toEqual(others.map(() => "EPERM"));
+    expect(verdict("prlimit64", 1, 1, HIGH)).toBe("EPERM");
+  });
+
+  it("lets setsockopt set all but socket filters, whatever the high bits say", () => {
+    const filters = new Set([26, 50, 51, 52]);
+    for (let option = 0; option < 128; option++) {
+      expect(verdict("setsockopt", 3, 1, option)).toBe(filters.has(option) ? "EPERM" : "allow");
+      expect(verdict("setsockopt", 3, 6, option)).toBe("allow");
+    }
+    expect(verdict("setsockopt", 3, 1n | HIGH, 26n | HIGH)).toBe("EPERM");
+  });
 });

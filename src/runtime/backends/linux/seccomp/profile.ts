@@ -15,7 +15,15 @@ const FILE_TYPE_MASK = 0xf000;
 const FILE_TYPES = { UNSPECIFIED: 0, REGULAR: 0x8000, FIFO: 0x1000, SOCKET: 0xc000 };
 /** PER_LINUX, PER_LINUX32, each also with UNAME26, and the query that changes nothing. */
 const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0xffffffff];
-const IOCTL = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c, TIOCSETD: 0x5423 };
+/** SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF. */
+const SOCKET_FILTERS = { FILTER: 26, BPF: 50, REUSEPORT_CBPF: 51, REUSEPORT_EBPF: 52 };
+const SOL_SOCKET = 1;
+/** What calls that take a process id read as "the caller". */
+const ONESELF = 0;
+const PRIO_PROCESS = 0;
+const IOPRIO_WHO_PROCESS = 1;
+const SCHEDULING_CALLS = ["sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"];
+export const IOCTL = { TIOCSTI: 0x5412, TIOCLINUX: 0x541c, TIOCSETD: 0x5423 };
 
 /** What code in a sandbox may ask of the kernel: an allowlist, in the format Docker reads. */
 export const PROFILE: SeccompProfile = {
@@ -56,10 +64,8 @@ export const PROFILE: SeccompProfile = {
     ),
     allow(
       "Futexes and scheduling",
-      `futex futex_waitv sched_yield getcpu getpriority setpriority ioprio_get ioprio_set
-       sched_getaffinity sched_setaffinity sched_getattr sched_setattr sched_getparam sched_setparam
-       sched_getscheduler sched_setscheduler sched_get_priority_max sched_get_priority_min
-       sched_rr_get_interval`,
+      `futex futex_waitv sched_yield getcpu getpriority ioprio_get sched_getaffinity sched_getattr sched_getparam
+       sched_getscheduler sched_get_priority_max sched_get_priority_min sched_rr_get_interval`,
     ),
     allow(
       "Signals",
@@ -71,7 +77,7 @@ export const PROFILE: SeccompProfile = {
       `getpid getppid gettid getuid geteuid getgid getegid getresuid getresgid getgroups getpgid getpgrp
        getsid setpgid setsid setuid setgid setreuid setregid setresuid setresgid capget capset`,
     ),
-    allow("Limits and usage", "getrlimit setrlimit prlimit64 getrusage times sysinfo uname"),
+    allow("Limits and usage", "getrlimit setrlimit getrusage times sysinfo uname"),
     allow(
       "Reading clocks, sleeping, timers. Nothing that sets a clock, adjtimex included",
       `time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer setitimer
@@ -85,7 +91,7 @@ export const PROFILE: SeccompProfile = {
     ),
     allow(
       "Sockets, once made; making them is below",
-      `bind listen accept accept4 connect shutdown getsockname getpeername getsockopt setsockopt
+      `bind listen accept accept4 connect shutdown getsockname getpeername getsockopt
        sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg`,
     ),
     allow(
@@ -124,6 +130,31 @@ export const PROFILE: SeccompProfile = {
     ),
 
     ...allowWhen(
+      "All but socket filters: their memory is charged to no group, and comes out of a pool of the whole host",
+      "setsockopt",
+      [
+        ...lowExcept(1, [SOL_SOCKET]).map((level) => [level]),
+        ...lowExcept(2, Object.values(SOCKET_FILTERS)).map((option) => [low(1, SOL_SOCKET), option]),
+      ],
+    ),
+
+    ...SCHEDULING_CALLS.flatMap((name) =>
+      allowWhen("The scheduling of the caller itself: the guest and other programs have its uid", name, [
+        [low(0, ONESELF)],
+      ]),
+    ),
+    ...allowWhen("The caller's own priority, not that of a group or a user", "setpriority", [
+      [low(0, PRIO_PROCESS), low(1, ONESELF)],
+    ]),
+    ...allowWhen("The caller's own, as with setpriority", "ioprio_set", [
+      [low(0, IOPRIO_WHO_PROCESS), low(1, ONESELF)],
+    ]),
+    ...allowWhen("The limits of any process are read, those of the caller itself are set", "prlimit64", [
+      [{ index: 2, value: 0, op: "SCMP_CMP_EQ" }],
+      [low(0, ONESELF)],
+    ]),
+
+    ...allowWhen(
       "Files, FIFOs and sockets, no device nodes",
       "mknod",
       Object.values(FILE_TYPES).map((type) => [masked(1, FILE_TYPE_MASK, type)]),
@@ -138,10 +169,11 @@ export const PROFILE: SeccompProfile = {
       "personality",
       PERSONALITIES.map((personality) => [low(0, personality)]),
     ),
-    ...allowWhen(
+    ...allowExcept(
       "All but TIOCSTI and TIOCLINUX, which type into the caller's terminal, and TIOCSETD, which loads modules",
       "ioctl",
-      lowExcept(1, Object.values(IOCTL)).map((condition) => [condition]),
+      1,
+      Object.values(IOCTL),
     ),
   ],
 };
@@ -153,6 +185,20 @@ function allow(comment: string, names: string): SeccompRule {
 /** One entry per alternative: conditions within an entry are joined by "and", entries by "or". */
 export function allowWhen(comment: string, name: string, alternatives: SeccompCondition[][]): SeccompRule[] {
   return alternatives.map((args) => ({ names: [name], action: "SCMP_ACT_ALLOW", args, comment }));
+}
+
+/** A call with any value of one argument but these. */
+export function allowExcept(
+  comment: string,
+  name: string,
+  index: number,
+  values: readonly number[],
+): SeccompRule[] {
+  return allowWhen(
+    comment,
+    name,
+    lowExcept(index, values).map((condition) => [condition]),
+  );
 }
 
 function refuseAsMissing(comment: string, names: string): SeccompRule {

@@ -27,6 +27,21 @@ describe("the profile of programs inside gVisor", () => {
     expect(others.map((pid) => verdict("gvisor", name, pid, 19))).toEqual(others.map(() => ALLOW));
   });
 
+  it("keeps programs from having signals sent, by fcntl and by ioctl", () => {
+    const high = (word: number) => BigInt(word) | (1n << 32n);
+    const fcntl = [8, 10, 15, high(8)].map((command) => verdict("gvisor", "fcntl", 3, command, 1));
+    const ioctl = [0x8901, 0x8902, 0x5412, high(0x8901)].map((request) =>
+      verdict("gvisor", "ioctl", 3, request),
+    );
+    expect([...fcntl, ...ioctl]).toEqual(Array.from({ length: 8 }, () => EPERM));
+    const others = [0, 1, 2, 3, 4, 9, 11, 14, 16, 1030].map((command) =>
+      verdict("gvisor", "fcntl", 3, command),
+    );
+    expect([...others, verdict("gvisor", "ioctl", 3, 0x5401)]).toEqual(
+      Array.from({ length: 11 }, () => ALLOW),
+    );
+  });
+
   it("is the sandboxes' own in everything else", () => {
     const others = Object.keys(SYSCALL_NUMBERS).filter(
       (name) => !SIGNAL_CALLS.includes(name) && SYSCALL_NUMBERS[name]!.x64 !== undefined,
