@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll } from "vitest";
-import { stateLabels } from "../../src/runtime/backends/docker/container/labels.js";
+import { stateLabels } from "../../src/runtime/backends/containers/container/labels.js";
 import type { TestDaemon } from "../setup/docker.js";
 import type { Group } from "./attack.js";
 import { AttackRuns, describeTarget, TEST_TIMEOUT_MS } from "./attack-cases.js";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import type { SandboxManager } from "../../src/core/manager/index.js";
-import { stateLabels } from "../../src/runtime/backends/docker/container/labels.js";
+import { stateLabels } from "../../src/runtime/backends/containers/container/labels.js";
 import { temporaryDirectory } from "../setup/clean-up.js";
 import { startDocker } from "../setup/docker.js";
 import { openManager } from "../setup/open-manager.js";

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, expect, vi } from "vitest";
 import { waitUntil } from "../../src/core/testing/wait-until.js";
-import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
-import { baseImageName } from "../../src/runtime/backends/docker/images/dockerfile.js";
+import { connectDocker } from "../../src/runtime/backends/containers/daemon/connect.js";
+import { baseImageName } from "../../src/runtime/backends/containers/images/dockerfile.js";
 import {
   type BuiltImage,
   buildImage,
   IMAGE_LABEL,
   listImages,
-} from "../../src/runtime/backends/docker/images/images.js";
+} from "../../src/runtime/backends/containers/images/images.js";
 import { temporaryDirectory } from "../setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
-import { getBaseImage } from "../../src/runtime/backends/docker/images/from-registry.js";
+import { connectDocker } from "../../src/runtime/backends/containers/daemon/connect.js";
+import { getBaseImage } from "../../src/runtime/backends/containers/images/from-registry.js";
 import { DOCKER_START_MS, startDocker } from "../setup/docker.js";
 import { type ImageRegistry, openImageRegistry } from "../setup/image-registry.js";
 import { requires } from "../setup/requires.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectDocker } from "../../src/runtime/backends/docker/daemon/connect.js";
+import { connectDocker } from "../../src/runtime/backends/containers/daemon/connect.js";
 import { PROFILE } from "../../src/runtime/backends/linux/seccomp/profile.js";
 import type { SeccompArch } from "../../src/runtime/backends/linux/seccomp/syscall-numbers.js";
 import { temporaryDirectory } from "../setup/clean-up.js";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { CreateSpec, Instance, SandboxBackend } from "../../src/runtime/backends/backend.js";
+import type { ContainerInstance } from "../../src/runtime/backends/containers/container-instance.js";
 import { createDockerBackend } from "../../src/runtime/backends/docker/backend.js";
-import type { DockerInstance } from "../../src/runtime/backends/docker/instance.js";
 import { temporaryDirectory } from "./clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "./docker.js";
 
@@ -92,5 +92,5 @@ export async function sh(instance: Instance, script: string, language?: string):
 }
 
 export function containerOf(instance: Instance): string {
-  return (instance as DockerInstance).parts.container.id;
+  return (instance as ContainerInstance).parts.container.id;
 }

@@ -21,19 +21,16 @@ export {
   DEFAULT_TAG,
   type DockerConfig,
   findDocker,
-  findRunsc,
   IMAGE_ORIGINS,
   type ImageOrigin,
   listImages,
   type OwnImage,
-  offerRunsc,
   PACKAGE_SETS,
   type PackageSet,
-  REGISTER_RUNSC,
   readDaemonFacts,
 } from "./docker/index.js";
 export { findPrebuilt } from "./guest-runtime.js";
-export type { GvisorConfig } from "./gvisor/index.js";
+export { findRunsc, type GvisorConfig, offerRunsc, REGISTER_RUNSC } from "./gvisor/index.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
 export {
   BACKEND_DEFAULTS,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { containerOf, sh, useDockerBackend } from "../../../../test/setup/docker-backend.js";
 import { requires } from "../../../../test/setup/requires.js";
-import { connectDocker } from "./daemon/connect.js";
+import { connectDocker } from "../containers/daemon/connect.js";
 
 const { describe, it } = requires("docker", "root");
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { languageName, runtimeName, text } from "../../../kit/schema-fields.js";
-import { DOCKER_DEFAULTS } from "./settings.js";
+import { DOCKER_DEFAULTS } from "../containers/docker-config.js";
 
 const imageName = text.regex(
   /^[a-z0-9][\w.:/@-]*$/,

@@ -1,16 +1,11 @@
-import type { BackendContext } from "../backend.js";
 import type { BackendDefinition } from "../definition.js";
-import { loadDockerBackend } from "../docker/index.js";
 import { GVISOR_DEFAULTS, type GvisorConfig } from "./settings.js";
 
+export { findRunsc, offerRunsc, REGISTER_RUNSC } from "./register-runsc.js";
 export type { GvisorConfig };
 
-/** Docker's backend, with gVisor's kernel between the container and this one. */
 export const GVISOR = {
-  load: async () => {
-    const createDockerBackend = await loadDockerBackend();
-    return (context: BackendContext) => createDockerBackend(context, "gvisor", GVISOR_DEFAULTS);
-  },
+  load: async () => (await import("./backend.js")).createGvisorBackend,
   settings: {
     defaults: GVISOR_DEFAULTS,
     loadSchema: async () => (await import("./schema.js")).gvisorSchema,

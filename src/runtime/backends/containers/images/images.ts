@@ -4,7 +4,7 @@ import type Docker from "dockerode";
 import { SandboxError } from "../../../../kit/errors.js";
 import { PACKAGE_ROOT } from "../../../../kit/package-root.js";
 import { explainDockerFailure } from "../daemon/explain-failure.js";
-import { DEFAULT_TAG } from "../settings.js";
+import { DEFAULT_TAG } from "../docker-config.js";
 import { buildFromDebian } from "./from-debootstrap.js";
 import { buildFromRegistry, getBaseImage } from "./from-registry.js";
 import { type ImageBuild, type ImageOrigin, PACKAGE_SETS, type PackageSet } from "./image-build.js";

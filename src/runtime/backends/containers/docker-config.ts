@@ -1,3 +1,4 @@
+/** The block `docker`, which every backend of containers reads. */
 export interface DockerConfig {
   readonly image: string;
   /** By language, where one has an image of its own; the others use `image`. */

@@ -213,7 +213,7 @@ async function startRun(
       failed: whyEnded(container, streams, starting),
     });
     greeting.catch(() => undefined);
-    if (plan.gvisor !== undefined) streams.toGuest.write(withLength(plan.gvisor.filter));
+    if (plan.ownKernel !== undefined) streams.toGuest.write(withLength(plan.ownKernel.filter));
     await callDaemon(START_TIMEOUT_MS, container.start());
     const runner = await greeting;
     starting.is = false;

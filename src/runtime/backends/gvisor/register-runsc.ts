@@ -15,9 +15,9 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { SandboxError } from "../../../../kit/errors.js";
-import { unlessMissing } from "../../../../kit/if-missing.js";
-import { type DockerAddress, describeAddress, isSystemDaemon } from "./address.js";
+import { SandboxError } from "../../../kit/errors.js";
+import { unlessMissing } from "../../../kit/if-missing.js";
+import { type DockerAddress, describeAddress, isSystemDaemon } from "../containers/daemon/address.js";
 
 /** What has Docker know gVisor. As root, `doctor --fix` does it itself. */
 export const REGISTER_RUNSC = "skerry doctor --fix";
@@ -46,8 +46,16 @@ function runscEntry(path: string): object {
 }
 
 /** The same for a person to add. */
-export function runscLines(path: string): string {
+function runscLines(path: string): string {
   return JSON.stringify({ runtimes: { runsc: runscEntry(path) } }).slice(1, -1);
+}
+
+/** How a daemon of this host gets runsc; undefined: it is another runtime. */
+export function remedyForRunsc(runtime: string, daemon: DockerAddress): string | undefined {
+  if (runtime !== "runsc") return undefined;
+  const path = findRunsc();
+  if (path === undefined) return "apt-get install runsc";
+  return isSystemDaemon(daemon) ? REGISTER_RUNSC : `Add to that daemon's configuration: ${runscLines(path)}`;
 }
 
 export interface SystemDaemon {

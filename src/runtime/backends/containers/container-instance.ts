@@ -7,7 +7,7 @@ import type { PendingRemovals } from "./container/pending-removals.js";
 import { RoutedRunner } from "./container/routed-runner.js";
 import type { SandboxMounts } from "./container/sandbox-mounts.js";
 
-export interface DockerInstanceParts {
+export interface ContainerInstanceParts {
   readonly spec: CreateSpec;
   readonly container: Container;
   /** Undefined: nothing of it is on this host. */
@@ -27,14 +27,14 @@ export interface DockerInstanceParts {
 }
 
 /** A sandbox in a container, and in one more for each language that has an image of its own. */
-export class DockerInstance implements Instance {
+export class ContainerInstance implements Instance {
   readonly id: string;
   readonly guestWorkspace = GUEST_WORKSPACE;
   readonly guestRuntime = GUEST_RUNTIME;
   readonly hostWorkspace: string | undefined;
   readonly directoryUntouched: boolean;
   readonly baseEnv: Readonly<Record<string, string>>;
-  readonly parts: DockerInstanceParts;
+  readonly parts: ContainerInstanceParts;
   readonly #runner: RoutedRunner;
   /** By image. */
   readonly #companions = new Map<string, Promise<Container>>();
@@ -43,7 +43,7 @@ export class DockerInstance implements Instance {
   #hasEnded = false;
   #ending: Promise<void> | undefined;
 
-  constructor(parts: DockerInstanceParts) {
+  constructor(parts: ContainerInstanceParts) {
     this.id = parts.spec.id;
     this.parts = parts;
     this.hostWorkspace = parts.hostWorkspace;

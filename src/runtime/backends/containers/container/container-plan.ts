@@ -1,6 +1,7 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { CreateSpec } from "../../backend.js";
 import type { DaemonFacts } from "../daemon/daemon-facts.js";
+import type { KernelRuntime } from "../kernel-runtime.js";
 import type { PodmanFiles } from "./podman/podman-files.js";
 
 /** What one container is made from, besides what the sandbox itself asks for. */
@@ -9,8 +10,8 @@ export interface ContainerPlan {
   readonly stateDir: string;
   readonly facts: DaemonFacts;
   readonly runtime: string | undefined;
-  /** The runtime is gVisor: processes inside are none of the host's. */
-  readonly gvisor: GvisorPlan | undefined;
+  /** Processes inside are none of the host's. Undefined: the kernel is the host's. */
+  readonly ownKernel: (KernelRuntime & { readonly filter: Buffer }) | undefined;
   readonly networkMode: string;
   readonly image: string;
   /** Directories for which the image wants volumes of its own, which nothing would limit. */
@@ -25,11 +26,6 @@ export interface ContainerPlan {
   readonly part?: string;
   /** What a Podman needs of this host. */
   readonly podman?: PodmanFiles;
-}
-
-export interface GvisorPlan {
-  /** gVisor does not apply the daemon's profile: the guest loads it, compiled, before anything else runs. */
-  readonly filter: Buffer;
 }
 
 /** Where the guest comes from: a directory that the daemon sees, or a volume of the daemon's. */

@@ -16,13 +16,6 @@ const MB = 1024 * 1024;
 const DEFAULT_TMP_MB = 256;
 const DEFAULT_WORKSPACE_MB = 1024;
 const MESSAGE_QUEUE_BYTES = 819_200;
-/** Of the host, so that no sandbox can take them all. */
-const GVISOR_THREADS = 4096;
-/**
- * With which the guest separates itself from what it runs. They are rights within gVisor's own kernel, and gone before
- * anything of a program runs; under any other runtime the guest refuses to start.
- */
-const GVISOR_CAPABILITIES = ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"];
 
 /** What tells about the host, and what no program inside needs. */
 const MASKED_PATHS = [
@@ -57,9 +50,9 @@ function dockerOptions(plan: ContainerPlan): ContainerOptions {
     name: containerName(spec.id, spec.sessionKey, plan.part),
     Image: plan.image,
     Entrypoint: [`${GUEST_RUNTIME}/${plan.guest.program}`],
-    Cmd: plan.gvisor === undefined ? [] : ["--gvisor", String(plan.user.uid), String(plan.user.gid)],
+    Cmd: plan.ownKernel?.guestArguments(plan.user) ?? [],
     Env: [],
-    User: plan.gvisor === undefined ? `${plan.user.uid}:${plan.user.gid}` : "0:0",
+    User: plan.ownKernel === undefined ? `${plan.user.uid}:${plan.user.gid}` : "0:0",
     WorkingDir: GUEST_WORKSPACE,
     Hostname: "skerry",
     Domainname: "",
@@ -81,7 +74,7 @@ function dockerOptions(plan: ContainerPlan): ContainerOptions {
       ReadonlyRootfs: true,
       Privileged: false,
       CapDrop: ["ALL"],
-      ...(plan.gvisor !== undefined && { CapAdd: GVISOR_CAPABILITIES }),
+      ...(plan.ownKernel !== undefined && { CapAdd: [...plan.ownKernel.guestCapabilities] }),
       SecurityOpt: ["no-new-privileges", seccompOption()],
       ...limitOptions(spec.limits, plan),
       OomScoreAdj: 500,
@@ -109,20 +102,19 @@ export function mountedPaths(plan: ContainerPlan): string[] {
   return [...Mounts.map(({ Target }) => Target), ...Object.keys((Tmpfs ?? {}) as object)];
 }
 
-function limitOptions(limits: Limits, { facts, gvisor }: ContainerPlan) {
-  const isGvisor = gvisor !== undefined;
+function limitOptions(limits: Limits, { facts, ownKernel }: ContainerPlan) {
   const memory = limits.memoryMb === undefined ? undefined : bytes(limits.memoryMb);
   return {
     ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
     ...(memory !== undefined && facts.cgroupVersion === 1 && facts.limits.swap && { MemorySwappiness: 0 }),
     ...(limits.cpus !== undefined && { NanoCpus: Math.round(limits.cpus * 1e9) }),
-    // gVisor's own threads count there, and it does not survive when it cannot have one more.
-    ...(isGvisor ? { PidsLimit: GVISOR_THREADS } : limits.pids !== undefined && { PidsLimit: limits.pids }),
+    // The own kernel's threads count there, and it does not survive when it cannot have one more.
+    ...((ownKernel ?? limits.pids) !== undefined && { PidsLimit: ownKernel?.hostThreads ?? limits.pids }),
     Ulimits: [
       ulimit("core", 0),
       ulimit("msgqueue", MESSAGE_QUEUE_BYTES),
-      // Processes of gVisor's own kernel: its user ids are not shared with other sandboxes.
-      ...(isGvisor && limits.pids !== undefined ? [ulimit("nproc", limits.pids)] : []),
+      // Processes of the own kernel: its user ids are not shared with other sandboxes.
+      ...(ownKernel !== undefined && limits.pids !== undefined ? [ulimit("nproc", limits.pids)] : []),
       ...(limits.openFiles === undefined ? [] : [ulimit("nofile", limits.openFiles)]),
       ...(limits.fileSizeMb === undefined ? [] : [ulimit("fsize", bytes(limits.fileSizeMb))]),
     ],

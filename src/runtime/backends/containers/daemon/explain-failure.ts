@@ -1,6 +1,6 @@
 import { SandboxError, systemCode } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
-import { DEFAULT_TAG } from "../settings.js";
+import { DEFAULT_TAG } from "../docker-config.js";
 import { addressOf, type DockerAddress, describeAddress, isSystemDaemon } from "./address.js";
 
 /** System errors on the way to the daemon: what they mean to a person; {at} is where. */

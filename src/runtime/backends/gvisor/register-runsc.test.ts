@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
+import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { offerRunsc, registerRunsc } from "./register-runsc.js";
 
 let directory: string;

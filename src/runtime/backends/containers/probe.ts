@@ -1,27 +1,25 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { promisify } from "node:util";
 import type Docker from "dockerode";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { Capabilities, Probe } from "../backend.js";
 import type { HostFacts } from "../linux/host-facts.js";
-import { isSystemDaemon } from "./daemon/address.js";
 import { findDocker } from "./daemon/connect.js";
 import { type DaemonFacts, socketMemory } from "./daemon/daemon-facts.js";
 import { explainDockerFailure } from "./daemon/explain-failure.js";
-import { findRunsc, REGISTER_RUNSC, runscLines } from "./daemon/register-runsc.js";
+import type { DockerConfig } from "./docker-config.js";
 import { findImage } from "./images/sandbox-image.js";
-import type { DockerConfig } from "./settings.js";
+import type { KernelRuntime } from "./kernel-runtime.js";
 
-/** What a backend of containers is built from; gvisor is docker with a runtime of its own. */
-export interface DockerOptions extends DockerConfig {
-  readonly name: "docker" | "gvisor";
+/** What one backend of containers works with. */
+export interface ContainerSettings extends DockerConfig {
+  /** Left out: containers share the host's kernel. */
+  readonly ownKernel?: KernelRuntime | undefined;
 }
 
 type Problem = Probe["problems"][number];
 
 /** How a sandbox's files are reached: in a directory that both see, or through the guest. */
-export function sharesFiles(options: DockerOptions, facts: DaemonFacts, isRoot: boolean): boolean {
+export function sharesFiles(options: ContainerSettings, facts: DaemonFacts, isRoot: boolean): boolean {
   if (options.shareFiles !== "auto") return options.shareFiles === "always";
   return isRoot && facts.isLocal && !facts.isRootless && !facts.isDesktop;
 }
@@ -37,7 +35,7 @@ function isOnThisHost({ isLocal, isRootless, isDesktop }: DaemonFacts): boolean 
 
 /** What holds with this daemon: claims, and nothing that is not enforced. */
 export function capabilitiesOf(
-  options: DockerOptions,
+  options: ContainerSettings,
   facts: DaemonFacts | undefined,
   host: HostFacts,
 ): Capabilities {
@@ -45,12 +43,12 @@ export function capabilitiesOf(
   const limits = facts?.limits;
   return {
     isolates: true,
-    isolation: options.name === "gvisor" ? "kernel" : "container",
+    isolation: options.ownKernel === undefined ? "container" : "kernel",
     network: options.networkMode === "none" ? "per-host" : "all-or-nothing",
     memoryLimit: limits?.memory ?? false,
-    ...(options.name === "gvisor" && { endsAtMemoryLimit: true }),
+    ...(options.ownKernel !== undefined && { endsAtMemoryLimit: true }),
     cpuLimit: limits?.cpu ?? false,
-    pidsLimit: options.name === "gvisor" || (limits?.pids ?? false),
+    pidsLimit: options.ownKernel !== undefined || (limits?.pids ?? false),
     fileSizeLimit: limits?.ulimits ?? false,
     openFilesLimit: limits?.ulimits ?? false,
     workspaceLimit: shares ? host.canMountImages : facts !== undefined && countsFiles(options, facts),
@@ -60,13 +58,13 @@ export function capabilitiesOf(
   };
 }
 
-/** Whether the files in a container's memory have a limit: gVisor does not count them, Podman takes none. */
-function countsFiles(options: DockerOptions, facts: DaemonFacts): boolean {
-  return options.name !== "gvisor" && facts.name !== "Podman";
+/** Whether the files in a container's memory have a limit: a kernel of its own does not count them, Podman takes none. */
+function countsFiles(options: ContainerSettings, facts: DaemonFacts): boolean {
+  return options.ownKernel === undefined && facts.name !== "Podman";
 }
 
 /** Without this nothing starts. */
-export function blockers(options: DockerOptions, facts: DaemonFacts): Problem[] {
+export function blockers(options: ContainerSettings, facts: DaemonFacts): Problem[] {
   const found: Problem[] = [];
   const { runtime } = options;
   if (facts.name === "Podman") {
@@ -104,11 +102,11 @@ export function blockers(options: DockerOptions, facts: DaemonFacts): Problem[] 
 }
 
 /** What is weaker than it could be, and what a user would otherwise only find out. */
-export function weaknesses(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+export function weaknesses(options: ContainerSettings, facts: DaemonFacts, host: HostFacts): Problem[] {
   return [...weakLimits(options, facts, host), ...weakFiles(options, facts, host)];
 }
 
-function weakLimits(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+function weakLimits(options: ContainerSettings, facts: DaemonFacts, host: HostFacts): Problem[] {
   const found: Problem[] = [];
   const { limits } = facts;
   const missing = [!limits.memory && "memory", !limits.cpu && "CPU time", !limits.pids && "processes"].filter(
@@ -140,14 +138,14 @@ function weakLimits(options: DockerOptions, facts: DaemonFacts, host: HostFacts)
       remedy: "Switch swap off, or boot with swapaccount=1.",
     });
   }
-  if (limits.memory && options.name !== "gvisor" && socketMemory(facts, host.isRoot) === "unlimited") {
+  if (limits.memory && options.ownKernel === undefined && socketMemory(facts, host.isRoot) === "unlimited") {
     found.push({
       what: "the buffers of sockets are not counted: a sandbox may take gigabytes of the kernel's memory beyond its limit",
       remedy:
         "The daemon's machine has cgroup version 1: use version 2, or root and a daemon of this machine.",
     });
   }
-  if (options.name !== "gvisor" && !host.isRoot && isOnThisHost(facts) && process.getuid?.() !== 1000) {
+  if (options.ownKernel === undefined && !host.isRoot && isOnThisHost(facts) && process.getuid?.() !== 1000) {
     found.push({
       what: "sandboxes run as uid 1000 of this host: a user with that uid can read and change them through /proc",
       remedy: "Run as root, which gives every session a uid of its own, or use a rootless daemon.",
@@ -156,7 +154,7 @@ function weakLimits(options: DockerOptions, facts: DaemonFacts, host: HostFacts)
   return found;
 }
 
-function weakFiles(options: DockerOptions, facts: DaemonFacts, host: HostFacts): Problem[] {
+function weakFiles(options: ContainerSettings, facts: DaemonFacts, host: HostFacts): Problem[] {
   const found: Problem[] = [];
   const shares = sharesFiles(options, facts, host.isRoot);
   const others = new Set(Object.values(options.images).filter((image) => image !== options.image)).size;
@@ -182,7 +180,9 @@ function weakFiles(options: DockerOptions, facts: DaemonFacts, host: HostFacts):
     });
     if (!countsFiles(options, facts)) {
       const who =
-        options.name === "gvisor" ? "gVisor's memory does not count them" : "Podman takes no such limit";
+        options.ownKernel === undefined
+          ? "Podman takes no such limit"
+          : `${options.ownKernel.title}'s memory does not count them`;
       found.push({
         what: `the number of files in a workspace cannot be limited: ${who}`,
         remedy: "A local daemon and root keep workspaces in limited images; memory limits them anyway.",
@@ -199,19 +199,15 @@ function weakFiles(options: DockerOptions, facts: DaemonFacts, host: HostFacts):
   return found;
 }
 
-function runtimeRemedy(runtime: string, { host }: DockerOptions, { isLocal }: DaemonFacts): string {
-  if (runtime !== "runsc" || !isLocal) return "Register it in the daemon's configuration (runtimes).";
-  const path = findRunsc();
-  if (path === undefined) return "apt-get install runsc";
-  return isSystemDaemon(findDocker({ host }))
-    ? REGISTER_RUNSC
-    : `Add to that daemon's configuration: ${runscLines(path)}`;
+function runtimeRemedy(runtime: string, options: ContainerSettings, { isLocal }: DaemonFacts): string {
+  const own = isLocal ? options.ownKernel?.remedyFor(runtime, findDocker(options)) : undefined;
+  return own ?? "Register it in the daemon's configuration (runtimes).";
 }
 
 /** The configured images that the daemon does not have, or not for its machine. */
 export async function missingImages(
   docker: Docker,
-  { image, images }: DockerOptions,
+  { image, images }: ContainerSettings,
   facts: DaemonFacts,
 ): Promise<Problem[]> {
   const names = [...new Set([image, ...Object.values(images)])];
@@ -228,37 +224,8 @@ export async function missingImages(
   );
 }
 
-/** gVisor of that age refuses what `ls` and `stat` of today's systems ask for. */
-const OLDEST_RUNSC = "20230501";
-
-/** What its users would otherwise find out by themselves. */
-export function gvisorGaps(version: string | undefined): Problem[] {
-  const release = /(?:release-|~)(\d{8})/.exec(version ?? "")?.[1];
-  if (release === undefined || release >= OLDEST_RUNSC) return [];
-  return [
-    {
-      what: `ls and stat of coreutils 9 (Debian 12) fail with EINVAL, "Invalid argument", under runsc ${release}`,
-      remedy: "Install a newer one from gVisor's own packages.",
-    },
-  ];
-}
-
-const run = promisify(execFile);
-
 /** A daemon of this host that only has to be started, or one that runs. */
 export function isDockerInstalled(): boolean {
   const programs = ["/usr/bin/dockerd", "/usr/sbin/dockerd", "/usr/local/bin/dockerd", "/usr/bin/podman"];
   return [...programs, "/var/run/docker.sock", "/run/podman/podman.sock"].some((path) => existsSync(path));
-}
-
-/** What this host's runsc says of itself, and "runsc" with its version; undefined: there is none, or it says nothing. */
-export async function runscVersion(): Promise<{ text: string; name: string } | undefined> {
-  const path = findRunsc();
-  if (path === undefined) return undefined;
-  try {
-    const { stdout: text } = await run(path, ["--version"], { timeout: 5000, env: {} });
-    return { text, name: `runsc ${/version (\S+)/.exec(text)?.[1] ?? "of unknown version"}` };
-  } catch {
-    return undefined;
-  }
 }

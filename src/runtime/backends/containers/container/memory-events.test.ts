@@ -5,7 +5,7 @@ import { requires } from "../../../../../test/setup/requires.js";
 import { openTcpForwarder, type TcpForwarder } from "../../../../../test/setup/tcp-forwarder.js";
 import { waitUntil } from "../../../../core/testing/wait-until.js";
 import type { Instance, SandboxBackend } from "../../backend.js";
-import { createDockerBackend } from "../backend.js";
+import { createDockerBackend } from "../../docker/backend.js";
 
 const { describe, it } = requires("docker");
 

@@ -23,7 +23,7 @@ const plan: ContainerPlan = {
   stateDir: "/state",
   facts,
   runtime: undefined,
-  gvisor: undefined,
+  ownKernel: undefined,
   networkMode: "none",
   image: "sha256:1",
   imageVolumes: [],

@@ -41,7 +41,7 @@ const plan: ContainerPlan = {
   stateDir: "/state",
   facts,
   runtime: undefined,
-  gvisor: undefined,
+  ownKernel: undefined,
   networkMode: "none",
   image: "sha256:1",
   imageVolumes: ["/var/lib/data"],
@@ -51,7 +51,17 @@ const plan: ContainerPlan = {
   files: { "/etc/passwd": "/state/mounts/1/etc/passwd" },
 };
 
-const inGvisor: ContainerPlan = { ...plan, gvisor: { filter: Buffer.alloc(8) }, runtime: "runsc" };
+const ownKernel = {
+  title: "gVisor",
+  hostThreads: 4096,
+  guestCapabilities: ["KILL", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"],
+  guestArguments: ({ uid, gid }: ContainerPlan["user"]) => ["--gvisor", String(uid), String(gid)],
+  loadFilter: async () => Buffer.alloc(8),
+  filter: Buffer.alloc(8),
+  remedyFor: () => undefined,
+  inspect: async () => ({ problems: [] }),
+};
+const inGvisor: ContainerPlan = { ...plan, ownKernel, runtime: "runsc" };
 
 it("asks for every wall, whatever the image says", () => {
   const { HostConfig, ...options } = containerOptions(plan);
