@@ -40,8 +40,8 @@ describe("the program", () => {
     ["nothing", [], "INVALID_ARGUMENT", "there is no program"],
     ["a missing file", ["/nowhere/x.py"], "FILE_NOT_FOUND", "/nowhere/x.py: there is no such file"],
     ["a directory", ["/tmp"], "FILE_TYPE", "/tmp is a directory"],
-    ["an endless file", ["/dev/zero"], "FILE_TOO_LARGE", "/dev/zero is larger than 16 MiB"],
-    ["a binary", [process.execPath], "FILE_TOO_LARGE", `${process.execPath} is larger than 16 MiB`],
+    ["an endless file", ["/dev/zero"], "FILE_TOO_LARGE", "/dev/zero has more than 16 MiB"],
+    ["a binary", [process.execPath], "FILE_TOO_LARGE", `${process.execPath} has more than 16 MiB`],
   ])("is not %s", async (_, words, code, message) => {
     await expect(readProgramSource(words, undefined)).rejects.toEqual(
       expect.objectContaining({ code, message }),

@@ -1,11 +1,9 @@
 import { createReadStream, existsSync } from "node:fs";
 import { basename } from "node:path";
 import type { Readable } from "node:stream";
-import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
+import { checkCodeSize } from "../../kit/code-limits.js";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { findLanguage, type Language, languageForFile, languageNames } from "../../runtime/sandbox/index.js";
-
-/** More than any program; a mistake such as `run /dev/zero` ends here. */
 
 export interface ProgramSource {
   readonly code: string;
@@ -93,15 +91,7 @@ export async function readText(
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       total += chunk.length;
-      if (total > MAX_CODE_BYTES) {
-        throw new SandboxError(
-          "FILE_TOO_LARGE",
-          `${name} is larger than ${MAX_CODE_BYTES / 1024 / 1024} MiB`,
-          {
-            hint: "Is this a program?",
-          },
-        );
-      }
+      checkCodeSize(total, name);
       chunks.push(chunk);
     }
   } catch (error) {

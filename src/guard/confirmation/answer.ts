@@ -1,4 +1,4 @@
-import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
+import { isTooLongToRun } from "../../kit/code-limits.js";
 import type { ConfirmationAnswer } from "./request.js";
 
 const MAX_REASON_LENGTH = 2000;
@@ -14,7 +14,7 @@ export function parseAnswer(input: unknown): ConfirmationAnswer | undefined {
     case "approve":
       return scope === "once" || scope === "session" ? { decision, scope, ...signed } : undefined;
     case "edit":
-      if (typeof code !== "string" || code.trim() === "" || code.length > MAX_CODE_BYTES) return undefined;
+      if (typeof code !== "string" || code.trim() === "" || isTooLongToRun(code)) return undefined;
       return { decision, code, ...signed };
     case "reject":
       if (reason !== undefined && typeof reason !== "string") return undefined;

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
+import { isTooLongToRun } from "../../kit/code-limits.js";
 
 /** How long an editor may take to put the terminal in order when it is told to go. */
 const PATIENCE_MS = 2000;
@@ -83,7 +83,7 @@ function readEdited(file: string, before: string): Edited {
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stat = fstatSync(descriptor);
-      if (!stat.isFile() || stat.size > MAX_CODE_BYTES) return { problem: "The edited text is too long" };
+      if (!stat.isFile() || isTooLongToRun(stat.size)) return { problem: "The edited text is too long" };
       text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(readFileSync(descriptor));
     } finally {
       closeSync(descriptor);

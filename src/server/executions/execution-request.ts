@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { type Config, DEFAULT_LIMITS } from "../../core/config/index.js";
 import type { ToolCall } from "../../core/manager/index.js";
-import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
 import { agentId, roleName } from "../http/index.js";
 
 const MAX_TIMEOUT_MS = 24 * 3_600_000;
-const text = z.string().max(MAX_CODE_BYTES);
 const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
 
 const surroundings = {
@@ -34,10 +32,10 @@ export const executeBody = z
       .max(50)
       .optional()
       .describe("Of `code`: python, javascript, typescript, bash."),
-    code: text.optional(),
+    code: z.string().optional(),
     filename: z.string().min(1).max(255).optional(),
     args: z.array(z.string()).max(10_000).optional(),
-    command: text.optional().describe("A shell's command line."),
+    command: z.string().optional().describe("A shell's command line."),
     argv: z.array(z.string()).min(1).max(10_000).optional().describe("A command without a shell."),
     stdin: z.string().optional(),
     env: z.record(z.string().min(1).max(1000), z.string()).optional(),
@@ -54,7 +52,7 @@ export const executeBody = z
 
 /** Code in a context, which has its language. */
 export const contextExecuteBody = z
-  .strictObject({ language: z.string().min(1).max(50).optional(), code: text, ...surroundings })
+  .strictObject({ language: z.string().min(1).max(50).optional(), code: z.string(), ...surroundings })
   .meta({ id: "ContextExecuteRequest" });
 
 export type ExecuteBody = z.output<typeof executeBody>;

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { ConfirmationAnswer } from "../../guard/confirmation/index.js";
-import { MAX_CODE_BYTES } from "../../kit/code-limits.js";
+import { checkCodeSize } from "../../kit/code-limits.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { ApprovalEvent } from "../approvals/index.js";
 import type { App } from "../http/index.js";
@@ -19,10 +19,7 @@ import type { ApprovalOutcome, ApprovalRecord } from "../store/index.js";
 
 const answer = z.discriminatedUnion("decision", [
   z.strictObject({ decision: z.literal("approve"), scope: z.enum(["once", "session"]).default("once") }),
-  z.strictObject({
-    decision: z.literal("edit"),
-    code: z.string().min(1).max(MAX_CODE_BYTES),
-  }),
+  z.strictObject({ decision: z.literal("edit"), code: z.string().min(1) }),
   z.strictObject({ decision: z.literal("reject"), reason: z.string().max(2000).optional() }),
 ]);
 const decided = z.object({
@@ -133,6 +130,7 @@ async function decide(
   id: string,
   given: z.output<typeof answer>,
 ): Promise<z.output<typeof decided>> {
+  if (given.decision === "edit") checkCodeSize(given.code);
   const told = await approvals.decide(key.org, id, given as ConfirmationAnswer, `key:${key.id}`);
   if (told !== undefined) return { accepted: told.accepted, approval: toReply(told.approval) };
   throw new SandboxError("NOT_FOUND", "There is no such request", { hint: "GET /v1/approvals lists them." });

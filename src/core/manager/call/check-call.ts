@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
+import { checkCodeSize } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { findLanguage } from "../../../runtime/sandbox/index.js";
 import { parseInnerPath, validateSessionKey } from "../../../runtime/workspace/index.js";
@@ -73,12 +73,7 @@ function checkProgram({ code, command, argv, language }: ToolCall, kind: CallKin
 }
 
 function checkText(text: string): void {
-  if (text.length > MAX_CODE_BYTES || Buffer.byteLength(text) > MAX_CODE_BYTES) {
-    throw invalid(
-      `A program may have ${MAX_CODE_BYTES / 1024 / 1024} MiB at most`,
-      "Put data into files and pass them with `files`.",
-    );
-  }
+  checkCodeSize(text);
   if (text.includes("\0")) {
     throw invalid(
       "A program or command cannot hold a NUL character",

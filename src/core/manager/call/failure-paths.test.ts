@@ -142,7 +142,7 @@ const PATHS: readonly FailurePath[] = [
   invalid(
     "code that is too long",
     { ...SAFE, code: "x".repeat(MAX_CODE_BYTES + 1) },
-    "INVALID_ARGUMENT",
+    "FILE_TOO_LARGE",
     status("error"),
   ),
   invalid("an escaping session", { ...SAFE, sessionId: "../x" }, "SESSION_NAME_INVALID", status("error")),

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { CellOptions, SandboxManager, ToolCall, ToolResult } from "../../manager/index.js";
 import { type Judgement, judge, judgeUnrunnable, type SampleVerdict } from "./judge-sample.js";
@@ -150,8 +149,9 @@ async function execute(
     return { judgement: judge(ended, program.passWord), ended };
   } catch (error) {
     const { code, message } = toSandboxError(error);
-    // A wrong option is everybody's, and no sample's fault.
-    const isSamples = code === "FILE_TOO_LARGE" || (code === "INVALID_ARGUMENT" && isUnrunnable(program));
+    // No call takes a NUL character or too much code. A wrong option is everybody's, and no sample's fault.
+    const isSamples =
+      code === "FILE_TOO_LARGE" || (code === "INVALID_ARGUMENT" && program.code.includes("\0"));
     if (!isSamples) throw error;
     return { judgement: judgeUnrunnable(message), ended: undefined };
   }
@@ -213,9 +213,4 @@ function composeProgram(problem: Problem, sample: Sample): EvaluatedProgram {
     "",
   ].join("\n");
   return { code, passWord };
-}
-
-/** True where the program itself is what no call takes: a NUL character, or too much of it. */
-function isUnrunnable({ code }: EvaluatedProgram): boolean {
-  return code.includes("\0") || Buffer.byteLength(code) > MAX_CODE_BYTES;
 }

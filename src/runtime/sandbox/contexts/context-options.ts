@@ -1,6 +1,7 @@
-import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
+import { checkCodeSize } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { checkExecOptions } from "../exec-options.js";
+
 /** How one piece of code runs. */
 export interface ContextRunOptions {
   /** Left out: the sandbox's. Code that is still running then is interrupted; if it does not end, the context does. */
@@ -36,11 +37,7 @@ export function checkContextRun(code: unknown, options: ContextRunOptions): void
       hint: 'For example context.run("1 + 1").',
     });
   }
-  if (Buffer.byteLength(code) > MAX_CODE_BYTES) {
-    throw new SandboxError("FILE_TOO_LARGE", `The code is longer than ${MAX_CODE_BYTES} bytes`, {
-      hint: "Put data into a file of the workspace.",
-    });
-  }
+  checkCodeSize(code);
   if (code.includes("\0")) {
     throw new SandboxError("INVALID_ARGUMENT", "Code cannot hold a NUL character", {
       hint: "Write it as an escape of the language.",

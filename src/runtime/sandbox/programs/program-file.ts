@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { MAX_CODE_BYTES } from "../../../kit/code-limits.js";
+import { checkCodeSize } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { ChangeLog } from "../files/change-log.js";
@@ -25,11 +25,7 @@ export async function placeProgram(
   code: string,
   filename: string | undefined,
 ): Promise<ProgramFile> {
-  if (Buffer.byteLength(code) > MAX_CODE_BYTES) {
-    throw new SandboxError("FILE_TOO_LARGE", `The code is longer than ${MAX_CODE_BYTES} bytes`, {
-      hint: "Write it to a file of the session and run that.",
-    });
-  }
+  checkCodeSize(code);
   const wanted = programName(language, code, filename);
   const dot = wanted.lastIndexOf(".");
   const [stem, extension] = [wanted.slice(0, dot), wanted.slice(dot)];
