@@ -6,8 +6,6 @@ export type {
   LanguageConfig,
   LoadOptions,
   LogLevel,
-  OpenSandboxConfig,
-  OpenSandboxServer,
   PolicyConfig,
   RuntimeConfig,
   SandboxConfig,

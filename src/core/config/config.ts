@@ -101,28 +101,8 @@ export interface LanguageConfig {
 }
 
 export interface BackendsConfig extends BackendSettings {
-  readonly opensandbox: OpenSandboxConfig;
   /** Blocks of backends registered from outside, as they were written. */
   readonly [name: string]: unknown;
-}
-
-export interface OpenSandboxConfig {
-  readonly mode: "local" | "vke";
-  readonly local: OpenSandboxServer;
-  readonly vke: OpenSandboxServer & {
-    readonly namespace: string;
-    readonly kubeconfigPath: string;
-    readonly tos: { readonly enabled: boolean; readonly mountPath: string; readonly pvcName: string };
-  };
-  readonly network: { readonly allowedDomains: readonly string[]; readonly deniedDomains: readonly string[] };
-  /** Quantities as Kubernetes writes them. */
-  readonly runtime: { readonly timeoutMs: number; readonly cpu: string; readonly memory: string };
-}
-
-export interface OpenSandboxServer {
-  readonly serverUrl: string;
-  readonly apiKey: string;
-  readonly defaultImage: string;
 }
 
 /** What a new session's workspace is filled with. */

@@ -4,8 +4,6 @@ import type { SecretLocation } from "../../runtime/egress/index.js";
 import { DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import type { Config, LanguageConfig } from "./config.js";
 
-const OPENSANDBOX_IMAGE = "opensandbox/code-interpreter:v1.0.1";
-
 /** What no configuration at all means. The schema takes its defaults from here. */
 export const DEFAULT_CONFIG: Config = deepFreeze({
   sandbox: {
@@ -57,23 +55,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     },
     limits: {},
     languages: {},
-    backends: {
-      ...BACKEND_DEFAULTS,
-      opensandbox: {
-        mode: "local",
-        local: { serverUrl: "http://localhost:8080", apiKey: "", defaultImage: OPENSANDBOX_IMAGE },
-        vke: {
-          serverUrl: "http://opensandbox-server.skerry.svc.cluster.local:8080",
-          apiKey: "",
-          defaultImage: OPENSANDBOX_IMAGE,
-          namespace: "skerry",
-          kubeconfigPath: "~/.kube/config",
-          tos: { enabled: true, mountPath: "/tos", pvcName: "skerry-tos-pvc" },
-        },
-        network: { allowedDomains: [], deniedDomains: [] },
-        runtime: { timeoutMs: 300_000, cpu: "500m", memory: "1Gi" },
-      },
-    },
+    backends: BACKEND_DEFAULTS,
     workspace: {
       initDirectory: "init",
       bootstrapFiles: ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"],

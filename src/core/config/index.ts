@@ -7,8 +7,6 @@ export {
   type LanguageConfig,
   LOG_LEVELS,
   type LogLevel,
-  type OpenSandboxConfig,
-  type OpenSandboxServer,
   type PolicyConfig,
   type RuntimeConfig,
   SANDBOX_MODES,

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { closestWord, foldWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
+import { SHORT_NAMES } from "../../runtime/backends/index.js";
 import { type Shape, shapeOf } from "./shape.js";
 
 export interface Override {
@@ -16,7 +17,6 @@ export interface Origin {
 
 type Plain = Record<string, unknown>;
 
-const ALIAS = "opensandbox";
 const HINT =
   "Settings nest by two underscores: SKERRY_SANDBOX__NETWORK__ALLOWED_DOMAINS is sandbox.network.allowedDomains.";
 
@@ -60,9 +60,10 @@ function locate(
   const path: string[] = [];
   let shape = shapeOf(schema);
   for (const [index, segment] of segments.entries()) {
-    if (path.join(".") === "sandbox" && foldWord(segment) === ALIAS && shape.kind === "object") {
-      path.push("backends", ALIAS);
-      shape = step(step(shape, "backends"), ALIAS);
+    const short = SHORT_NAMES.find((name) => name === foldWord(segment));
+    if (path.join(".") === "sandbox" && short !== undefined && shape.kind === "object") {
+      path.push("backends", short);
+      shape = step(step(shape, "backends"), short);
       continue;
     }
     if (path.join(".") === "sandbox.backends") {

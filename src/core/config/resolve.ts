@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { closestWord } from "../../kit/closest-word.js";
 import { deepFreeze } from "../../kit/deep-freeze.js";
 import { SandboxError } from "../../kit/errors.js";
-import { settingsBaseOf } from "../../runtime/backends/index.js";
+import { SHORT_NAMES, settingsBaseOf } from "../../runtime/backends/index.js";
 import type { Config } from "./config.js";
 import { applyOverrides, type Override } from "./overrides.js";
 import { asConfig, type ConfigSchema } from "./schema.js";
@@ -21,7 +21,6 @@ export interface ResolveOptions {
 type Path = readonly PropertyKey[];
 type Plain = Record<string, unknown>;
 
-const ALIAS = ["sandbox", "opensandbox"];
 const MAX_DEPTH = 32;
 const MAX_PROBLEMS = 50;
 /** As keys they would reach into every object of the process. */
@@ -33,7 +32,7 @@ export function resolveConfig(input: unknown, options: ResolveOptions): Config {
   const problems = forbiddenKeys(input, []).map(({ path, message }) => `${source}: ${named(path)}${message}`);
   if (problems.length > 0) throw invalid(problems);
 
-  const { value: folded, aliased } = foldAlias(input, source);
+  const { value: folded, moved } = moveShortNames(input, source);
   const { value: merged, origins } = applyOverrides(folded, overrides, schema, extraBackends);
   const { value, blocks } = takeBlocks(merged, extraBackends);
   const parsed = schema.safeParse(value);
@@ -46,7 +45,7 @@ export function resolveConfig(input: unknown, options: ResolveOptions): Config {
             origin.path.every((key, index) => key === path[index]),
           )?.variable;
           return variable === undefined
-            ? `${source}: ${named(aliased ? unfolded(path) : path)}${message}`
+            ? `${source}: ${named(asWritten(path, moved))}${message}`
             : `${variable}: ${message}`;
         }),
     );
@@ -125,26 +124,31 @@ function forbiddenKeys(value: unknown, path: Path): Problem[] {
   );
 }
 
-/** Moves `sandbox.opensandbox` to where it belongs. */
-function foldAlias(input: unknown, source: string): { value: unknown; aliased: boolean } {
-  if (!isPlain(input) || !isPlain(input.sandbox) || !Object.hasOwn(input.sandbox, "opensandbox")) {
-    return { value: input, aliased: false };
-  }
-  const { opensandbox, backends = {}, ...rest } = input.sandbox;
+/** Moves each block of a backend that stands right under `sandbox` to `backends`, with the names of those it moved. */
+function moveShortNames(input: unknown, source: string): { value: unknown; moved: readonly string[] } {
+  if (!isPlain(input) || !isPlain(input.sandbox)) return { value: input, moved: [] };
+  const { backends = {}, ...rest } = input.sandbox;
+  const moved = SHORT_NAMES.filter((name) => Object.hasOwn(rest, name));
   // An invalid `backends` stays as it is, for the schema to refuse.
-  if (!isPlain(backends)) return { value: { ...input, sandbox: { ...rest, backends } }, aliased: false };
-  if (Object.hasOwn(backends, "opensandbox")) {
-    throw invalid([
-      `${source}: sandbox.opensandbox: the same block is also given as sandbox.backends.opensandbox`,
-    ]);
+  if (moved.length === 0 || !isPlain(backends)) return { value: input, moved: [] };
+  const twice = moved.filter((name) => Object.hasOwn(backends, name));
+  if (twice.length > 0) {
+    throw invalid(
+      twice.map(
+        (name) => `${source}: sandbox.${name}: the same block is also given as sandbox.backends.${name}`,
+      ),
+    );
   }
-  return { value: { ...input, sandbox: { ...rest, backends: { ...backends, opensandbox } } }, aliased: true };
+  const blocks = Object.fromEntries(moved.map((name) => [name, rest[name]]));
+  for (const name of moved) delete rest[name];
+  return { value: { ...input, sandbox: { ...rest, backends: { ...backends, ...blocks } } }, moved };
 }
 
 /** The path as the user wrote it. */
-function unfolded(path: Path): Path {
+function asWritten(path: Path, moved: readonly string[]): Path {
   const [first, second, third, ...rest] = path;
-  return first === "sandbox" && second === "backends" && third === "opensandbox" ? [...ALIAS, ...rest] : path;
+  const isMoved = first === "sandbox" && second === "backends" && moved.includes(String(third));
+  return isMoved ? ["sandbox", String(third), ...rest] : path;
 }
 
 /** Leaves out the blocks that registered backends validate themselves. */

@@ -1,16 +1,23 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { defined } from "../../kit/defined.js";
-import { toSandboxError } from "../../kit/errors.js";
 import {
   allowedDomainComplaint,
   allowedRangeComplaint,
   coversDomain,
-  domainComplaint,
   rangeComplaint,
 } from "../../kit/hosts.js";
-import { absolutePath, languageName, text } from "../../kit/schema-fields.js";
-import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
+import {
+  allowedDomain,
+  checkedText,
+  domainLists,
+  durationMs,
+  languageName,
+  list,
+  parsedBy,
+  text,
+} from "../../kit/schema-fields.js";
+import { MIB, parseSizeBytes } from "../../kit/units.js";
 import { type LimitsConfig, loadBackendSchemas } from "../../runtime/backends/index.js";
 import { SECRET_LOCATIONS } from "../../runtime/egress/index.js";
 import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
@@ -18,20 +25,6 @@ import { DEFAULT_CONFIG, DEFAULT_LANGUAGE_CONFIG, DEFAULT_SECRET_LOCATIONS } fro
 
 const defaults = DEFAULT_CONFIG.sandbox;
 
-/** Turns what a parser throws into a problem of the field. */
-function parsedBy<T extends string | number>(parse: (value: string | number) => T, what: string) {
-  return z.union([z.string(), z.number()], { error: `expected ${what}` }).transform((value, context) => {
-    try {
-      return parse(value);
-    } catch (error) {
-      const { message, hint } = toSandboxError(error);
-      context.addIssue({ code: "custom", message: hint === undefined ? message : `${message}. ${hint}` });
-      return z.NEVER;
-    }
-  });
-}
-
-const durationMs = parsedBy(parseDurationMs, 'a duration such as "30s"');
 const durationMsOrNever = z.union([z.literal("never").transform(() => null), durationMs], {
   error: (issue) => deepestMessage(issue) ?? 'expected a duration such as "30m", or "never"',
 });
@@ -47,7 +40,6 @@ function deepestMessage(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 const count = (least: number) => z.number().int().min(least).max(1_000_000_000);
-const list = <T extends z.ZodType>(item: T) => z.array(item).max(10_000);
 /** Arrays of the defaults are frozen; the schema hands out copies. */
 const listOfText = (initial: readonly string[]) => list(text).default(() => [...initial]);
 
@@ -59,19 +51,6 @@ const relativePath = text.refine((path) => !path.startsWith("/") && !path.split(
 const fixedPath = text.refine((path) => path.startsWith("/") || path.startsWith("~/"), {
   error: "expected an absolute path, or one that starts with ~/",
 });
-
-/** Text that a check has no complaint about. */
-const checkedText = (complaintOf: (value: string) => string | undefined) =>
-  text.superRefine((value, context) => {
-    const message = complaintOf(value);
-    if (message !== undefined) context.addIssue({ code: "custom", message });
-  });
-const allowedDomain = checkedText(allowedDomainComplaint);
-const deniedDomain = checkedText((name) => (name === "*" ? undefined : domainComplaint(name)));
-const domainLists = {
-  allowedDomains: list(allowedDomain).default(() => []),
-  deniedDomains: list(deniedDomain).default(() => []),
-};
 
 /** Lists of the environment hold text. */
 const port = z.preprocess(
@@ -198,45 +177,6 @@ const language = z.strictObject({
   warm: z.boolean().default(DEFAULT_LANGUAGE_CONFIG.warm),
   preload: list(text.regex(/^[\w@][\w@./-]*$/, "expected a module's name")).default(() => []),
   freshHashSeed: z.boolean().default(DEFAULT_LANGUAGE_CONFIG.freshHashSeed),
-});
-
-const serverUrl = z.url({ protocol: /^https?$/, error: "expected an http or https address" });
-const quantity = text.regex(
-  /^\d+(\.\d+)?([munkMGTPE]|[KMGTPE]i)?$/,
-  'expected a quantity such as "500m" or "1Gi"',
-);
-const opensandboxDefaults = defaults.backends.opensandbox;
-const remoteServer = (initial: { serverUrl: string; apiKey: string; defaultImage: string }) => ({
-  serverUrl: serverUrl.default(initial.serverUrl),
-  apiKey: z.string().default(initial.apiKey),
-  defaultImage: text.default(initial.defaultImage),
-});
-const opensandbox = z.strictObject({
-  mode: z.enum(["local", "vke"]).default(opensandboxDefaults.mode),
-  local: z.strictObject(remoteServer(opensandboxDefaults.local)).prefault({}),
-  vke: z
-    .strictObject({
-      ...remoteServer(opensandboxDefaults.vke),
-      namespace: text.default(opensandboxDefaults.vke.namespace),
-      kubeconfigPath: text.default(opensandboxDefaults.vke.kubeconfigPath),
-      tos: z
-        .strictObject({
-          enabled: z.boolean().default(opensandboxDefaults.vke.tos.enabled),
-          mountPath: absolutePath.default(opensandboxDefaults.vke.tos.mountPath),
-          pvcName: text.default(opensandboxDefaults.vke.tos.pvcName),
-        })
-        .prefault({}),
-    })
-    .prefault({}),
-  network: z.strictObject(domainLists).prefault({}),
-  runtime: z
-    .strictObject({
-      timeout: durationMs.default(opensandboxDefaults.runtime.timeoutMs),
-      cpu: quantity.default(opensandboxDefaults.runtime.cpu),
-      memory: quantity.default(opensandboxDefaults.runtime.memory),
-    })
-    .transform(({ timeout, cpu, memory }) => ({ timeoutMs: timeout, cpu, memory }))
-    .prefault({}),
 });
 
 const workspace = z.strictObject({
@@ -373,7 +313,7 @@ const server = z
     leaseMs: lease,
   }));
 
-/** The whole file. `sandbox.opensandbox` is folded into `sandbox.backends.opensandbox` before it gets here. */
+/** The whole file. A block of a backend right under `sandbox` is moved under `backends` before it gets here. */
 export async function loadConfigSchema() {
   return z.strictObject({
     sandbox: z
@@ -388,12 +328,7 @@ export async function loadConfigSchema() {
         runtime: runtime.prefault({}),
         limits: limits.prefault({}),
         languages: z.record(languageName, language).default(() => ({})),
-        backends: z
-          .strictObject({
-            ...(await loadBackendSchemas()),
-            opensandbox: opensandbox.prefault({}),
-          })
-          .prefault({}),
+        backends: z.strictObject(await loadBackendSchemas()).prefault({}),
         workspace: workspace.prefault({}),
         snapshots: snapshots.prefault({}),
         policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),

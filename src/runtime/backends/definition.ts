@@ -14,14 +14,16 @@ export interface SettingsDefinition<Settings> {
   loadSchema(): Promise<z.ZodPrefault<z.ZodType<Parsed<Settings>>>>;
   /** The backend whose block is read too; the own block wins. */
   readonly basedOn?: string;
+  /** True: the block may also stand right under `sandbox`. */
+  readonly hasShortName?: boolean;
   /** A field whose keys are languages: the manager refuses a language that it does not know. */
   readonly byLanguage?: string;
 }
 
 /** What a backend's folder exports as its face: everything that is known before its libraries are loaded. */
 export interface BackendDefinition<Settings = unknown> {
-  /** Loads the backend's libraries. */
-  load(): Promise<BackendFactory>;
+  /** Loads the backend's libraries. Left out: it has settings, and cannot be chosen yet. */
+  load?(): Promise<BackendFactory>;
   /** Left out: it has no settings. */
   readonly settings?: SettingsDefinition<Settings>;
   /** True: `doctor --fix` does not install it. */

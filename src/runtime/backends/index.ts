@@ -32,6 +32,7 @@ export {
 export { findPrebuilt } from "./guest-runtime.js";
 export { findRunsc, type GvisorConfig, offerRunsc, REGISTER_RUNSC } from "./gvisor/index.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
+export type { OpenSandboxConfig, OpenSandboxServer } from "./opensandbox/index.js";
 export {
   BACKEND_DEFAULTS,
   type BackendSettings,
@@ -43,6 +44,7 @@ export {
   loadBackendSchemas,
   reapUnusedBackends,
   registerBackend,
+  SHORT_NAMES,
   settingsBaseOf,
   settingsByLanguage,
   userRangeOf,

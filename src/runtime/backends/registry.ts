@@ -5,6 +5,7 @@ import { BUBBLEWRAP } from "./bubblewrap/index.js";
 import type { BackendDefinition, Parsed, SettingsDefinition } from "./definition.js";
 import { DOCKER } from "./docker/index.js";
 import { GVISOR } from "./gvisor/index.js";
+import { OPENSANDBOX } from "./opensandbox/index.js";
 import { SRT } from "./srt/index.js";
 import { SUBPROCESS } from "./subprocess/index.js";
 
@@ -13,7 +14,14 @@ import { SUBPROCESS } from "./subprocess/index.js";
  * Not by strength alone: gVisor stands behind Docker, since it costs more and lacks things; a user who wants it asks for
  * it, or for the isolation `kernel`.
  */
-const BUILT_IN = { bubblewrap: BUBBLEWRAP, srt: SRT, docker: DOCKER, gvisor: GVISOR, subprocess: SUBPROCESS };
+const BUILT_IN = {
+  bubblewrap: BUBBLEWRAP,
+  srt: SRT,
+  docker: DOCKER,
+  gvisor: GVISOR,
+  opensandbox: OPENSANDBOX,
+  subprocess: SUBPROCESS,
+};
 
 /** The blocks of the built-in backends under `sandbox.backends`. */
 export type BackendSettings = {
@@ -41,12 +49,13 @@ export function registerBackend(name: string, factory: BackendFactory): void {
 
 /** The names for a configuration, built-in ones first. */
 export function listBackends(): string[] {
-  return [...definitions.keys(), ...registered.keys()];
+  const builtIn = [...definitions].filter(([, { load }]) => load !== undefined).map(([name]) => name);
+  return [...builtIn, ...registered.keys()];
 }
 
 /** Builds a backend by name. Its libraries are loaded here, not before. */
 export async function getBackend(name: string, context: BackendContext): Promise<SandboxBackend> {
-  const factory = registered.get(name) ?? (await definitions.get(name)?.load());
+  const factory = registered.get(name) ?? (await definitions.get(name)?.load?.());
   if (factory === undefined) throw unknownBackend(name);
   return factory(context);
 }
@@ -61,6 +70,11 @@ export function backendOptions(name: string, blocks: Readonly<Record<string, unk
 export function settingsBaseOf(name: string): string | undefined {
   return definitions.get(name)?.settings?.basedOn;
 }
+
+/** Built-in backends whose block may also stand right under `sandbox`. */
+export const SHORT_NAMES: readonly string[] = [...definitions]
+  .filter(([, { settings }]) => settings?.hasShortName)
+  .map(([name]) => name);
 
 /** The settings of every built-in backend where no configuration says otherwise. */
 export const BACKEND_DEFAULTS = fromSettings(({ defaults }) => defaults) as BackendSettings;

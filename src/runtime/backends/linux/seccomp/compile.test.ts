@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { decodeBpf, type SeccompCall, simulateSeccomp } from "../../../../../test/setup/simulate-seccomp.js";
 import { BPF, type BpfInstruction } from "./bpf.js";
 import { compileSeccomp } from "./compile.js";
 import { PROFILE } from "./profile.js";
 import type { SeccompCondition, SeccompProfile, SeccompRule } from "./profile-format.js";
-import { decodeBpf, type SeccompCall, simulateSeccomp } from "./simulate.js";
 import { type SeccompArch, SYSCALL_NUMBERS } from "./syscall-numbers.js";
 
 const ARCHES: readonly SeccompArch[] = ["x64", "arm64"];

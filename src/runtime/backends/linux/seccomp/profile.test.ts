@@ -2,10 +2,10 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { decodeBpf, type SeccompCall, simulateSeccomp } from "../../../../../test/setup/simulate-seccomp.js";
 import { ARCHITECTURES, compileSeccomp } from "./compile.js";
 import { PROFILE } from "./profile.js";
 import { parseSeccompProfile, type SeccompProfile } from "./profile-format.js";
-import { decodeBpf, type SeccompCall, simulateSeccomp } from "./simulate.js";
 import { type SeccompArch, SYSCALL_NUMBERS } from "./syscall-numbers.js";
 
 const ARCHES: readonly SeccompArch[] = ["x64", "arm64"];

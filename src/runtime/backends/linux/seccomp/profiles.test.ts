@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { decodeBpf, simulateSeccomp } from "../../../../../test/setup/simulate-seccomp.js";
 import { ARCHITECTURES, compileSeccomp } from "./compile.js";
 import { PROFILES } from "./profiles.js";
-import { decodeBpf, simulateSeccomp } from "./simulate.js";
 import { SYSCALL_NUMBERS } from "./syscall-numbers.js";
 
 const ALLOW = 0x7fff0000;

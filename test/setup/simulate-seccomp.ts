@@ -1,4 +1,4 @@
-import { BPF, type BpfInstruction } from "./bpf.js";
+import { BPF, type BpfInstruction } from "../../src/runtime/backends/linux/seccomp/bpf.js";
 
 /** One system call as a filter sees it. */
 export interface SeccompCall {
