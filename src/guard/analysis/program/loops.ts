@@ -15,101 +15,109 @@ export interface LoopSyntax {
   isCounted(loop: number): boolean;
 }
 
-/** Which loops nothing ends. */
-export interface Loops {
-  /** The node is in a loop without an end. */
-  isEndless(node: number): boolean;
-  /** What a loop without an end does to the machine. */
-  growth(loop: number): Match | undefined;
-}
-
 const MAX_UP = 64;
 const MODULE = -1;
 
-/** Every question is answered from lists made once: loops inside of loops must not cost their depth squared. */
-export function createLoops(tree: FlatTree, syntax: LoopSyntax): Loops {
-  const verdicts = new Map<number, boolean>();
-  let lists: { exits: Map<number, number[]>; growths: Map<number, number[]>; owners: Int32Array } | undefined;
+/** The nodes of each function, by the function, and the function of each node. */
+interface NodeLists {
+  readonly exits: ReadonlyMap<number, readonly number[]>;
+  readonly growths: ReadonlyMap<number, readonly number[]>;
+  readonly owners: Int32Array;
+}
 
-  const collect = () => {
-    const exits = new Map<number, number[]>();
-    const growths = new Map<number, number[]>();
-    const owners = new Int32Array(tree.size);
-    const open: number[] = [];
-    for (let node = 0; node < tree.size; node++) {
-      while (open.length > 0 && node >= tree.after(open.at(-1)!)) open.pop();
-      const owner = open.at(-1) ?? MODULE;
-      owners[node] = owner;
-      if (syntax.isExit(node)) push(exits, owner, node);
-      else if (syntax.isGrowth(node)) push(growths, owner, node);
-      if (syntax.isFunction(tree.kind(node))) open.push(node);
+/**
+ * Which loops nothing ends. Every question is answered from lists made once: loops inside of loops must not cost their
+ * depth squared.
+ */
+export class Loops {
+  readonly #tree: FlatTree;
+  readonly #syntax: LoopSyntax;
+  readonly #verdicts = new Map<number, boolean>();
+  #lists: NodeLists | undefined;
+
+  constructor(tree: FlatTree, syntax: LoopSyntax) {
+    this.#tree = tree;
+    this.#syntax = syntax;
+  }
+
+  /** The node is in a loop without an end. */
+  isEndless(node: number): boolean {
+    let up = 0;
+    for (let at = this.#tree.parent(node); at !== -1 && up < MAX_UP; at = this.#tree.parent(at), up++) {
+      const kind = this.#tree.kind(at);
+      if (this.#syntax.isLoop(kind) && this.#isEndlessLoop(at)) return true;
+      if (this.#syntax.isFunction(kind)) return this.#callsItself(at);
     }
-    return { exits, growths, owners };
-  };
+    return false;
+  }
 
-  const has = (which: "exits" | "growths", loop: number): boolean => {
-    lists ??= collect();
-    const nodes = lists[which].get(lists.owners[loop]!) ?? [];
-    const next = nodes[firstAfter(nodes, loop)];
-    return next !== undefined && next < tree.after(loop);
-  };
+  /** What a loop without an end does to the machine. */
+  growth(loop: number): Match | undefined {
+    if (this.#syntax.isCounted(loop) || !this.#isEndlessLoop(loop)) return undefined;
+    return this.#has("growths", loop) ? ENDLESS_GROWTH : ENDLESS_LOOP;
+  }
 
-  const isEndlessLoop = (loop: number): boolean => {
-    const known = verdicts.get(loop);
-    if (known !== undefined) return known;
-    const verdict = syntax.neverStops(loop) && !has("exits", loop);
-    verdicts.set(loop, verdict);
-    return verdict;
-  };
+  #isEndlessLoop(loop: number): boolean {
+    return this.#decide(loop, () => this.#syntax.neverStops(loop) && !this.#has("exits", loop));
+  }
 
   /** A function that starts itself again whatever happens is a loop. */
-  const callsItself = (definition: number): boolean => {
-    const known = verdicts.get(definition);
-    if (known !== undefined) return known;
-    const title = tree.source(tree.child(definition, "name"));
-    let found = false;
-    if (title !== "" && !has("exits", tree.child(definition, "body")))
-      for (let node = tree.child(definition, "body"); node < tree.after(definition) && !found; node++)
-        found =
-          tree.kind(node) === "identifier" && tree.source(node) === title && isCertain(node, definition);
-    verdicts.set(definition, found);
-    return found;
-  };
-
-  /** Nothing but calls stands around it: neither a condition nor a timer. */
-  const isCertain = (node: number, definition: number): boolean => {
-    for (let at = tree.parent(node), up = 0; at !== definition; at = tree.parent(at), up++) {
-      if (
-        up > MAX_UP ||
-        at === -1 ||
-        /^(?:if|for|while|try|conditional|ternary|switch|match|lambda|arrow)/.test(tree.kind(at))
-      )
-        return false;
-      if (
-        /^call/.test(tree.kind(at)) &&
-        /^(?:setTimeout|setInterval|(?:threading\.)?Timer|\w+\.after)\b/.test(tree.source(at))
-      )
-        return false;
-    }
-    return true;
-  };
-
-  return {
-    isEndless(node) {
-      let up = 0;
-      for (let at = tree.parent(node); at !== -1 && up < MAX_UP; at = tree.parent(at), up++) {
-        const kind = tree.kind(at);
-        if (syntax.isLoop(kind) && isEndlessLoop(at)) return true;
-        if (syntax.isFunction(kind)) return callsItself(at);
+  #callsItself(definition: number): boolean {
+    const tree = this.#tree;
+    return this.#decide(definition, () => {
+      const title = tree.source(tree.child(definition, "name"));
+      const body = tree.child(definition, "body");
+      if (title === "" || this.#has("exits", body)) return false;
+      for (let node = body; node < tree.after(definition); node++) {
+        const isCall = tree.kind(node) === "identifier" && tree.source(node) === title;
+        if (isCall && this.#isCertain(node, definition)) return true;
       }
       return false;
-    },
-    growth(loop) {
-      if (syntax.isCounted(loop) || !isEndlessLoop(loop)) return undefined;
-      return has("growths", loop) ? ENDLESS_GROWTH : ENDLESS_LOOP;
-    },
-  };
+    });
+  }
+
+  #decide(node: number, find: () => boolean): boolean {
+    const verdict = this.#verdicts.get(node) ?? find();
+    this.#verdicts.set(node, verdict);
+    return verdict;
+  }
+
+  /** Nothing but calls stands around it: neither a condition nor a timer. */
+  #isCertain(node: number, definition: number): boolean {
+    const tree = this.#tree;
+    for (let at = tree.parent(node), up = 0; at !== definition; at = tree.parent(at), up++) {
+      if (up > MAX_UP || at === -1 || CONDITION.test(tree.kind(at))) return false;
+      if (/^call/.test(tree.kind(at)) && TIMER.test(tree.source(at))) return false;
+    }
+    return true;
+  }
+
+  #has(which: "exits" | "growths", loop: number): boolean {
+    this.#lists ??= this.#collect();
+    const nodes = this.#lists[which].get(this.#lists.owners[loop]!) ?? [];
+    const next = nodes[firstAfter(nodes, loop)];
+    return next !== undefined && next < this.#tree.after(loop);
+  }
+
+  #collect(): NodeLists {
+    const exits = new Map<number, number[]>();
+    const growths = new Map<number, number[]>();
+    const owners = new Int32Array(this.#tree.size);
+    const open: number[] = [];
+    for (let node = 0; node < this.#tree.size; node++) {
+      while (open.length > 0 && node >= this.#tree.after(open.at(-1)!)) open.pop();
+      const owner = open.at(-1) ?? MODULE;
+      owners[node] = owner;
+      if (this.#syntax.isExit(node)) push(exits, owner, node);
+      else if (this.#syntax.isGrowth(node)) push(growths, owner, node);
+      if (this.#syntax.isFunction(this.#tree.kind(node))) open.push(node);
+    }
+    return { exits, growths, owners };
+  }
 }
+
+const CONDITION = /^(?:if|for|while|try|conditional|ternary|switch|match|lambda|arrow)/;
+const TIMER = /^(?:setTimeout|setInterval|(?:threading\.)?Timer|\w+\.after)\b/;
 
 /** s += s, s = s + s */
 export function doubles(tree: FlatTree, node: number): boolean {

@@ -4,7 +4,7 @@ import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import { createFunctionTable, type KnownFunction } from "../known-functions.js";
-import { createLoops } from "../loops.js";
+import { Loops } from "../loops.js";
 import { type Arguments, codeOfAddress, type ProcessStart, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "../value.js";
@@ -21,7 +21,7 @@ const RISKY_MODULES = new Set(JAVASCRIPT_MODULES.flatMap(({ modules }) => module
 /** The facts of a JavaScript or TypeScript program. */
 export function readJavaScript(tree: FlatTree, work: WorkBudget): ProgramFacts {
   const evaluator = new JavaScriptEvaluator(tree, collectNames(tree), TABLE, work);
-  const loops = createLoops(tree, javaScriptLoops(tree, evaluator));
+  const loops = new Loops(tree, javaScriptLoops(tree, evaluator));
   return new JavaScriptReader("javascript", tree, evaluator, TABLE, loops).read();
 }
 

@@ -1,21 +1,13 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { variable } from "../environment.js";
-import { marksOfResult, memberOf } from "../evaluator.js";
+import { memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
 import type { FunctionTable } from "../known-functions.js";
 import { type Arguments, OPEN } from "../process-start.js";
-import {
-  type CallTarget,
-  type EvaluatedSyntax,
-  MAX_ARGUMENTS,
-  MAX_NAME,
-  MAX_RETURNS,
-  ProgramEvaluator,
-} from "../program-evaluator.js";
+import { type EvaluatedSyntax, MAX_ARGUMENTS } from "../program-evaluator.js";
 import {
   anyOf,
   concat,
-  HOLE,
   list,
   MARKS,
   MAX_ITEMS,
@@ -31,18 +23,10 @@ import {
   type Value,
 } from "../value.js";
 import { canonicalName, identifierOf, type PythonNames, reachedModule } from "./bindings.js";
-import {
-  FUNCTIONS,
-  HOME_PATH,
-  itemsOf,
-  METHODS,
-  moduleNamed,
-  operated,
-  pathObject,
-  reversed,
-} from "./folding.js";
+import { GIVEN, PythonCalls } from "./calls.js";
+import { itemsOf, METHODS, moduleNamed, operated, reversed } from "./folding.js";
 import { integerValue, stringValue } from "./literals.js";
-import { ancestors, constant, marked, markTree, modulesFor } from "./origins.js";
+import { ancestors, constant, marked, modulesFor } from "./origins.js";
 import { BUILTINS, KNOWN_MODULES, NAMESPACES } from "./rules.js";
 
 /** Attributes that lead to what they belong to. */
@@ -58,13 +42,8 @@ const SYNTAX: EvaluatedSyntax = {
 /** Builtins that no rule knows. */
 const HARMLESS_BUILTINS =
   /^(?:len|float|bool|set|frozenset|abs|round|pow|divmod|hash|hex|oct|bin|format|ascii|slice|super|property|complex|exit|quit|aiter|anext|unicode|xrange|raw_input|display|[A-Z]\w*(?:Error|Exception|Warning|Iteration|Exit|Interrupt|Group)|__\w+__)$/;
-/** What a name gives that is known only when it runs. */
-const GIVEN = "builtins.eval()";
-const PARTIAL = "<partial>";
-const METHOD_CALLER = "operator.methodcaller()";
-const MAX_PARTIAL = 4;
 
-export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
+export class PythonEvaluator extends PythonCalls {
   private readonly runsText = /\bexec\b|builtins/.test(this.tree.text.normalize("NFKC"));
 
   constructor(tree: FlatTree, names: PythonNames, rules: FunctionTable, work: WorkBudget) {
@@ -339,140 +318,5 @@ export class PythonEvaluator extends ProgramEvaluator<PythonNames> {
     const returned = anyOf(results);
     const marks = this.callbackMarks(args) | found.marks | marksOf(args) | marksOf([...keywords.values()]);
     return mark(returned, (results.length > 0 ? found.marks : marks) & ~MARKS.built);
-  }
-
-  calleeOf(node: number): number {
-    return this.tree.child(node, "function");
-  }
-
-  reached(found: Value, given: Arguments, depth = 0): CallTarget[] {
-    const [first = UNKNOWN, ...bound] = found.items ?? [];
-    return found.names.flatMap((name): CallTarget[] => {
-      if (name === PARTIAL && depth < MAX_PARTIAL)
-        return this.reached(first, { ...given, args: [...bound, ...given.args] }, depth + 1);
-      if (name !== METHOD_CALLER) return [{ name, ...given }];
-      const owner = given.args[0] ?? UNKNOWN;
-      const members =
-        first.texts.length === 0
-          ? [this.unknownMember(owner)]
-          : first.texts.map((one) => memberOf(owner, one));
-      return members
-        .flatMap((member) => member.names)
-        .map((one) => ({ name: one, args: bound, keywords: given.keywords }));
-    });
-  }
-
-  private memberNamed(owner: Value, name: string): Value {
-    const member = memberOf(owner, name);
-    return marked({ ...member, names: member.names.map(canonicalName) });
-  }
-
-  private memberBy(owner: Value, key: Value): Value {
-    const members = key.texts.map((one) => this.memberNamed(owner, one));
-    return anyOf(
-      key.texts.length === 0 || key.texts.some((one) => one.includes(HOLE))
-        ? [...members, this.unknownMember(owner)]
-        : members,
-    );
-  }
-
-  /** What a call of this name gives. */
-  protected resultOf(
-    name: string,
-    node: number,
-    args: readonly Value[],
-    keywords: ReadonlyMap<string, Value>,
-  ): Value | undefined {
-    if (name.endsWith(".__getattribute__")) {
-      // The class's own is given the object too.
-      if (args.length > 1) return this.memberBy(args[0]!, args[1]!);
-      return this.memberBy(named(name.slice(0, -".__getattribute__".length)), args[0] ?? UNKNOWN);
-    }
-    // A module's dictionary is the module: os.__dict__.get("system").
-    const dictionary = /^(.+)\.(?:get|pop|setdefault|__getitem__)$/.exec(name)?.[1];
-    if (dictionary !== undefined && this.rules.canStart(dictionary) && this.rules.find(name) === undefined)
-      return this.memberBy(named(dictionary), args[0] ?? UNKNOWN);
-    const listing = /^(.+)\.(?:values|items)$/.exec(name)?.[1];
-    if (listing !== undefined && this.rules.canStart(listing))
-      return list([this.unknownMember(named(listing))]);
-    if (name.startsWith("<def ")) return this.returned(name, args);
-    switch (name) {
-      case "builtins.getattr":
-      case "inspect.getattr_static":
-        return anyOf([this.memberBy(args[0] ?? UNKNOWN, args[1] ?? UNKNOWN), args[2] ?? UNKNOWN]);
-      case "pkgutil.resolve_name":
-      case "pydoc.locate":
-      case "pydoc.safeimport":
-      case "django.utils.module_loading.import_string":
-      case "werkzeug.utils.import_string": {
-        const named = args[0]?.texts.filter((one) => !one.includes(HOLE)) ?? [];
-        return named.length === 0
-          ? { ...UNKNOWN, names: [GIVEN] }
-          : { ...UNKNOWN, names: named.map((one) => canonicalName(one.replace(":", "."))) };
-      }
-      case "functools.partial":
-      case "functools.partialmethod":
-        return { ...named(PARTIAL), items: args, marks: marksOf(args) };
-      case "operator.attrgetter":
-      case "operator.itemgetter":
-      case "operator.methodcaller":
-        return { ...named(`${name}()`), items: args, marks: marksOf(args) };
-      case "operator.attrgetter()":
-      case "operator.itemgetter()": {
-        const keys = this.evaluate(this.tree.child(node, "function")).items?.[0] ?? UNKNOWN;
-        const owner = args[0] ?? UNKNOWN;
-        const paths = keys.texts.map((path) =>
-          path.split(".").reduce((sum, part) => this.memberNamed(sum, part), owner),
-        );
-        return anyOf(paths.length === 0 ? [this.unknownMember(owner)] : paths);
-      }
-      case "functools.reduce":
-        // reduce(getattr, ["a", "b"], x) is x.a.b
-        if (
-          args[0]?.names.includes("builtins.getattr") &&
-          args[1]?.items !== undefined &&
-          args[2] !== undefined
-        )
-          return args[1].items.slice(0, MAX_RETURNS).reduce((sum, key) => this.memberBy(sum, key), args[2]);
-        break;
-      case "builtins.__import__":
-      case "importlib.import_module":
-      case "importlib.__import__":
-        return moduleNamed(args[0]);
-      case "builtins.vars":
-        return args.length === 0 ? named("vars()") : args[0];
-      case "builtins.globals":
-        return named("globals()");
-      case "builtins.locals":
-        return named("locals()");
-      case "pathlib.Path":
-      case "pathlib.PosixPath":
-      case "pathlib.PurePath":
-      case "pathlib.PurePosixPath":
-        return pathObject(args);
-      case "pathlib.Path.home":
-        return HOME_PATH;
-      case "pathlib.Path.cwd":
-        return pathObject([]);
-      case "builtins.type":
-        return named("?.__class__");
-    }
-    const folded = FUNCTIONS.get(name)?.(args, keywords);
-    if (folded !== undefined) return markTree(name, folded, args);
-    // Methods of a path or of constants are folded by what they are called on.
-    if (name.startsWith("pathlib.Path().") && METHODS.has(name.slice(15))) {
-      const self = this.evaluate(this.tree.child(this.tree.child(node, "function"), "object"));
-      return markTree(name, METHODS.get(name.slice(15))!(self, args) ?? UNKNOWN, [self]);
-    }
-    const known = this.rules.find(name);
-    // An answer is not what was sent.
-    const taken = known?.sends === true ? 0 : marksOf(args) | marksOf([...keywords.values()]);
-    const callee = this.tree.child(node, "function");
-    const object = this.tree.kind(callee) === "attribute" ? this.tree.child(callee, "object") : -1;
-    const own =
-      known === undefined ? 0 : marksOfResult(known, { args, keywords, receiver: this.evaluate(object) });
-    const marks = taken | own;
-    const result = name.length < MAX_NAME ? named(`${name}()`) : UNKNOWN;
-    return mark(result, marks & ~MARKS.built);
   }
 }

@@ -4,7 +4,7 @@ import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createFunctionTable, isStarting } from "../known-functions.js";
-import { createLoops } from "../loops.js";
+import { Loops } from "../loops.js";
 import { type Arguments, unknownStart } from "../process-start.js";
 import { HIDDEN_NAME, HIDING, HUGE_ALLOCATION, ProgramReader, type Use } from "../reader.js";
 import { allTexts, MARKS, UNKNOWN, type Value } from "../value.js";
@@ -21,7 +21,7 @@ const NONE: ReadonlyMap<string, Value> = new Map();
 /** The facts of a Python program. */
 export function readPython(tree: FlatTree, work: WorkBudget): ProgramFacts {
   const evaluator = new PythonEvaluator(tree, collectNames(tree), TABLE, work);
-  const loops = createLoops(tree, pythonLoops(tree, evaluator));
+  const loops = new Loops(tree, pythonLoops(tree, evaluator));
   return new PythonReader("python", tree, evaluator, TABLE, loops).read();
 }
 
