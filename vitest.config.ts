@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
-import { findIsolatedTestFiles } from "./test/setup/isolated-test-files.js";
 import { SlowestFirst } from "./test/setup/slowest-first.js";
+import { readSuite, testFilesOf } from "./test/setup/suites.js";
 
 // Tests of sandboxes wait as much as they work.
 const maxWorkers = Math.ceil(availableParallelism() * 2);
@@ -18,13 +18,13 @@ const COMMON = {
   maxWorkers,
   // How long something may take on a machine that is busy with other things, too: none of it is a figure we claim.
   testTimeout: 180_000,
-  hookTimeout: 180_000,
+  hookTimeout: 600_000,
   expect: { poll: { timeout: 60_000 } },
-  runner: "./test/setup/retry.ts",
+  runner: "./test/setup/quarantine.ts",
   setupFiles: ["test/setup/property-seed.ts", "test/setup/clean-up-files.ts"],
 } satisfies TestProjectInlineConfiguration["test"];
 
-const isolatedTestFiles = [...findIsolatedTestFiles("src"), ...findIsolatedTestFiles("packages")];
+const { alone, together } = testFilesOf(readSuite());
 
 export default defineConfig({
   test: {
@@ -35,21 +35,9 @@ export default defineConfig({
     reporters: ["default", "./test/setup/count-reporter.ts"],
     projects: [
       // Each file in a process of its own.
-      {
-        resolve: { alias },
-        test: { ...COMMON, name: "alone", include: ["test/**/*.test.ts", ...isolatedTestFiles] },
-      },
+      { resolve: { alias }, test: { ...COMMON, name: "alone", include: alone } },
       // File after file in the same processes: to load everything for each of them took a third of all the time.
-      {
-        resolve: { alias },
-        test: {
-          ...COMMON,
-          name: "together",
-          isolate: false,
-          include: ["src/**/*.test.ts", "packages/*/src/**/*.test.ts", "bench/**/*.test.ts"],
-          exclude: isolatedTestFiles,
-        },
-      },
+      { resolve: { alias }, test: { ...COMMON, name: "together", isolate: false, include: together } },
     ],
   },
 });

@@ -127,6 +127,8 @@ install_for_tests() {
   # What sandbox-runtime needs by itself, to be measured against; our backend does without.
   need /usr/bin/socat socat
   need /usr/bin/rg ripgrep
+  # What checks the style of shell.
+  need /usr/bin/shellcheck shellcheck
   if [ "$(uname -m)" = x86_64 ]; then
     need /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
     need /usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
@@ -145,12 +147,12 @@ install_for_tests() {
     apt_install "what the tests of the server need" $packages || say "going on without; tests that need it are skipped"
   fi
   # Made whole elsewhere, so that an interrupted installation is none.
-  if stale build/schemathesis test/setup/schemathesis.txt && [ -e /usr/lib/python3/dist-packages/pip ]; then
-    say "installing what asks the server anything (schemathesis)"
-    rm -rf build/schemathesis build/schemathesis.new
-    if quietly /usr/bin/python3 -m pip install --no-compile --target build/schemathesis.new -r test/setup/schemathesis.txt; then
-      mv build/schemathesis.new build/schemathesis
-      touch build/schemathesis
+  if stale build/python-tools test/setup/python-tools.txt && [ -e /usr/lib/python3/dist-packages/pip ]; then
+    say "installing tools of the tests from PyPI (schemathesis, ruff)"
+    rm -rf build/python-tools build/python-tools.new
+    if quietly /usr/bin/python3 -m pip install --no-compile --target build/python-tools.new -r test/setup/python-tools.txt; then
+      mv build/python-tools.new build/python-tools
+      touch build/python-tools
     else
       say "going on without; tests that need it are skipped"
     fi

@@ -1,9 +1,18 @@
 #!/bin/sh
-# The one test command: sets up, then checks the style, the types and every test. Arguments go to vitest.
-# The last line says "N passed, N failed", with ", N skipped" if there were any.
+# The test command: sets up, then checks style and types and runs a suite of test/setup/suites.ts.
+#   scripts/test.sh [--suite test|unit|soak] [arguments of vitest]
+# With arguments it runs those test files only, of whatever suite. The last line says "N passed, N failed", with
+# ", N skipped" if there were any.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit
+suite=test
+if [ "${1-}" = --suite ]; then
+  suite=${2:?--suite needs a name}
+  shift 2
+fi
+vitest_suite=$suite
+[ $# -eq 0 ] || vitest_suite=all
 passed=0
 failed=0
 skipped=0
@@ -11,38 +20,43 @@ skipped=0
 close() {
   line="$passed passed, $failed failed"
   [ "$skipped" -eq 0 ] || line="$line, $skipped skipped"
+  # .ci/run adds up what its commands counted.
+  [ -z "${SKERRY_TEST_TALLY-}" ] || printf '%s\n' "$passed $failed $skipped" >>"$SKERRY_TEST_TALLY"
   printf '%s\n' "$line"
   [ "$failed" -eq 0 ] || exit 1
   exit 0
 }
 
-if ! scripts/setup.sh --test; then
+# What unit tests need is there for everybody.
+case $suite in unit) for_tests="" ;; *) for_tests=--test ;; esac
+if ! scripts/setup.sh $for_tests; then
   failed=1
   close
 fi
 
-check() {
-  printf '%s\n' "skerry: $1"
-  shift
-  "$@" || failed=$((failed + 1))
-}
-check "style (biome)" node_modules/.bin/biome check
-
-# The types are checked meanwhile: that takes one core for a while, and the first tests mostly wait.
+# The style and the types are checked meanwhile: the first tests mostly wait.
+lint=build/test-lint.$$
 types=build/test-types.$$
-node_modules/.bin/tsc --noEmit >"$types" 2>&1 &
-checking=$!
-
-printf '%s\n' "skerry: tests (vitest)"
 counts=build/test-counts.$$
-trap 'kill "$checking" 2>/dev/null; rm -f "$counts" "$types"' EXIT
-SKERRY_TEST_COUNTS=$counts node_modules/.bin/vitest run "$@"
+trap 'rm -f "$counts" "$types" "$lint"' EXIT
+if [ "$suite" = test ]; then
+  scripts/lint.sh >"$lint" 2>&1 &
+  linting=$!
+  node_modules/.bin/tsc --noEmit >"$types" 2>&1 &
+  checking=$!
+fi
+
+printf '%s\n' "skerry: tests (vitest, suite $vitest_suite)"
+SKERRY_TEST_SUITE=$vitest_suite SKERRY_TEST_COUNTS=$counts node_modules/.bin/vitest run "$@"
 status=$?
-check "types (tsc)" wait "$checking"
-cat "$types"
-tests_failed=0
-if [ -f "$counts" ]; then read -r passed tests_failed skipped <"$counts"; fi
+if [ -f "$counts" ]; then read -r passed failed skipped <"$counts"; fi
 # A crash, an unhandled error or a leak fails the run without failing a test.
-if [ "$status" -ne 0 ] && [ "$tests_failed" -eq 0 ]; then tests_failed=1; fi
-failed=$((failed + tests_failed))
+if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
+if [ "$suite" = test ]; then
+  wait "$linting" || failed=$((failed + 1))
+  cat "$lint"
+  printf '%s\n' "skerry: types (tsc)"
+  wait "$checking" || failed=$((failed + 1))
+  cat "$types"
+fi
 close

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { requires } from "../../test/setup/requires.js";
+import { testSeed } from "../../test/setup/test-seed.js";
 import { canonicalJson, type Json } from "./canonical-json.js";
 
 /** Any value, with keys in any order and strings of any code units; numbers as records have them. */
@@ -50,7 +51,7 @@ describe("canonical JSON", () => {
   });
 
   requires("python3").it("is what Python's json.dumps prints", () => {
-    const samples = fc.sample(values, { numRuns: 300, seed: 7 });
+    const samples = fc.sample(values, { numRuns: 300, seed: testSeed });
     const program = `
 import json, sys
 for line in sys.stdin:

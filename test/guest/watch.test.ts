@@ -11,6 +11,7 @@ import { findPrebuilt } from "../../src/runtime/backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "../../src/runtime/workspace/access-watcher.js";
 import { temporaryDirectory } from "../setup/clean-up.js";
 import { requires } from "../setup/requires.js";
+import { testSeed } from "../setup/test-seed.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SANITIZED = join(ROOT, "build/skerry-guest-sanitized");
@@ -121,7 +122,7 @@ requires("python3", "gcc").describe("the watcher, under a hostile tree", () => {
     const { watcher, complaints } = createSanitized();
     const watch = watcher.watch(root);
     const second = watcher.watch(root);
-    for (const seed of [1, 2]) {
+    for (const seed of [testSeed, testSeed + 1]) {
       const storms = [seed, seed + 100].map((each) =>
         once(
           spawn("/usr/bin/python3", ["-c", STORM, root, String(each), "5000"], { stdio: "inherit" }),

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { assess } from "../../src/guard/analysis/index.js";
 import { PolicyEngine, parsePolicy } from "../../src/guard/policy/index.js";
 import { humanEvalTasks } from "../setup/human-eval.js";
+import { testSeed } from "../setup/test-seed.js";
 import { loadSnippets } from "./snippets.js";
 import { generateSpellings, ONCE_OVERLOOKED } from "./spellings.js";
 
@@ -82,7 +83,7 @@ describe("what risk calls a started process, a policy without allowed commands d
   it("in 10,000 generated spellings, whether it allows no command or denies this one by its name", async () => {
     const policy = engine("{allowed_commands: [], denied_commands: [curl, wget, id, nc]}");
     const slipped: string[] = [];
-    for (const { language, code } of [...ONCE_OVERLOOKED, ...generateSpellings(10_000, 14)]) {
+    for (const { language, code } of [...ONCE_OVERLOOKED, ...generateSpellings(10_000, testSeed)]) {
       const { considered } = await policy.decide({ tool: "code_run", code, language });
       const denied = considered.filter(({ verdict }) => verdict === "deny");
       const byName = denied.some(
@@ -95,7 +96,7 @@ describe("what risk calls a started process, a policy without allowed commands d
 
   it("and risk sees the process in each of them", async () => {
     const unseen: string[] = [];
-    for (const spelling of generateSpellings(1000, 14))
+    for (const spelling of generateSpellings(1000, testSeed))
       if (!(await startsProcess(spelling))) unseen.push(spelling.code);
     expect(unseen).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
 import { describe, it } from "vitest";
+import { readSuite } from "./suites.js";
 
 /** What a test may need from the host, and how to see whether it is there. */
 const COMPONENTS = {
@@ -30,7 +31,7 @@ const COMPONENTS = {
   podman: () => runs("podman", "--version") && process.getuid?.() === 0,
   gvisor: () => existsSync("/usr/bin/runsc"),
   postgresql: () => existsSync("/usr/lib/postgresql") && existsSync("/usr/bin/setpriv"),
-  schemathesis: () => existsSync("build/schemathesis/schemathesis"),
+  schemathesis: () => existsSync("build/python-tools/schemathesis"),
   systemd: () => runs("systemd-analyze", "--version"),
   chromium: () => existsSync("/usr/bin/chromium"),
   debootstrap: () => existsSync("/usr/sbin/debootstrap"),
@@ -47,6 +48,9 @@ const COMPONENTS = {
 
 export type Component = keyof typeof COMPONENTS;
 
+/** What only the soak has (`npm run test:soak`). */
+const CONTAINERS: ReadonlySet<Component> = new Set<Component>(["docker", "podman", "gvisor"]);
+
 const known = new Map<Component, boolean>();
 
 /**
@@ -54,6 +58,9 @@ const known = new Map<Component, boolean>();
  * not. With CI=true something missing is a failure.
  */
 export function requires(...components: Component[]): { describe: Describe; it: Test; missing: Component[] } {
+  const containers = readSuite() === "test" ? components.filter((each) => CONTAINERS.has(each)) : [];
+  // Their image alone takes minutes to make.
+  if (containers.length > 0) return { describe: describe.skip, it: it.skip, missing: containers };
   const missing = components.filter((component) => !isPresent(component));
   if (missing.length === 0) return { describe, it, missing };
   const reason = `needs ${missing.join(", ")}`;

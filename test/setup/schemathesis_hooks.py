@@ -1,4 +1,4 @@
-"""What schemathesis does not know by itself. Loaded by test/e2e/server-fuzz.test.ts."""
+"""What schemathesis does not know by itself. Loaded by test/e2e/server-fuzz.soak.test.ts."""
 
 import schemathesis
 

@@ -9,7 +9,7 @@ const SLOW: readonly RegExp[] = [
   /^test\/package\.test/,
   /^test\/attacks\/attacks\.test/,
   /^test\/corpus\//,
-  /^test\/e2e\/(server-kill|cluster)\.test/,
+  /^test\/e2e\/(server-kill|server-load|cluster)\./,
   /\/testing\/conformance\.test/,
   /^test\/attacks\//,
   /conformance-/,

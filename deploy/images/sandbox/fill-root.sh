@@ -19,7 +19,7 @@ quietly() {
 }
 inside() {
   env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-    http_proxy="$http_proxy" https_proxy="$https_proxy" no_proxy="${no_proxy-}" \
+    http_proxy="${http_proxy-}" https_proxy="${https_proxy-}" no_proxy="${no_proxy-}" \
     PIP_CERT=/run/skerry/certificates PIP_INDEX_URL="${PIP_INDEX_URL:-https://pypi.org/simple}" \
     chroot "$root" "$@"
 }
@@ -39,7 +39,7 @@ say "getting Debian's base"
 quietly debootstrap --variant=minbase --arch="$debian_arch" --keyring="$keyring" --force-check-gpg \
   --cache-dir="$cache/debootstrap" bookworm "$root" "$mirror"
 
-say "installing packages:$(printf ' %s' base $sets)"
+say "installing packages: base $sets"
 cat >"$root/etc/apt/sources.list" <<TEXT
 deb $mirror bookworm main
 deb $mirror bookworm-updates main
@@ -79,7 +79,7 @@ rm "$root/usr/sbin/policy-rc.d"
 # shellcheck disable=SC2086
 quietly inside sh /tmp/skerry/finish-root.sh $sets
 umount "$root/proc"
-rm -rf "$root"/dev/* "$root"/var/log/*
+rm -rf "${root:?}"/dev/* "$root"/var/log/*
 
 say "writing the archive"
 # Times of this run say nothing: only files that are newer than the packages' index get its time.

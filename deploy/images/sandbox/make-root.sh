@@ -88,7 +88,10 @@ leave() {
   status=$1
   trap '' INT TERM HUP
   # Takes every process of the making with it, and their mounts.
-  if [ -n "$making" ]; then kill -KILL "$making" 2>/dev/null && wait "$making" 2>/dev/null || :; fi
+  if [ -n "$making" ]; then
+    kill -KILL "$making" 2>/dev/null || :
+    wait "$making" 2>/dev/null || :
+  fi
   rm -rf "$work"
   [ "$output" = - ] || rm -f "$output.part"
   exit "$status"

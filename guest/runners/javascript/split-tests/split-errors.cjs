@@ -66,7 +66,7 @@ function read(error, key) {
   try {
     const value = error[key];
     return typeof value === "string" ? value : value === undefined ? "" : String(value);
-  } catch (second) {
+  } catch {
     return `<its ${key} cannot be read>`;
   }
 }

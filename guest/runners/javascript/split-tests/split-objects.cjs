@@ -146,6 +146,7 @@ function keysOf(told) {
 
 /** What a proxy is made of, and how it is shown: util.inspect looks behind proxies. */
 function createTarget(kind, name, show) {
+  // biome-ignore lint/complexity/useArrowFunction: a proxy of an arrow function is no constructor
   const target = kind === "function" ? function () {} : kind === "array" ? [] : {};
   if (kind === "function") Object.defineProperty(target, "name", { value: name, configurable: true });
   Object.defineProperty(target, inspect.custom, { value: show, configurable: true, enumerable: false });

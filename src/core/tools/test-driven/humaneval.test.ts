@@ -1,12 +1,13 @@
 import { expect, it } from "vitest";
 import { type HumanEvalTask, humanEvalTasks } from "../../../../test/setup/human-eval.js";
 import { requires } from "../../../../test/setup/requires.js";
+import { readSuite } from "../../../../test/setup/suites.js";
 import { useTestDriven } from "../../../../test/setup/test-driven.js";
 
 const real = requires("root", "bubblewrap", "python3", "pytest");
 
-/** Every eighth, which is 21 of them; SKERRY_HUMANEVAL_ALL=1: all 164. */
-const STEP = process.env["SKERRY_HUMANEVAL_ALL"] === "1" ? 1 : 8;
+/** Every eighth of 164; all of them in the soak. */
+const STEP = readSuite() === "soak" ? 1 : 8;
 
 real.describe("the programs of HumanEval", { timeout: 600_000 }, () => {
   const testDriven = useTestDriven();
