@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages, the guest, the build, and what the host lacks when we may install it.
 # Does nothing that is already done, may be interrupted at any point, and may run several times at once.
-#   scripts/setup.sh [--test]     --test also installs what the tests need
+#   scripts/setup.sh [--test|--soak]     also installs what the tests need, or what the soak needs besides
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -43,10 +43,13 @@ stale() {
   [ -n "$(find "$@" -newer "$stamp" -type f ! -name '*.test.ts' ! -name '*.md' -print -quit)" ]
 }
 
+for_tests=false
+for_soak=false
 case ${1-} in
-  "") for_tests=false ;;
+  "") ;;
   --test) for_tests=true ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--test]" ;;
+  --soak) for_tests=true for_soak=true ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--test|--soak]" ;;
 esac
 
 mkdir -p build
@@ -157,6 +160,9 @@ install_for_tests() {
       say "going on without; tests that need it are skipped"
     fi
   fi
+}
+
+install_for_soak() {
   # Apart from the others: not every distribution has them under these names.
   packages=""
   need /usr/sbin/dockerd docker.io
@@ -168,6 +174,22 @@ install_for_tests() {
   if [ -n "$packages" ]; then
     apt_install "what the tests of containers need" $packages || say "going on without; tests that need it are skipped"
   fi
+  # Other releases of Node.js than the one that is installed here.
+  case $(uname -m) in aarch64) node_arch=arm64 ;; *) node_arch=x64 ;; esac
+  for version in 22.23.3 24.21.0; do
+    directory=build/node-${version%%.*}
+    [ "$(cat "$directory/version" 2>/dev/null)" != "$version" ] || continue
+    say "installing Node.js $version for the tests"
+    rm -rf "$directory" "$directory.new"
+    mkdir "$directory.new"
+    if quietly npm install --prefix "$directory.new" --no-audit --no-fund "node-linux-$node_arch@$version"; then
+      ln -s "node_modules/node-linux-$node_arch/bin" "$directory.new/bin"
+      echo "$version" >"$directory.new/version"
+      mv "$directory.new" "$directory"
+    else
+      say "going on without; tests that need it are skipped"
+    fi
+  done
 }
 
 # It goes on while npm and the compilers work.
@@ -176,6 +198,7 @@ if [ "$(uname -s)" = Linux ]; then
     log=build/setup-packages.log
     install_for_sandboxes
     ! $for_tests || install_for_tests
+    ! $for_soak || install_for_soak
   ) &
   installing=$!
 fi

@@ -6,7 +6,7 @@
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit
-suite=test
+suite="test"
 if [ "${1-}" = --suite ]; then
   suite=${2:?--suite needs a name}
   shift 2
@@ -28,8 +28,14 @@ close() {
 }
 
 # What unit tests need is there for everybody.
-case $suite in unit) for_tests="" ;; *) for_tests=--test ;; esac
-if ! scripts/setup.sh $for_tests; then
+case $suite in
+  unit) setup="scripts/setup.sh" ;;
+  soak) setup="scripts/setup.sh --soak" ;;
+  *) setup="scripts/setup.sh --test" ;;
+esac
+# A file of the soak may be named.
+[ $# -eq 0 ] || setup="scripts/setup.sh --soak"
+if ! $setup; then
   failed=1
   close
 fi

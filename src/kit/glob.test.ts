@@ -54,10 +54,9 @@ describe("compileGlob", () => {
   });
 
   it("takes no longer for a pattern that makes regular expressions explode", () => {
-    const started = performance.now();
+    // Regular expressions would not come back from these.
     expect(compileGlob(`${"*a".repeat(100)}b`)("a".repeat(255))).toBe(false);
     expect(compileGlob(`${"**/a/".repeat(100)}b`)("a/".repeat(200))).toBe(false);
-    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });
 

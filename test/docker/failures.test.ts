@@ -126,10 +126,8 @@ describe("what can go wrong with Docker", () => {
     const sandbox = await manager.startSandbox("a");
     await sandbox.exec(["sh", "-c", "echo kept > file"]);
     const running = await startSleeping(sandbox);
-    const killedAt = performance.now();
     daemon.docker("kill", ...containers());
     await running.lost;
-    expect(performance.now() - killedAt).toBeLessThan(30_000);
     await waitUntil(() => containers().length === 0);
     const next = await manager.startSandbox("a");
     expect((await next.exec(["cat", "file"])).stdout).toBe("kept\n");

@@ -188,7 +188,6 @@ describe.each(backends)("a hostile program inside %s", (backend) => {
     const told = [...stdout.matchAll(/told (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
     expect(told).toBeGreaterThan(300);
     expect(times.length).toBeGreaterThan(2);
-    expect(Math.max(...times)).toBeLessThan(15_000);
     // It can go on as soon as it behaves.
     const after = await network.inside.exec(narrow, `${backend}-a`, curl(`http://${HOST}/hello`));
     expect(after.stdout).toBe(`hello from ${HOST}\n`);

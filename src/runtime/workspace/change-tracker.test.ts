@@ -102,18 +102,10 @@ describe("change tracking", () => {
     expect(diffSnapshots(after, after)).toMatchObject({ created: [], modified: [] });
   });
 
-  it("is fast for a small workspace, and leaks no descriptor", () => {
+  it("leaks no descriptor", () => {
     for (let index = 0; index < 10; index++) writeFileSync(at(`f${index}`), "");
     const descriptors = readdirSync("/proc/self/fd").length;
     for (let round = 0; round < 500; round++) takeSnapshot(workspace);
-    const times = Array.from({ length: 500 }, () => {
-      const started = performance.now();
-      takeSnapshot(workspace);
-      return performance.now() - started;
-    }).sort((a, b) => a - b);
-    console.log(`snapshot of 10 files: median ${(times[250]! * 1000).toFixed(0)} µs`);
-    // A loose bound: machines under test are busy. The median on an idle one is below 0.1 ms.
-    expect(times[250]).toBeLessThan(1);
     expect(readdirSync("/proc/self/fd").length).toBe(descriptors);
   });
 });

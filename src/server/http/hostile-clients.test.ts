@@ -178,10 +178,7 @@ requires("bubblewrap").describe("a server with a policy, under attack", { timeou
     const pending = async () =>
       (await server.call(server.admin, "GET", "/v1/approvals")).body["items"] as object[];
     await waitUntil(async () => (await pending()).length === 1, 20_000);
-    const before = performance.now();
     const [{ body }] = await Promise.all([asked, server.stop()]);
-    // The deadline of a stop is 30 s.
-    expect(performance.now() - before).toBeLessThan(20_000);
     expect(body).toMatchObject({ reason: "rejected", error: expect.stringContaining("The server stops") });
     const events: string[] = [];
     for await (const { event_type } of queryAudit(server.auditDirectory)) events.push(event_type);

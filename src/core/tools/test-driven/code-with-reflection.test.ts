@@ -175,7 +175,6 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
       `\`\`\`\n${`\`\`\`${spaces}\n`.repeat(5)}x`,
       `#${spaces}x`,
     ];
-    const startedAt = performance.now();
     await codeWithReflection({
       task: "t",
       generate: ({ round }) => answers[round - 1]!,
@@ -185,7 +184,6 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
       onRound: ({ code }) => codes.push(code),
     });
     expect(codes).toEqual([WRONG, `${WRONG}#\n`, answers[2], answers[3]]);
-    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
   it("makes a manager of its own where it is given none, and closes it", async () => {

@@ -240,17 +240,14 @@ describe("a certificate for a host", () => {
     expect(await authority.secureContext("a.example")).not.toBe(first);
   });
 
-  it("is forgotten when many others are used, and made in milliseconds", async () => {
+  it("is forgotten when many others are used", async () => {
     const authority = await openAuthority(stateDir);
     const first = await authority.secureContext("a.example");
     const kept = await authority.secureContext("kept.example");
-    const start = process.cpuUsage();
     for (let count = 0; count < 256; count++) {
       await authority.secureContext(`h${count}.example`);
       if (count === 100) await authority.secureContext("kept.example");
     }
-    // 2 ms each on an idle machine.
-    expect(process.cpuUsage(start).user / 1000 / 256).toBeLessThan(15);
     expect(await authority.secureContext("kept.example")).toBe(kept);
     expect(await authority.secureContext("a.example")).not.toBe(first);
   });

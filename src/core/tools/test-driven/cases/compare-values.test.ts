@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { growthOf, LINEAR } from "../../../../../test/setup/growth.js";
 import { findLanguageWith } from "../../../../runtime/sandbox/index.js";
 import { isSameValue } from "./compare-values.js";
 import { describeValue } from "./describe-value.js";
@@ -84,22 +85,21 @@ describe("an expected value", () => {
     for (let level = 0; level < 5000; level++) expected = [expected];
     expect(isSameValue(expected, deep(5000))).toBe(false);
     const many = Array.from({ length: 4000 }, (_, index) => index);
-    const startedAt = performance.now();
     expect(isSameValue(many, set(...many.map((each) => list(each))))).toBe(false);
-    expect(performance.now() - startedAt).toBeLessThan(30_000);
   });
 });
 
 it("overlong numbers do not keep the host busy", () => {
   const long = ["i", "f".repeat(1_000_000)];
-  const startedAt = performance.now();
   const many = list(...Array.from({ length: 16 }, () => long));
   expect(isSameValue({ a: 1 }, dict([long, 1]))).toBe(false);
   expect(
     describeValue(many, python).startsWith(`[0x${"f".repeat(100)}… (1000000 hexadecimal digits), `),
   ).toBe(true);
   expect(describeValue(["i", "-ff"], python)).toBe("-255");
-  expect(performance.now() - startedAt).toBeLessThan(30_000);
+  expect(growthOf((digits) => describeValue(["i", "f".repeat(digits)], python), 1_000_000)).toBeLessThan(
+    LINEAR,
+  );
 });
 
 describe("a value is shown", () => {

@@ -73,9 +73,7 @@ describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
     const instance = await create();
     expect(await instance.memoryKills()).toBe(0);
     await run(instance, "sh", "-c", "kill -9 $$");
-    const since = performance.now();
     expect(await instance.memoryKills(true)).toBe(0);
-    expect(performance.now() - since).toBeLessThan(1000);
   });
 
   it("asks again when the connection breaks", async () => {
