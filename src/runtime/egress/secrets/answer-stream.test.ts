@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip, constants as zlib } from "node:zlib";
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { CertificateAuthority } from "../certificates/authority.js";
 import { type HttpHeader, SecretLeak } from "./edge-secrets.js";
 import { Secret } from "./secret.js";
@@ -185,6 +185,12 @@ describe("an answer that goes on", () => {
 });
 
 describe("guessing", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  /** Lets time pass for the answers' timers. */
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
   /** An answer that ends for a while, as a program sees it: what of it came in. */
   async function guess(
     set: SecretSet,
@@ -193,7 +199,7 @@ describe("guessing", () => {
   ) {
     const answer = open(set, headers);
     answer.body.write(text);
-    await sleep(60);
+    await pass(60);
     return answer;
   }
 
@@ -205,7 +211,7 @@ describe("guessing", () => {
       // Neither going on nor breaking off takes it back.
       if (index === 0) body.end("!");
       else body.destroy();
-      await sleep(5);
+      await pass(5);
       expect(errors).toEqual([]);
       expect(ask(set).ok).toBe(true);
     }
@@ -220,7 +226,7 @@ describe("guessing", () => {
     });
     // What was open then is no way around it, whatever comes.
     other.body.write("!");
-    await sleep(5);
+    await pass(5);
     expect(other.errors).toEqual([new SecretLeak(GUESSED, ["TOKEN"])]);
     expect(ask(set, [], "other.example.com").ok).toBe(true);
     expect(ask(makeSet()).ok).toBe(true);
@@ -230,7 +236,7 @@ describe("guessing", () => {
     const set = makeSet();
     const answers = [open(set), open(set), open(set)];
     for (const { body } of answers) body.write(VALUE.slice(0, 10));
-    await sleep(80);
+    await pass(80);
     expect(answers.flatMap(({ errors }) => errors).length).toBeGreaterThan(0);
     expect(ask(set).ok).toBe(false);
   });
@@ -240,7 +246,7 @@ describe("guessing", () => {
     for (let count = 0; count < 5; count++) {
       const { body, text, errors } = await guess(set, VALUE.slice(0, 20));
       body.end(VALUE.slice(20));
-      await sleep(5);
+      await pass(5);
       expect([text(), errors]).toEqual([set.placeholders()["TOKEN"], []]);
     }
     expect(ask(set).ok).toBe(true);
@@ -260,7 +266,7 @@ describe("guessing", () => {
     for (let count = 0; count < 50; count++) body.write(`${VALUE.slice(0, 20)}!`);
     for (let count = 0; count < 4; count++) {
       body.write(VALUE.slice(0, 7));
-      await sleep(40);
+      await pass(40);
     }
     expect(text()).toBe(`${VALUE.slice(0, 20)}!`.repeat(50) + VALUE.slice(0, 7).repeat(4));
     expect(errors).toEqual([]);
