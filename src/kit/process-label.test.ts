@@ -1,9 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../../test/setup/clean-up.js";
+import { requires } from "../../test/setup/requires.js";
 import { waitUntil } from "../core/testing/wait-until.js";
-import { isOrphaned, processLabel } from "./process-label.js";
+import { isFromElsewhere, isOrphaned, isSharedOrphan, processLabel } from "./process-label.js";
 
 function startTime(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")[19]!;
@@ -35,5 +40,41 @@ describe("process labels", () => {
     expect(readFileSync(`/proc/${pid}/stat`, "utf8")).toContain(") Z ");
     parent.kill("SIGKILL");
     await once(parent, "exit");
+  });
+
+  requires("root").it("leave a maker in another pid namespace alone, also once it is gone", async () => {
+    const bundle = join(temporaryDirectory(), "label.mjs");
+    await build({
+      entryPoints: [fileURLToPath(new URL("process-label.ts", import.meta.url))],
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      outfile: bundle,
+    });
+    const program = `import { processLabel } from ${JSON.stringify(bundle)};
+      process.stdout.write(processLabel("x") + "\\n");
+      process.stdin.resume();`;
+    const child = spawn(
+      "unshare",
+      ["--pid", "--fork", "--mount-proc", process.execPath, "--input-type=module", "--eval", program],
+      { stdio: ["pipe", "pipe", "inherit"] },
+    );
+    const label = String((await once(child.stdout, "data"))[0]).trim();
+    const look = () => [isOrphaned(label), isFromElsewhere(label), isSharedOrphan(label, Date.now())];
+    expect(look()).toEqual([false, true, false]);
+    child.stdin.end();
+    await once(child, "exit");
+    expect(look()).toEqual([false, true, false]);
+    expect(isSharedOrphan(label, Date.now() - 60_000)).toBe(true);
+  });
+
+  it("know that no maker outlives its boot, and read labels of earlier versions", () => {
+    const own = processLabel("x");
+    const [pid, startTime, place] = own.split("-");
+    expect(isFromElsewhere(own)).toBe(false);
+    expect(isOrphaned(`${pid}-${startTime}-${"0".repeat(8)}${place!.slice(8)}-x`)).toBe(true);
+    const earlier = [`${pid}-${startTime}-0123456789abcdef`, `${pid}-1-0123456789abcdef`];
+    expect(earlier.map(isOrphaned)).toEqual([false, true]);
+    expect(earlier.map(isFromElsewhere)).toEqual([false, false]);
   });
 });

@@ -1,38 +1,50 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 
+/** `<pid>-<start time>-<boot><pid namespace>-`; labels of earlier versions end after the start time. */
+const LABEL = /^(\d{1,10})-(\d{1,20})-(?:([0-9a-f]{8})([0-9a-f]{8})-)?/;
+
 /**
- * A name that says which process made a thing: `<pid>-<start time>-<id>`. A process that finds the thing later can
- * tell whether its maker still runs, even if the pid was used again.
+ * A name that says which process made a thing: `<pid>-<start time>-<place>-<id>`, where the place is this boot and pid
+ * namespace. A process that finds the thing later can tell whether its maker still runs, even if the pid was used again.
  */
 export function processLabel(id: string): string {
-  return `${process.pid}-${ownStartTime()}-${id}`;
+  return `${process.pid}-${ownStartTime()}-${ownPlace()}-${id}`;
 }
 
-/** True when the process in the label is gone. False for anything that is not a label. */
+/**
+ * True when the process in the label is gone. False for anything that is not a label, and for a process of another pid
+ * namespace: its pid means nothing here.
+ */
 export function isOrphaned(label: string): boolean {
-  const match = /^(\d{1,10})-(\d{1,20})-/.exec(label);
-  if (match === null) return false;
-  return startTimeOf(match[1]!) !== match[2];
+  const [, pid, startTime, boot, namespace] = LABEL.exec(label) ?? [];
+  if (pid === undefined) return false;
+  if (boot !== undefined) {
+    // No process outlives its boot.
+    if (boot !== ownPlace().slice(0, 8)) return true;
+    if (namespace !== ownPlace().slice(8)) return false;
+  }
+  return startTimeOf(pid) !== startTime;
+}
+
+/** True for a label that another boot or pid namespace gave: whether its maker runs cannot be told from its pid. */
+export function isFromElsewhere(label: string): boolean {
+  const [, , , boot, namespace] = LABEL.exec(label) ?? [];
+  return boot !== undefined && `${boot}${namespace}` !== ownPlace();
 }
 
 /** How often a living process sends a heartbeat where other processes may not see its pid. */
 export const HEARTBEAT_MS = 5000;
 const SILENCE_MS = 4 * HEARTBEAT_MS;
 
-/** The same for a directory that containers share: the label also names the pid namespace. */
-export function sharedProcessLabel(id: string): string {
-  return processLabel(`${pidNamespace()}-${id}`);
-}
-
 /**
- * True when the process in a shared label is gone; false for anything that is not one. Containers do not see each
- * other's pids: a process of another pid namespace counts as gone when its last heartbeat (milliseconds since 1970) is old.
+ * The same for a directory that containers and machines share: a process of another pid namespace or boot counts as gone
+ * when its last heartbeat (milliseconds since 1970) is old.
  */
 export function isSharedOrphan(label: string, lastHeartbeatMs: number): boolean {
-  const namespace = /^\d+-\d+-([0-9a-f]{16})-/.exec(label)?.[1];
+  const [, , , boot, namespace] = LABEL.exec(label) ?? [];
   if (namespace === undefined) return false;
-  if (namespace === pidNamespace()) return isOrphaned(label);
+  if (`${boot}${namespace}` === ownPlace()) return isOrphaned(label);
   return Date.now() - lastHeartbeatMs > SILENCE_MS;
 }
 
@@ -44,11 +56,15 @@ export function bootId(): string {
   return cachedBoot;
 }
 
-let cachedNamespace: string | undefined;
+let cachedPlace: string | undefined;
 
-function pidNamespace(): string {
-  cachedNamespace ??= digest(bootId() + readOr("", () => readlinkSync("/proc/self/ns/pid")));
-  return cachedNamespace;
+/** This boot and, within it, the pid namespace by the number that the kernel gives it: eight digits of each digest. */
+function ownPlace(): string {
+  if (cachedPlace === undefined) {
+    const namespace = readOr("", () => readlinkSync("/proc/self/ns/pid"));
+    cachedPlace = bootId().slice(0, 8) + digest(bootId() + namespace).slice(0, 8);
+  }
+  return cachedPlace;
 }
 
 let cachedStartTime: string | undefined;

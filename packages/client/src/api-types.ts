@@ -1116,6 +1116,8 @@ export interface components {
                 readonly denied: readonly string[];
                 readonly failed: readonly string[];
             };
+            /** @description Default limits that the host of the sandbox cannot enforce. Left out: none. */
+            readonly limitsNotEnforced?: readonly string[];
             /** @description The policy's rule that decided. */
             readonly rule?: string;
             /** @description Left out: the code was not assessed. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ToolResult } from "../../core/manager/index.js";
-import { endLine } from "./result-text.js";
+import { closingLines, endLine } from "./result-text.js";
 
 const RESULT: ToolResult = {
   version: 1,
@@ -83,4 +83,11 @@ describe("the line for a person", () => {
   ])("%s", (_, fields, line) => {
     expect(ended(fields)).toBe(line);
   });
+});
+
+it("says in one line which default limits do not hold, whatever came of the program", () => {
+  expect(closingLines({ ...RESULT, limitsNotEnforced: ["memory", "cpu"] })).toEqual([
+    "the default limits of memory and cpu are not enforced here: skerry doctor says why",
+  ]);
+  expect(closingLines(RESULT)).toEqual([]);
 });

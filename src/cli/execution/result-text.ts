@@ -2,10 +2,15 @@ import type { ToolResult } from "../../core/manager/index.js";
 import type { PolicyDecision } from "../../guard/policy/index.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 
-/** What is to be said after the output, a line each: hosts that were not reached, and an end that was none of its own. */
+/** What is to be said after the output, a line each: hosts that were not reached, limits that did not hold, an end that was none of its own. */
 export function closingLines(result: ToolResult): string[] {
   const { denied = [], failed = [] } = result.network ?? {};
   const lines = [...denied, ...failed].map((line) => escapeUnsafe(line));
+  const missing = result.limitsNotEnforced ?? [];
+  if (missing.length > 0) {
+    const limits = missing.join(" and ");
+    lines.push(`the default limits of ${limits} are not enforced here: skerry doctor says why`);
+  }
   return result.reason === "exited" ? lines : [...lines, endLine(result)];
 }
 

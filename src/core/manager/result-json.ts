@@ -90,6 +90,10 @@ export function createResultSchema({ z }: typeof zod) {
       })
       .exactOptional()
       .describe("Left out: the sandbox had no egress."),
+    limitsNotEnforced: z
+      .array(z.string())
+      .exactOptional()
+      .describe("Default limits that the host of the sandbox cannot enforce. Left out: none."),
     rule: z.string().exactOptional().describe("The policy's rule that decided."),
     risk: z
       .object({ level, findings: z.array(finding) })

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, lstatSync, mkdirSync, rmSync } from 
 import { dirname, join, resolve } from "node:path";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { FileLock } from "../../kit/file-lock.js";
-import { bootId, HEARTBEAT_MS, sharedProcessLabel } from "../../kit/process-label.js";
+import { bootId, HEARTBEAT_MS, processLabel } from "../../kit/process-label.js";
 import { type Appended, ChainWriter, type ChainWriterOptions } from "./chain-writer.js";
 import { createBody } from "./compose-record.js";
 import { readAnchor } from "./head-anchor.js";
@@ -22,7 +22,7 @@ export class AuditDirectory {
   readonly #now: () => Date;
   readonly #writer: ChainWriter;
   readonly #lock: FileLock;
-  readonly #label = sharedProcessLabel(randomBytes(6).toString("hex"));
+  readonly #label = processLabel(randomBytes(6).toString("hex"));
   #journal: PendingJournal | undefined;
   #orphansDueAt = 0;
   /** In the log, and not yet on disk for certain. */

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
-import { sharedProcessLabel } from "../../kit/process-label.js";
+import { processLabel } from "../../kit/process-label.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
 import type { AuditRecord } from "./record.js";
@@ -362,7 +362,7 @@ describe("a log that cannot be written", () => {
     const attempt = logger.begin({});
     const writer = join(directory, "writer");
     mkdirSync(writer);
-    writeFileSync(join(writer, sharedProcessLabel("other")), "");
+    writeFileSync(join(writer, processLabel("other")), "");
     await expect(attempt.end({ result: "success" })).rejects.toMatchObject({
       code: "AUDIT_FAILED",
       message: "Other processes kept the audit log locked for 50 ms",

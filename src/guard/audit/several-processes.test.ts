@@ -10,7 +10,7 @@ import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
 import { waitUntil } from "../../core/testing/wait-until.js";
 import { FileLock } from "../../kit/file-lock.js";
-import { sharedProcessLabel } from "../../kit/process-label.js";
+import { processLabel } from "../../kit/process-label.js";
 import { AuditLogger } from "./audit-logger.js";
 import { queryAudit } from "./query.js";
 import type { AuditRecord } from "./record.js";
@@ -56,9 +56,9 @@ const HOLDER = `
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { FileLock } from "./file-lock.mjs";
-import { isSharedOrphan, sharedProcessLabel } from "./process-label.mjs";
+import { isSharedOrphan, processLabel } from "./process-label.mjs";
 const [directory, count] = process.argv.slice(2);
-const label = sharedProcessLabel("holder");
+const label = processLabel("holder");
 const lock = new FileLock(directory, label);
 const inside = directory + "/inside";
 const read = () => { try { return readFileSync(inside, "utf8"); } catch { return ""; } };
@@ -83,7 +83,7 @@ const LATECOMER = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { FileLock } from "./file-lock.mjs";
-import { sharedProcessLabel } from "./process-label.mjs";
+import { processLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
   if (!from.endsWith("nobody")) {
@@ -93,16 +93,16 @@ fs.renameSync = (from, to) => {
   renameSync(from, to);
 };
 syncBuiltinESMExports();
-fs.writeSync(1, new FileLock(process.argv[2], sharedProcessLabel("late")).tryAcquire() + "\\n");
+fs.writeSync(1, new FileLock(process.argv[2], processLabel("late")).tryAcquire() + "\\n");
 process.exit(0);
 `;
 /** Makes a lock's folder at the same time as others do, and takes it. */
 const INSTALLER = `
 import { FileLock } from "./file-lock.mjs";
-import { sharedProcessLabel } from "./process-label.mjs";
+import { processLabel } from "./process-label.mjs";
 process.stdout.write("ready\\n");
 await new Promise((resolve) => process.stdin.once("data", resolve));
-process.stdout.write(new FileLock(process.argv[2], sharedProcessLabel("first")).tryAcquire() + "\\n");
+process.stdout.write(new FileLock(process.argv[2], processLabel("first")).tryAcquire() + "\\n");
 await new Promise((resolve) => process.stdin.once("end", resolve));
 process.exit(0);
 `;
@@ -111,7 +111,7 @@ const UNLUCKY = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { FileLock } from "./file-lock.mjs";
-import { sharedProcessLabel } from "./process-label.mjs";
+import { processLabel } from "./process-label.mjs";
 const { renameSync } = fs;
 fs.renameSync = (from, to) => {
   if (to.endsWith("/writer")) process.kill(process.pid, "SIGKILL");
@@ -119,7 +119,7 @@ fs.renameSync = (from, to) => {
 };
 syncBuiltinESMExports();
 fs.writeSync(1, "ready\\n");
-new FileLock(process.argv[2], sharedProcessLabel("unlucky")).tryAcquire();
+new FileLock(process.argv[2], processLabel("unlucky")).tryAcquire();
 `;
 const OPENER = `
 import { AuditLogger } from "./audit.mjs";
@@ -293,9 +293,8 @@ describe("an attempt whose process is killed", () => {
 });
 
 describe("the lock", () => {
-  const dead = () => sharedProcessLabel("x").replace(/^\d+-\d+/, "999999-1");
-  const make = (label = sharedProcessLabel(Math.random().toString(16).slice(2))) =>
-    new FileLock(directory, label);
+  const dead = () => processLabel("x").replace(/^\d+-\d+/, "999999-1");
+  const make = (label = processLabel(Math.random().toString(16).slice(2))) => new FileLock(directory, label);
 
   beforeEach(() => mkdirSync(directory, { mode: 0o700 }));
 
@@ -338,7 +337,7 @@ describe("the lock", () => {
     for (const path of [old, recent]) mkdirSync(path);
     const longAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
     utimesSync(old, longAgo, longAgo);
-    const living = join(directory, `writer-${sharedProcessLabel("other")}-aB3xYz`);
+    const living = join(directory, `writer-${processLabel("other")}-aB3xYz`);
     mkdirSync(living);
     const lock = make();
     expect(lock.tryAcquire()).toBe(true);
@@ -393,7 +392,7 @@ describe("the lock", () => {
   });
 
   it("is ours when we could not give it back", () => {
-    const label = sharedProcessLabel("mine");
+    const label = processLabel("mine");
     lockFor(label);
     const lock = make(label);
     expect(lock.tryAcquire()).toBe(true);

@@ -11,6 +11,8 @@ import type { SessionSync } from "./sync/session-sync.js";
 export interface SandboxSettings {
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
+  /** Default limits that the backend cannot enforce on this host; left out: none that a program could abuse. */
+  readonly limitsNotEnforced?: readonly string[];
   readonly warm: (language: Language) => WarmSettings;
   /** Left out: it makes no cells. */
   readonly cells?: CellSettings;

@@ -26,8 +26,6 @@ export interface Snapshot {
 export interface TrackingOptions {
   readonly maxEntries?: number;
   readonly maxDepth?: number;
-  /** Longer than this, and the snapshot is truncated. */
-  readonly maxMs?: number;
   /** Paths left out, with everything beneath them. */
   readonly excluded?: readonly string[];
 }
@@ -50,7 +48,6 @@ export function takeSnapshot(workspace: WorkspaceHandle, options: TrackingOption
     maxEntries: options.maxEntries ?? 20_000,
     maxDepth: options.maxDepth ?? 64,
     recursive: true,
-    ...(options.maxMs !== undefined && { maxMs: options.maxMs }),
   };
   const visit: Visit = (handle, path, dirent) => {
     if (excluded?.has(path)) return false;

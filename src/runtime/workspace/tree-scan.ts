@@ -9,8 +9,6 @@ export interface ScanLimits {
   readonly maxDepth: number;
   /** Reaching `maxDepth` counts as truncation. */
   readonly recursive: boolean;
-  /** Longer than this, and the rest is left out: other sessions wait meanwhile. */
-  readonly maxMs?: number;
 }
 
 /** Called for each entry, in no order. Answering false keeps the scan out of a directory. */
@@ -20,13 +18,12 @@ export type Visit = (handle: string | Buffer, path: ByteName, dirent: Dirent) =>
 export function scanTree(rootFd: number, limits: ScanLimits, visit: Visit): boolean {
   let remaining = limits.maxEntries;
   let truncated = false;
-  const deadline = performance.now() + (limits.maxMs ?? Number.POSITIVE_INFINITY);
 
   const scan = (fd: number, prefix: ByteName, depth: number): void => {
     const directories = readEntries(fd, prefix);
     for (const name of directories) {
       if (!limits.recursive) return;
-      if (depth >= limits.maxDepth || remaining <= 0 || performance.now() > deadline) {
+      if (depth >= limits.maxDepth || remaining <= 0) {
         truncated = true;
         return;
       }
@@ -50,7 +47,7 @@ export function scanTree(rootFd: number, limits: ScanLimits, visit: Visit): bool
     }
     try {
       for (let dirent = stream.readSync(); dirent !== null; dirent = stream.readSync()) {
-        if (remaining-- <= 0 || ((remaining & 63) === 0 && performance.now() > deadline)) {
+        if (remaining-- <= 0) {
           truncated = true;
           break;
         }

@@ -5,7 +5,7 @@ import { writeFileAtomic } from "../../kit/atomic-write.js";
 import { SandboxError } from "../../kit/errors.js";
 import { FileLock } from "../../kit/file-lock.js";
 import { unlessMissing } from "../../kit/if-missing.js";
-import { sharedProcessLabel } from "../../kit/process-label.js";
+import { processLabel } from "../../kit/process-label.js";
 import { serverDirectory } from "./configured-store.js";
 
 /** The lock of a running server on its state directory. */
@@ -20,7 +20,7 @@ const ID = /^[0-9a-f]{24}$/;
 /** Locks the directory. CONFLICT: another server runs from it. The lock of a killed server is taken over. */
 export function lockServerDirectory(stateDir: string): ServerDirectoryLock {
   const directory = serverDirectory(stateDir);
-  const lock = new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex")));
+  const lock = new FileLock(directory, processLabel(randomBytes(6).toString("hex")));
   if (!lock.tryAcquire()) {
     throw new SandboxError("CONFLICT", "Another server runs from this state directory", {
       hint: "Stop it first, or give this one a state directory of its own with SKERRY_STATE_DIR.",

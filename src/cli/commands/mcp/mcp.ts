@@ -55,7 +55,7 @@ async function reportAside(error: unknown): Promise<void> {
   await reportError(error, false);
 }
 
-const NAME = /^mcp-(\d+-\d+-[0-9a-f]{12})$/;
+const NAME = /^mcp-(\d+-\d+-(?:[0-9a-f]{16}-)?[0-9a-f]{12})$/;
 
 /** The name of a session whose files go with this process: a later process can tell whose it was. */
 function throwawaySessionName(): string {

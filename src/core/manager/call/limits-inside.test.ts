@@ -1,3 +1,4 @@
+import { cpus } from "node:os";
 import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../../test/setup/requires.js";
 import { readGroupFile, ToolCallFixture } from "../../../../test/setup/tool-call-fixture.js";
@@ -44,6 +45,18 @@ real.describe("the limits of a policy reach the sandbox", () => {
     const { sandboxId } = await python("print(1)");
     const quota = readGroupFile("cpu", sandboxId, ["cpu.cfs_quota_us", "cpu.max"]);
     expect(quota.split(" ")[0]).toBe("50000");
+  });
+
+  it("CPU: without a limit, two sandboxes get the same, however many processes each of them has", async () => {
+    const shared = fixture.manager();
+    const spin = (count: number) =>
+      `import os\nfor _ in range(${count - 1}):\n    if os.fork() == 0: break\nwhile True: pass`;
+    const run = (sessionId: string, count: number) =>
+      shared.execute({ sessionId, language: "python", code: spin(count), timeoutMs: 6000 });
+    const [many, few] = await Promise.all([run("many", 60), run("few", cpus().length)]);
+    expect([many.reason, few.reason]).toEqual(["timeout", "timeout"]);
+    // Shared out by processes it would be thirty to one on two processors.
+    expect(many.cpuTimeMs / few.cpuTimeMs).toBeLessThan(3);
   });
 
   it("workspace: the file system is so large, and full when it is full", async () => {

@@ -40,6 +40,16 @@ export function effectiveLimits(requested: Limits, capabilities: Capabilities, b
   return limits;
 }
 
+/**
+ * What a result says of them where code is isolated, and one program could take all of the host's memory or processor time
+ * from the others.
+ */
+export function unenforcedDefaults(capabilities: Capabilities): { limitsNotEnforced?: string[] } {
+  const { isolates, memoryLimit, cpuLimit } = capabilities;
+  const missing = [...(memoryLimit ? [] : ["memory"]), ...(cpuLimit ? [] : ["cpu"])];
+  return isolates && missing.length > 0 ? { limitsNotEnforced: missing } : {};
+}
+
 /** Refuses values that mean nothing. */
 export function checkLimits(limits: Limits): void {
   for (const [name, value] of Object.entries(limits)) {

@@ -12,7 +12,7 @@ import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import { type SessionStore, type StoredSession, sessionIdOf } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
 import type { ChosenBackend } from "./choose-backend.js";
-import { effectiveLimits } from "./limits.js";
+import { effectiveLimits, unenforcedDefaults } from "./limits.js";
 import { assertFilesReachable, openSessionSync, openWorkspace } from "./open-workspace.js";
 import type { ForkRequest, PrepareRequest, StartRequest, WorkspaceSlot } from "./start-request.js";
 
@@ -180,6 +180,7 @@ export class SandboxStarter {
       settings: {
         timeoutMs: this.#config.runtime.timeoutMs,
         maxOutputBytes: this.#config.limits.outputBytes ?? DEFAULT_LIMITS.outputBytes,
+        ...unenforcedDefaults(chosen.probe.capabilities),
         warm: ({ name }) => this.#warmSettings(name, slot),
         ...(cells !== undefined && { cells }),
       },

@@ -13,6 +13,8 @@ import { CELL_FILTER, commonArguments, sandboxArguments } from "../linux/bwrap/a
 import { endLaunched, type Launched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { findCgroupBase } from "../linux/cgroup/cgroup-base.js";
+import { openCgroups } from "../linux/cgroup/open-cgroups.js";
 import { GUEST_LAYOUT, GUEST_RUNTIME } from "../linux/guest-layout.js";
 import {
   findHostFacts,
@@ -35,7 +37,7 @@ class BubblewrapBackend implements SandboxBackend {
   readonly name = "bubblewrap";
   readonly #context: BackendContext;
   readonly #launchers = new Launchers();
-  #facts: HostFacts | undefined;
+  #facts: Promise<HostFacts> | undefined;
   #runtime: GuestRuntime | undefined;
   readonly #seccomp = new Map<boolean, Promise<Buffer>>();
   readonly #common = new Map<boolean, { readonly runtime: GuestRuntime; readonly arguments: string[] }>();
@@ -44,12 +46,12 @@ class BubblewrapBackend implements SandboxBackend {
     this.#context = context;
   }
 
-  probe(options: ProbeOptions = {}): Promise<Probe> {
-    return probeHost(this.#host(), options);
+  async probe(options: ProbeOptions = {}): Promise<Probe> {
+    return probeHost(await this.#host(), options);
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
-    const facts = this.#host();
+    const facts = await this.#host();
     if (facts.bubblewrap === undefined) throw missingBubblewrap();
     if (facts.isRoot && spec.directory.owner === undefined) {
       throw new SandboxError("INTERNAL", "Root must give every sandbox a user of its own");
@@ -104,13 +106,13 @@ class BubblewrapBackend implements SandboxBackend {
   }
 
   async reap(): Promise<number> {
-    const { cgroups } = this.#host();
+    const cgroups = findCgroupBase();
     return cgroups === undefined ? 0 : reapCgroups(cgroups);
   }
 
-  #host(): HostFacts {
+  #host(): Promise<HostFacts> {
     const options = this.#context.options as { path?: string } | undefined;
-    this.#facts ??= findHostFacts(options?.path);
+    this.#facts ??= openCgroups().then((cgroups) => findHostFacts(options?.path, cgroups));
     return this.#facts;
   }
 

@@ -1,11 +1,15 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { promisify } from "node:util";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
-import { type CgroupBase, findCgroupBase, readGroups, readMounts, readText } from "./cgroup/cgroup-base.js";
+import type { CgroupBase } from "./cgroup/cgroup-base.js";
+import { readGroups, readMounts, readText } from "./cgroup/host-groups.js";
+import type { OpenedCgroups } from "./cgroup/open-cgroups.js";
 
 const run = promisify(execFile);
 export const OLDEST_VERSION = "0.8";
+/** A slow host takes a second to start a program; a program that hangs must not keep the doctor from answering. */
+const ANSWER_MS = 60_000;
 const USUAL_PATHS = ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
 
 /** What the backend needs to know about this host, found once. */
@@ -13,15 +17,19 @@ export interface HostFacts {
   readonly bubblewrap: string | undefined;
   readonly isRoot: boolean;
   readonly cgroups: CgroupBase | undefined;
+  /** Why there are none. */
+  readonly cgroupProblem?: OpenedCgroups["problem"];
   readonly canMountImages: boolean;
 }
 
-export function findHostFacts(path: string | undefined): HostFacts {
+/** `cgroups`: what `openCgroups` found, for a backend that makes groups. */
+export function findHostFacts(path: string | undefined, { base, problem }: OpenedCgroups = {}): HostFacts {
   const isRoot = process.getuid?.() === 0;
   return {
     bubblewrap: (path === undefined ? USUAL_PATHS : [path]).find(isExecutable),
     isRoot,
-    cgroups: findCgroupBase(),
+    cgroups: base,
+    ...(problem !== undefined && { cgroupProblem: problem }),
     canMountImages: isRoot && existsSync("/dev/loop-control") && findMke2fs() !== undefined,
   };
 }
@@ -47,33 +55,46 @@ export function capabilitiesOf(facts: HostFacts): Capabilities {
   };
 }
 
-export async function probeHost(facts: HostFacts, { thorough = false }: ProbeOptions): Promise<Probe> {
+export async function probeHost(
+  facts: HostFacts,
+  { thorough = false }: ProbeOptions,
+  answerMs = ANSWER_MS,
+): Promise<Probe> {
   const capabilities = capabilitiesOf(facts);
   const problems: { what: string; remedy: string }[] = [];
-  const version = facts.bubblewrap !== undefined && thorough ? await versionOf(facts.bubblewrap) : undefined;
+  const weak = weaknesses(capabilities, facts);
+  let version: string | undefined;
   if (process.platform !== "linux")
     problems.push({ what: "bubblewrap needs Linux", remedy: "Use another backend." });
   if (facts.bubblewrap === undefined) {
     problems.push({ what: "bubblewrap is not installed", remedy: "apt-get install bubblewrap" });
-  } else if (thorough && (version === undefined || isOlder(version))) {
-    problems.push({
-      what: `bubblewrap ${version ?? "of unknown version"} is too old`,
-      remedy: `Install version ${OLDEST_VERSION} or newer.`,
-    });
+  } else if (thorough) {
+    version = await versionOf(facts.bubblewrap, answerMs);
+    const outdated = { remedy: `Install version ${OLDEST_VERSION} or newer.` };
+    if (version === undefined) weak.push({ what: "bubblewrap does not tell its version", ...outdated });
+    else if (isOlder(version)) problems.push({ what: `bubblewrap ${version} is too old`, ...outdated });
   }
   const namespaces = namespaceProblem();
   if (namespaces !== undefined) problems.push(namespaces);
   const available = problems.length === 0;
-  problems.push(...weaknesses(capabilities, facts));
+  problems.push(...weak);
   return { available, ...(version !== undefined && { version }), problems, capabilities };
 }
 
 function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: string; remedy: string }[] {
   const found: { what: string; remedy: string }[] = [];
-  if (!capabilities.memoryLimit || !capabilities.cpuLimit) {
+  if (!capabilities.memoryLimit) {
+    const { what, remedy } = facts.cgroupProblem ?? {
+      what: "no writable control group",
+      remedy: "Run as root.",
+    };
+    found.push({ what: `memory and CPU limits cannot be enforced: ${what}`, remedy });
+  } else if (!capabilities.cpuLimit) {
     found.push({
-      what: "memory and CPU limits cannot be enforced: no writable cgroup",
-      remedy: "Run as root, or under `systemd-run --user --scope -p Delegate=yes`.",
+      what: "CPU limits cannot be enforced, and one sandbox can slow another down: no cpu controller was given to us",
+      remedy: facts.isRoot
+        ? "Start Skerry in a service with Delegate=yes."
+        : "As root: systemctl edit user@.service, with Delegate=cpu memory pids in [Service]; then log in again.",
     });
   }
   if (capabilities.memoryLimit && hasUnlimitedSwap()) {
@@ -93,7 +114,7 @@ function weaknesses(capabilities: Capabilities, facts: HostFacts): { what: strin
   return found;
 }
 
-/** Whether this host has swap, and no way to count it per group. The root group of version 2 has none of the files. */
+/** Whether this host has swap, and no way to count it per group. */
 export function hasUnlimitedSwap(proc = "/proc"): boolean {
   const hasSwap = readText(`${proc}/swaps`).trim().split("\n").length > 1;
   if (!hasSwap) return false;
@@ -102,8 +123,20 @@ export function hasUnlimitedSwap(proc = "/proc"): boolean {
   );
   if (memory !== undefined) return !existsSync(`${memory.path}/memory.memsw.limit_in_bytes`);
   const unified = readMounts(proc).find(({ type }) => type === "cgroup2");
+  if (unified === undefined) return false;
+  // Version 2's root group has none of the files: the groups below it tell.
   const own = readGroups(proc, "self").get("") ?? "/";
-  return unified !== undefined && own !== "/" && !existsSync(`${unified.path}${own}/memory.swap.max`);
+  const groups = own === "/" ? namesIn(unified.path).map((name) => `/${name}`) : [own];
+  const limited = groups.filter((group) => own !== "/" || existsSync(`${unified.path}${group}/memory.max`));
+  return limited.some((group) => !existsSync(`${unified.path}${group}/memory.swap.max`));
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
 }
 
 /** Why an unprivileged user namespace cannot be made here, or undefined. */
@@ -138,9 +171,9 @@ function readNumber(path: string): number | undefined {
   }
 }
 
-async function versionOf(path: string): Promise<string | undefined> {
+async function versionOf(path: string, answerMs: number): Promise<string | undefined> {
   try {
-    const { stdout } = await run(path, ["--version"], { timeout: 5000, env: {} });
+    const { stdout } = await run(path, ["--version"], { timeout: answerMs, env: {} });
     return /(\d+\.\d+(?:\.\d+)?)/.exec(stdout)?.[1];
   } catch {
     return undefined;

@@ -14,7 +14,9 @@ import { commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
 import { endLaunched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
+import { findCgroupBase } from "../linux/cgroup/cgroup-base.js";
 import { GUEST_LAYOUT, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
+import type { HostFacts } from "../linux/host-facts.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
 import { findImageTools } from "../linux/workspace/workspace-image.js";
 import { hostWorkspaceOf, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
@@ -45,7 +47,7 @@ class SrtBackend implements SandboxBackend {
   /** Left out: the host's. */
   readonly #bubblewrap: string | undefined;
   readonly #launchers = new Launchers();
-  #facts: SrtFacts | undefined;
+  #facts: Promise<SrtFacts> | undefined;
   #guest: GuestRuntime | undefined;
   #runtime: SrtRuntime | undefined;
 
@@ -56,12 +58,12 @@ class SrtBackend implements SandboxBackend {
     this.#settingsPath = settingsPath ?? SRT_DEFAULTS.settingsPath;
   }
 
-  probe(options: ProbeOptions = {}): Promise<Probe> {
-    return probeSrt(this.#host(), options);
+  async probe(options: ProbeOptions = {}): Promise<Probe> {
+    return probeSrt(await this.#host(), options);
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
-    const facts = this.#host();
+    const facts = await this.#host();
     const probe = await probeSrt(facts, {});
     const { srt, node } = facts;
     if (!probe.available || srt === undefined || node === undefined) throw unavailable(probe);
@@ -73,20 +75,21 @@ class SrtBackend implements SandboxBackend {
       this.#runtime = installSrtRuntime(this.#stateDir, srt, node);
     const paths = { stateDir: this.#stateDir, settingsPath: this.#settingsPath };
     if (process.platform === "darwin") return createOnMac(spec, this.#runtime, guest, paths);
-    return this.#createOnLinux(spec, this.#runtime, guest, facts.host.bubblewrap!);
+    return this.#createOnLinux(spec, this.#runtime, guest, facts.host);
   }
 
   async #createOnLinux(
     spec: CreateSpec,
     runtime: SrtRuntime,
     guest: GuestRuntime,
-    bubblewrap: string,
+    host: HostFacts,
   ): Promise<Instance> {
-    const { cgroups } = this.#host().host;
+    const { cgroups } = host;
+    const bubblewrap = host.bubblewrap!;
     const own = await loadUserSettings(this.#settingsPath);
     const mount = await prepareWorkspace(
       spec,
-      findImageTools(this.#host().host, this.#stateDir, () => guest.guest),
+      findImageTools(host, this.#stateDir, () => guest.guest),
     );
     const undo: (() => unknown)[] = [];
     let isStarting = true;
@@ -143,12 +146,12 @@ class SrtBackend implements SandboxBackend {
     // Without /proc it cannot be told whether a maker is alive.
     if (process.platform !== "linux") return 0;
     const labels = await reapRunDirectories(this.#stateDir, this.#settingsPath);
-    const { cgroups } = this.#host().host;
+    const cgroups = findCgroupBase();
     const groups = cgroups === undefined ? 0 : await reapCgroups(cgroups);
     return Math.max(labels.size, groups);
   }
 
-  #host(): SrtFacts {
+  #host(): Promise<SrtFacts> {
     this.#facts ??= findSrtFacts(this.#bubblewrap);
     return this.#facts;
   }

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
+import { openCgroups } from "../linux/cgroup/open-cgroups.js";
 import { findHostFacts, type HostFacts, probeHost } from "../linux/host-facts.js";
 import { findSrtPackage, type SrtPackage } from "./srt-package.js";
 
@@ -14,8 +15,8 @@ export interface SrtFacts {
   readonly node: string | undefined;
 }
 
-export function findSrtFacts(bubblewrap: string | undefined): SrtFacts {
-  const host = findHostFacts(bubblewrap);
+export async function findSrtFacts(bubblewrap: string | undefined): Promise<SrtFacts> {
+  const host = findHostFacts(bubblewrap, await openCgroups());
   const nodes = [process.execPath, ...USUAL_NODES];
   return {
     host,

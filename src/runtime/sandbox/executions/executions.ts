@@ -144,7 +144,8 @@ export class Executions {
     network: NetworkUse | undefined,
     timeoutMs = this.#init.settings.timeoutMs,
   ): ExecutionResult {
-    const { instance, type, sessionId, onUnclean } = this.#init;
+    const { instance, type, sessionId, onUnclean, settings } = this.#init;
+    const { limitsNotEnforced } = settings;
     if (!outcome.clean) onUnclean();
     return createResult(outcome, {
       sandboxType: type,
@@ -155,6 +156,7 @@ export class Executions {
       ...(changes.readTruncated === true && { filesReadTruncated: true }),
       ...(changes.truncated === true && { filesWrittenTruncated: true }),
       ...(network !== undefined && { network }),
+      ...(limitsNotEnforced !== undefined && { limitsNotEnforced }),
       timeoutMs,
     });
   }

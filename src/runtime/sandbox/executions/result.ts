@@ -53,6 +53,8 @@ export interface ExecutionResult extends PrintedOutput {
   readonly filesWrittenTruncated?: boolean;
   /** Left out: the sandbox had no egress. What ran at the same time in this sandbox is counted, too. */
   readonly network?: NetworkUse;
+  /** Default limits that this host cannot enforce; left out: memory is limited, and the processor shared out equally. */
+  readonly limitsNotEnforced?: readonly string[];
   /** True when an interpreter that was already started ran it. */
   readonly warm: boolean;
   /** One line for a person when it did not succeed: "Execution timeout (30s)". */
@@ -82,6 +84,7 @@ interface ResultContext {
   readonly filesReadTruncated?: boolean;
   readonly filesWrittenTruncated?: boolean;
   readonly network?: NetworkUse;
+  readonly limitsNotEnforced?: readonly string[];
   readonly timeoutMs: number;
 }
 

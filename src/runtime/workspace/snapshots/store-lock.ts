@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "../../../kit/errors.js";
 import { FileLock } from "../../../kit/file-lock.js";
 import { Mutex } from "../../../kit/mutex.js";
-import { sharedProcessLabel } from "../../../kit/process-label.js";
+import { processLabel } from "../../../kit/process-label.js";
 import { assertWanted } from "./snapshot.js";
 
 const POLL_MS = 20;
@@ -31,7 +31,7 @@ export class StoreLock {
   /** A session that takes a prepared sandbox over has another directory from then on. */
   #lockOf(directory: string): FileLock {
     if (this.#lock?.directory !== directory) {
-      const held = new FileLock(directory, sharedProcessLabel(randomBytes(6).toString("hex")));
+      const held = new FileLock(directory, processLabel(randomBytes(6).toString("hex")));
       this.#lock = { directory, held };
     }
     return this.#lock.held;

@@ -1,5 +1,11 @@
-import { accessSync, constants, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { accessSync, constants, mkdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readGroups, readMounts } from "./host-groups.js";
+import { findUnifiedGroup, isHierarchyRoot, sharedBy, type UnifiedHost } from "./unified-group.js";
+import { askDelegation } from "./user-scope.js";
+
+/** Below the group that was found: what all sandboxes together share. */
+const GROUP_OF_ALL = "skerry";
 
 /** The directories in which we may make groups: one per controller in version 1, a single one in version 2. */
 export interface CgroupBase {
@@ -27,30 +33,51 @@ export function findCgroupBase(proc = "/proc"): CgroupBase | undefined {
   // Counting alone limits nothing.
   if ([...directories.keys()].some((controller) => controller !== "cpuacct"))
     return { version: 1, directories };
-  const unified = mounts.find((each) => each.type === "cgroup2");
-  return unified === undefined ? undefined : findUnifiedBase(unified.path, own.get("") ?? "/");
+  const unified = findUnifiedHost(proc);
+  return unified === undefined ? undefined : findUnifiedBase(unified);
 }
 
-/**
- * Version 2 wants processes only in leaves: our groups live in a parent beside our own, or below the root. What that
- * parent would be given is what the group above it shares; it is made with the first sandbox.
- */
-function findUnifiedBase(mount: string, own: string): CgroupBase | undefined {
-  for (const parent of [mount, join(mount, own, "..")]) {
-    const shared = readText(join(parent, "cgroup.subtree_control")).split(/\s+/);
-    const usable = CONTROLLERS.filter((controller) => shared.includes(controller));
-    if (usable.length === 0 || !canMakeGroups(parent)) continue;
-    const base = join(parent, "skerry");
-    return { version: 2, directories: new Map(usable.map((controller) => [controller, base])) };
-  }
-  return undefined;
+/** Where version 2 is mounted, and where we are in it; undefined: it is not there. */
+export function findUnifiedHost(proc: string): UnifiedHost | undefined {
+  const mount = readMounts(proc).find((each) => each.type === "cgroup2");
+  if (mount === undefined) return undefined;
+  return {
+    mount: mount.path,
+    own: readGroups(proc, "self").get("") ?? "/",
+    proc,
+    isRoot: process.getuid?.() === 0,
+    isDelegated: askDelegation,
+  };
+}
+
+/** What the group that `findUnifiedGroup` finds shares by now; `openCgroups` has it share everything that it may. */
+function findUnifiedBase(host: UnifiedHost): CgroupBase | undefined {
+  const found = findUnifiedGroup(host);
+  if (!("path" in found) || found.leave) return undefined;
+  const base = join(found.path, GROUP_OF_ALL);
+  const shared = sharedBy(found.path);
+  if (!shared.includes("memory")) return undefined;
+  return { version: 2, directories: new Map(shared.map((controller) => [controller, base])) };
 }
 
 /** Makes version 2's parent, and has it share its controllers with the groups below. */
 export function makeUnifiedParent({ directories }: CgroupBase): void {
   for (const [controller, base] of directories) {
     mkdirSync(base, { recursive: true });
-    writeFileSync(join(base, "cgroup.subtree_control"), `+${controller}`);
+    // systemd takes back what it shares at the root when no unit of its own wants it any more.
+    for (const path of [dirname(base), base])
+      writeFileSync(join(path, "cgroup.subtree_control"), `+${controller}`);
+  }
+}
+
+/** Removes it when nothing is in it; at the hierarchy's root it stays, where containers have theirs in it too. */
+export function removeUnifiedParent({ directories }: CgroupBase): void {
+  const base = directories.get("memory");
+  if (base === undefined || isHierarchyRoot(dirname(base))) return;
+  try {
+    rmdirSync(base);
+  } catch {
+    // Another process has a sandbox in it, or has removed it.
   }
 }
 
@@ -60,39 +87,5 @@ function canMakeGroups(directory: string): boolean {
     return true;
   } catch {
     return false;
-  }
-}
-
-interface Mount {
-  readonly path: string;
-  readonly type: string;
-  readonly options: readonly string[];
-}
-
-/** What is mounted where, for this process. */
-export function readMounts(proc: string): Mount[] {
-  return readText(join(proc, "self/mounts"))
-    .split("\n")
-    .map((line) => line.split(" "))
-    .filter((fields) => fields.length >= 4)
-    .map(([, path, type, options]) => ({ path: path!, type: type!, options: options!.split(",") }));
-}
-
-/** Which group a process is in, by controller; version 2's is named "". */
-export function readGroups(proc: string, pid: string): Map<string, string> {
-  const groups = new Map<string, string>();
-  for (const line of readText(join(proc, pid, "cgroup")).split("\n")) {
-    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (path === undefined) continue;
-    for (const controller of controllers!.split(",")) groups.set(controller, path);
-  }
-  return groups;
-}
-
-export function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -6,13 +6,17 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
+import { waitUntil } from "../../../../core/testing/wait-until.js";
 import { hasUnlimitedSwap } from "../host-facts.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
@@ -53,7 +57,10 @@ describe("findCgroupBase", () => {
   it("takes the controllers that version 2 shares, and changes nothing while it looks", () => {
     const above = join(directory, "unified");
     mkdirSync(above);
-    writeFileSync(join(above, "cgroup.subtree_control"), "cpuset cpu io memory pids\n");
+    writeFileSync(join(above, "cgroup.procs"), "");
+    for (const name of ["cgroup.controllers", "cgroup.subtree_control"])
+      writeFileSync(join(above, name), "cpuset cpu io memory pids\n");
+    const before = readdirSync(above).sort();
     const found = findCgroupBase(fakeHost(`cgroup2 ${above} cgroup2 rw 0 0\n`, "0::/user.slice\n"));
     const base = join(above, "skerry");
     expect(found?.version).toBe(2);
@@ -62,7 +69,7 @@ describe("findCgroupBase", () => {
       ["cpu", base],
       ["pids", base],
     ]);
-    expect(readdirSync(above)).toEqual(["cgroup.subtree_control"]);
+    expect(readdirSync(above).sort()).toEqual(before);
     SandboxCgroup.create(found!, "x", { memoryMb: 64 });
     expect(readFileSync(join(base, "cgroup.subtree_control"), "utf8")).toBe("+pids");
   });
@@ -83,12 +90,13 @@ describe("findCgroupBase", () => {
 
 describe("SandboxCgroup", () => {
   it("writes version 2 limits where the kernel looks for them", () => {
+    const parent = join(directory, "skerry");
     const base: CgroupBase = {
       version: 2,
       directories: new Map([
-        ["memory", directory],
-        ["cpu", directory],
-        ["pids", directory],
+        ["memory", parent],
+        ["cpu", parent],
+        ["pids", parent],
       ]),
     };
     const group = SandboxCgroup.create(base, "x", { memoryMb: 64, cpus: 0.5, pids: 20 });
@@ -102,7 +110,7 @@ describe("SandboxCgroup", () => {
   });
 
   it("tells what a version 2 group uses, without the files that the kernel can drop", async () => {
-    const base: CgroupBase = { version: 2, directories: new Map([["memory", directory]]) };
+    const base: CgroupBase = { version: 2, directories: new Map([["memory", join(directory, "skerry")]]) };
     const group = SandboxCgroup.create(base, "x", { memoryMb: 64, cpus: 0.5, pids: 20 });
     const path = join(group.entryFiles[0]!, "..");
     expect(await group.usage()).toBeUndefined();
@@ -283,4 +291,56 @@ describe("SandboxCgroup", () => {
       rmSync(disk, { recursive: true, force: true });
     }
   });
+
+  requires("root", "cgroups").it(
+    "leaves the sandboxes of a Skerry in another pid namespace alone",
+    async () => {
+      const bundle = join(directory, "cgroup.mjs");
+      await build({
+        entryPoints: [fileURLToPath(new URL("cgroup.ts", import.meta.url))],
+        bundle: true,
+        platform: "node",
+        format: "esm",
+        packages: "external",
+        outfile: bundle,
+      });
+      const program = `import { spawn } from "node:child_process";
+      import { SandboxCgroup } from ${JSON.stringify(bundle)};
+      const base = { version: ${real!.version}, directories: new Map(${JSON.stringify([...real!.directories])}) };
+      const group = SandboxCgroup.create(base, "inside", { memoryMb: 64 });
+      const enter = group.entryFiles.map((file) => "echo 0 > '" + file + "'").join(" && ");
+      const child = spawn("sh", ["-c", enter + " && echo in && exec sleep 600"], { stdio: ["ignore", "pipe", "inherit"] });
+      child.stdout.once("data", () => process.stdout.write(group.entryFiles[0] + "\\n"));
+      process.stdin.once("end", async () => { child.kill("SIGKILL"); await group.remove(); process.exit(0); }).resume();`;
+      const other = spawn(
+        "unshare",
+        ["--pid", "--fork", "--mount-proc", process.execPath, "--input-type=module", "--eval", program],
+        { stdio: ["pipe", "pipe", "inherit"] },
+      );
+      const [line] = await once(other.stdout, "data");
+      const group = join(String(line).trim(), "..");
+      const processes = () => readFileSync(join(group, "cgroup.procs"), "utf8").trim().split("\n").length;
+      await reapCgroups(real!);
+      expect(processes()).toBe(1);
+      other.stdin.end();
+      await once(other, "exit");
+      expect(existsSync(group)).toBe(false);
+    },
+  );
+
+  it.skipIf(real === undefined)(
+    "says that a group stays busy, and removes it once it can",
+    async () => {
+      const group = SandboxCgroup.create(real!, "busy", {});
+      const path = join(group.entryFiles[0]!, "..");
+      // A group below it keeps it, as a process does that the kernel cannot end yet.
+      mkdirSync(join(path, "inner"));
+      const warned = once(process, "warning");
+      await group.remove();
+      expect((await warned)[0]).toMatchObject({ code: "SKERRY_CGROUP_BUSY" });
+      rmdirSync(join(path, "inner"));
+      await waitUntil(() => !existsSync(path), 20_000);
+    },
+    60_000,
+  );
 });

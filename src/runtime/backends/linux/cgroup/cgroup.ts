@@ -1,14 +1,21 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemCode } from "../../../../kit/errors.js";
-import { isOrphaned, processLabel } from "../../../../kit/process-label.js";
+import { isFromElsewhere, isOrphaned, processLabel } from "../../../../kit/process-label.js";
 import type { Limits, ResourceUsage } from "../../backend.js";
-import { type CgroupBase, type Controller, makeUnifiedParent, readText } from "./cgroup-base.js";
+import { type CgroupBase, type Controller, makeUnifiedParent, removeUnifiedParent } from "./cgroup-base.js";
 import { readCgroupUsage } from "./cgroup-usage.js";
+import { readText } from "./host-groups.js";
 
 const PREFIX = "skerry-";
 const CPU_PERIOD_US = 100_000;
+/** How often a group is tried before its sandbox counts as stopped: 1, 2, 4 … ms apart, about two seconds in all. */
+const TRIES = 11;
+/** A maker that we cannot see puts a process into its group right away: one that is empty for so long has lost it. */
+const EMPTY_MS = 10 * 60 * 1000;
+/** Another process may remove version 2's parent just when it is to get a group. */
+const MOST_ROUNDS = 100;
 
 /** The groups of one sandbox. */
 export class SandboxCgroup {
@@ -27,11 +34,13 @@ export class SandboxCgroup {
   /** Makes them and sets the limits; leaves nothing behind when it throws. */
   static create(base: CgroupBase, id: string, limits: Limits): SandboxCgroup {
     const name = `${PREFIX}${processLabel(id)}`;
-    // Memory always, to tell who was killed for it. Processes are limited by the guest's own limit as well, which
-    // is enough where a group for them would be one more to make and to remove. CPU time is counted where CPU is
-    // limited, most often in the very same group; elsewhere the processes themselves tell it.
-    const isCpuLimited = limits.cpus !== undefined;
-    const wanted = { memory: true, pids: base.version === 2, cpu: isCpuLimited, cpuacct: isCpuLimited };
+    // Memory always, to tell who was killed for it; CPU always, since the kernel shares it out equally among groups, and
+    // only without one among all processes. Processes are limited by the guest's own limit as well, which is enough where
+    // a group for them would be one more to make and to remove. CPU time is counted where CPU is limited, or where that
+    // takes no further group; elsewhere the processes themselves tell it.
+    const countsTime =
+      limits.cpus !== undefined || base.directories.get("cpuacct") === base.directories.get("cpu");
+    const wanted = { memory: true, pids: base.version === 2, cpu: true, cpuacct: countsTime };
     const directories = new Map(
       [...base.directories]
         .filter(([controller]) => wanted[controller])
@@ -39,8 +48,7 @@ export class SandboxCgroup {
     );
     const group = new SandboxCgroup(base, directories, limits);
     try {
-      if (base.version === 2) makeUnifiedParent(base);
-      for (const directory of group.#unique()) mkdirSync(directory);
+      for (const directory of group.#unique()) makeGroup(base, directory);
       group.#setLimits(limits);
     } catch (error) {
       for (const directory of group.#unique()) tryRemove(directory);
@@ -85,15 +93,30 @@ export class SandboxCgroup {
     };
   }
 
-  /** Waits until the groups are empty and removes them. A group can stay busy for a moment after its last exit. */
+  /**
+   * Waits until the groups are empty and removes them. A group can stay busy for a moment after its last exit; one that
+   * stays busy for longer, with a process that the kernel cannot end yet, is removed in the background.
+   */
   async remove(): Promise<void> {
     this.memoryKills();
-    for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
-      const left = this.#unique().filter((directory) => !tryRemove(directory));
-      if (left.length === 0) return;
-      for (const directory of left) killAll(directory);
-      await sleep(waitMs);
-    }
+    if (await removeGroups(this.#unique(), TRIES)) return this.#removeParent();
+    process.emitWarning(
+      "A sandbox's control group is still busy: the kernel has not ended its processes yet. It is removed in the background.",
+      { code: "SKERRY_CGROUP_BUSY" },
+    );
+    this.#removeLater(2000);
+  }
+
+  #removeLater(waitMs: number): void {
+    // Our process may end before that: the next one finds the group by its label.
+    setTimeout(async () => {
+      if (await removeGroups(this.#unique(), 1)) this.#removeParent();
+      else this.#removeLater(Math.min(waitMs * 2, 60_000));
+    }, waitMs).unref();
+  }
+
+  #removeParent(): void {
+    if (this.#base.version === 2) removeUnifiedParent(this.#base);
   }
 
   #unique(): string[] {
@@ -144,16 +167,45 @@ export async function reapCgroups(base: CgroupBase): Promise<number> {
   const names = new Set<string>();
   for (const directory of new Set(base.directories.values())) {
     for (const name of readDirectory(directory)) {
-      if (!name.startsWith(PREFIX) || !isOrphaned(name.slice(PREFIX.length))) continue;
-      names.add(name);
-      const path = join(directory, name);
-      for (let waitMs = 1; existsSync(path) && waitMs < 1000; waitMs *= 2) {
-        killAll(path);
-        if (!tryRemove(path)) await sleep(waitMs);
+      if (!name.startsWith(PREFIX)) continue;
+      const [label, path] = [name.slice(PREFIX.length), join(directory, name)];
+      if (isFromElsewhere(label)) {
+        if (isLongEmpty(path) && tryRemove(path)) names.add(name);
+      } else if (isOrphaned(label)) {
+        names.add(name);
+        await removeGroups([path], TRIES);
       }
     }
   }
   return names.size;
+}
+
+/** False: one of them is still busy. */
+async function removeGroups(directories: readonly string[], tries: number): Promise<boolean> {
+  for (let attempt = 0; attempt < tries; attempt++) {
+    const left = directories.filter((directory) => !tryRemove(directory));
+    if (left.length === 0) return true;
+    for (const directory of left) killAll(directory);
+    await sleep(2 ** attempt);
+  }
+  return directories.every(tryRemove);
+}
+
+function makeGroup(base: CgroupBase, directory: string): void {
+  for (let round = 1; ; round++) {
+    try {
+      if (base.version === 2) makeUnifiedParent(base);
+      return mkdirSync(directory);
+    } catch (error) {
+      if (base.version === 1 || systemCode(error) !== "ENOENT" || round === MOST_ROUNDS) throw error;
+    }
+  }
+}
+
+function isLongEmpty(directory: string): boolean {
+  const made = statSync(directory, { throwIfNoEntry: false })?.ctimeMs;
+  const isEmpty = readText(join(directory, "cgroup.procs")).trim() === "";
+  return isEmpty && made !== undefined && Date.now() - made > EMPTY_MS;
 }
 
 function killAll(directory: string): void {
