@@ -18,7 +18,10 @@ const START_ENV =
 
 delete require.cache[__filename];
 // `--require` also reaches the program's worker threads, where there is only the trace to remove.
-if (!isMainThread) hidePreloads();
+if (!isMainThread) {
+  hidePreloads();
+  require("./node-clock.cjs").startThread();
+}
 else if (process.argv[1] === __filename) {
   const loadedAsMain = require.main === module;
   if (loadedAsMain && process.argv.includes("--typescript")) require("./typescript-hooks.cjs");
@@ -39,8 +42,11 @@ function park() {
 
   warmUp();
   Module.runMain.warmUp?.();
+  const clock = require("./node-clock.cjs");
+  clock.startWaiting();
   fs.writeSync(CONTROL, "R");
   const job = receiveJob(fs);
+  clock.stopWaiting();
   const obstacle = firstDifference(startEnv, job.env);
   if (obstacle) {
     fs.writeSync(CONTROL, `E${obstacle} needs a cold start`);
