@@ -59,7 +59,7 @@ mkdir -p prebuilt/runners
 for language in guest/runners/*/; do cp -R "${language%/}" prebuilt/runners/; done
 find prebuilt/runners -name __pycache__ -prune -exec rm -rf {} +
 rm prebuilt/runners/python/zygote/memory-keeper.c
-node guest/bundle-sucrase.mjs prebuilt/runners/javascript/programs
+node guest/bundle-typescript.mjs prebuilt/runners/javascript/programs
 
 # Names this build: a host keeps one copy of the runtime per version.
 find prebuilt/linux-* prebuilt/runners -type f | LC_ALL=C sort | while read -r file; do echo "$file"; cat "$file"; done | sha256sum | cut -c1-16 >prebuilt/version

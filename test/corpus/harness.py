@@ -254,7 +254,7 @@ def main():
     for keeper in glob.glob(os.path.join(PREBUILT, "linux-" + ARCHITECTURES[os.uname().machine], "*.so")):
         shutil.copy(keeper, opt)
     programs = os.path.join(opt, "javascript", "programs")
-    bundler = os.path.join(os.path.dirname(RUNNERS), "bundle-sucrase.mjs")
+    bundler = os.path.join(os.path.dirname(RUNNERS), "bundle-typescript.mjs")
     subprocess.run([options.node, bundler, programs], check=True)
     base_env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8"}
     directory = os.path.join(scratch, "workspace")

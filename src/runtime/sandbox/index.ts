@@ -52,9 +52,9 @@ export type {
 } from "./languages/language.js";
 export {
   DEFAULT_LANGUAGE,
-  fileNameFor,
   findLanguage,
   findLanguageWith,
+  harnessFileName,
   LANGUAGES,
   languageForFile,
   languageNames,

@@ -291,17 +291,17 @@ function cut(text) {
 }
 
 // Ahead: what is broken off while it is loaded stays half a module.
-const { transform } = isTypeScript ? require("../programs/sucrase.cjs") : {};
+const typescript = isTypeScript ? require("../programs/typescript-compile.cjs") : undefined;
+typescript?.warmUp();
 
 function withoutTypes(code) {
-  const options = { transforms: ["typescript"], disableESTransforms: true, keepUnusedImports: true, production: true };
   try {
-    return transform(code, options).code;
+    return typescript.compileCell(code);
   } catch (error) {
-    const [, message = error.message, line = 1, column = 1] = /^(.*?)(?: \((\d+):(\d+)\))?$/s.exec(error.message) ?? [];
-    const plain = new SyntaxError(message);
+    if (error.line === undefined) throw error;
+    const plain = new SyntaxError(error.message);
     plain.stack = "";
-    throw new Thrown(plain, { lineNumber: line - 1, columnNumber: column - 1 });
+    throw new Thrown(plain, { lineNumber: error.line - 1, columnNumber: error.column });
   }
 }
 

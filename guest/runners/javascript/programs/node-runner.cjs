@@ -18,7 +18,10 @@ const START_ENV =
 
 delete require.cache[__filename];
 // `--require` also reaches the program's worker threads, where there is only the trace to remove.
-if (!isMainThread) hidePreloads();
+if (!isMainThread) {
+  hideRunner();
+  require("./node-clock.cjs").startThread();
+}
 else if (process.argv[1] === __filename) {
   const loadedAsMain = require.main === module;
   if (loadedAsMain && process.argv.includes("--typescript")) require("./typescript-hooks.cjs");
@@ -26,8 +29,10 @@ else if (process.argv[1] === __filename) {
   if (loadedAsMain) require("node:module").runMain();
 }
 
-function hidePreloads() {
-  for (let at; (at = process.execArgv.findIndex((text) => text.startsWith(__dirname))) > 0; ) process.execArgv.splice(at - 1, 2);
+/** What the program's own processes need to be TypeScript stays, as in a plain start. */
+function hideRunner() {
+  const at = process.execArgv.indexOf(__filename);
+  if (at > 0) process.execArgv.splice(at - 1, 2);
 }
 
 /** Blocks until there is a job, then arranges for Node to run it as its main program. */
@@ -39,8 +44,11 @@ function park() {
 
   warmUp();
   Module.runMain.warmUp?.();
+  const clock = require("./node-clock.cjs");
+  clock.startWaiting();
   fs.writeSync(CONTROL, "R");
   const job = receiveJob(fs);
+  clock.stopWaiting();
   const obstacle = firstDifference(startEnv, job.env);
   if (obstacle) {
     fs.writeSync(CONTROL, `E${obstacle} needs a cold start`);
@@ -94,7 +102,7 @@ function become({ path: file, argv, cwd, env }, Module, path) {
   for (const key of Object.keys(env)) process.env[key] = env[key];
   process.argv.length = 1;
   process.argv.push(path.resolve(file), ...argv.slice(1));
-  process.execArgv.length = 0;
+  hideRunner();
   Module._initPaths(); // HOME and NODE_PATH
 }
 

@@ -1,22 +1,19 @@
 "use strict";
 // Lets this Node run TypeScript: `node --require <this file> main.ts`.
 //
-// Types are stripped by sucrase (sucrase.cjs beside this file, loaded at the first .ts), which keeps
-// every line where it was, so stack traces need no source maps. Modules become CommonJS: it needs no
-// loader thread, which on Node 20 costs more than the program. Top-level await in the entry file is
-// an async function around it. Only a program that imports a package published as ES modules takes
-// Node 20's ESM loader instead.
+// typescript-compile.cjs makes JavaScript of what is loaded. Modules become CommonJS: it needs no loader thread, which on Node 20
+// costs more than the program. Top-level await in the entry file is an async function around it. Only a program that imports a
+// package published as ES modules, where Node cannot `require` one, takes the ESM loader instead.
 
 const fs = require("node:fs");
 const Module = require("node:module");
 const path = require("node:path");
 const vm = require("node:vm");
+const { FAILED, compile, mappedPaths, warmUp } = require("./typescript-compile.cjs");
 
 const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts"];
 const TYPESCRIPT = /\.[cm]?tsx?$/;
-const FAILED = Symbol("transform failed");
 
-let sucrase;
 let entryFile;
 let entryCode;
 
@@ -25,12 +22,20 @@ for (const extension of EXTENSIONS) Module._extensions[extension] = loadTypescri
 
 const plainResolve = Module._resolveFilename;
 Module._resolveFilename = function resolveFilename(request, parent, ...rest) {
+  const isOurs = TYPESCRIPT.test(parent?.filename ?? "") && !Module.isBuiltin(request);
+  for (const file of isOurs ? mappedPaths(request, parent.filename) : []) {
+    try {
+      return resolveFilename.call(this, file, parent, ...rest);
+    } catch {
+      // As in the TypeScript compiler: the next one, or a package.
+    }
+  }
   try {
     return plainResolve.call(this, request, parent, ...rest);
   } catch (error) {
     // `./x.js` means `./x.ts` where only that exists, as in the TypeScript compiler.
     const match = /^(\.{1,2}\/.*|\/.*)\.([cm]?)jsx?$/.exec(request);
-    if (error.code !== "MODULE_NOT_FOUND" || !match || !TYPESCRIPT.test(parent?.filename ?? "")) throw error;
+    if (error.code !== "MODULE_NOT_FOUND" || !match || !isOurs) throw error;
     for (const extension of [`.${match[2]}ts`, ".tsx"]) {
       try {
         return plainResolve.call(this, match[1] + extension, parent, ...rest);
@@ -48,7 +53,7 @@ Module.runMain = function runMain(main = process.argv[1]) {
   if (!fs.existsSync(file)) return plainRunMain.call(Module, main);
   entryFile = fs.realpathSync(file);
   try {
-    entryCode = toCommonJs(fs.readFileSync(entryFile, "utf8"), entryFile);
+    entryCode = toCommonJs(entryFile);
   } catch (error) {
     if (!error[FAILED]) throw error;
     fs.writeSync(2, `${error.stack}\n\nNode.js ${process.version}\n`);
@@ -62,39 +67,14 @@ Module.runMain.warmUp = warmUp;
 
 /** Compiles one TypeScript file as CommonJS; also serves `require` and `import` of .ts files. */
 function loadTypescript(module, filename) {
-  let code = filename === entryFile ? entryCode : toCommonJs(fs.readFileSync(filename, "utf8"), filename);
-  if (/\bimport\.meta\b/.test(code)) {
-    code = `const __import_meta = { url: require("node:url").pathToFileURL(__filename).href, filename: __filename, dirname: __dirname };${code.replace(/\bimport\.meta\b/g, "__import_meta")}`;
-  }
-  if (filename === entryFile && /\bawait\b/.test(code) && usesTopLevelAwait(code)) {
-    code = `return (async () => {${code}\n})();`;
-  }
-  module._compile(code, filename);
+  const code = filename === entryFile ? entryCode : toCommonJs(filename);
+  module._compile(filename === entryFile && /\bawait\b/.test(code) && usesTopLevelAwait(code) ? `return (async () => {${code}\n})();` : code, filename);
 }
 
-function toCommonJs(source, filename) {
-  return transform(source, filename, ["typescript", "imports"]);
-}
-
-/** Strips types; a syntax error reads like one of Node's own, with file, line and a caret. */
-function transform(source, filename, transforms) {
-  sucrase ??= require("./sucrase.cjs");
-  const text = source.startsWith("#!") ? `//${source}` : source;
-  try {
-    return sucrase.transform(text, {
-      transforms: /x$/.test(filename) ? [...transforms, "jsx"] : transforms,
-      disableESTransforms: true,
-      injectCreateRequireForImportRequire: false,
-      production: true,
-    }).code;
-  } catch (cause) {
-    const [, message, line, column] = /^(.*?)\s*\((\d+):(\d+)\)$/s.exec(cause.message) ?? [null, cause.message, "1", "1"];
-    const error = new SyntaxError(message.replace(/^Error transforming .*?: /, ""));
-    const excerpt = source.split("\n")[Number(line) - 1] ?? "";
-    error.stack = `${filename}:${line}\n${excerpt}\n${" ".repeat(Math.max(Number(column) - 1, 0))}^\n\nSyntaxError: ${error.message}`;
-    error[FAILED] = true;
-    throw error;
-  }
+function toCommonJs(filename) {
+  const { code, usesMeta } = compile(fs.readFileSync(filename, "utf8"), filename);
+  if (!usesMeta) return code;
+  return `const __import_meta = { url: require("node:url").pathToFileURL(__filename).href, filename: __filename, dirname: __dirname };${code}`;
 }
 
 /** Whether `code` is no CommonJS only because it awaits outside any function. */
@@ -137,10 +117,3 @@ function runAsEsm(filename) {
   Module.register(pathToFileURL(path.join(__dirname, "typescript-loader.mjs")));
   return import(pathToFileURL(filename).href);
 }
-
-/** Loads sucrase and compiles its hot paths before there is a program. */
-function warmUp() {
-  transform("import { a } from './a';\nenum E { A = 1 }\nexport const f = async <T,>(x: T): Promise<T> => x;\n", "warm.ts", ["typescript", "imports"]);
-}
-
-module.exports = { transform, warmUp };

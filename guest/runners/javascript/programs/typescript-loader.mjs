@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
-const { transform } = createRequire(import.meta.url)("./typescript-hooks.cjs");
+const { compile } = createRequire(import.meta.url)("./typescript-compile.cjs");
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /** Finds `./x` and `./x.js` as `./x.ts`. */
@@ -21,7 +21,7 @@ export async function resolve(specifier, context, next) {
 export async function load(url, context, next) {
   if (url.startsWith("file:") && TYPESCRIPT.test(new URL(url).pathname)) {
     const file = fileURLToPath(url);
-    return { format: "module", source: transform(readFileSync(file, "utf8"), file, ["typescript"]), shortCircuit: true };
+    return { format: "module", source: compile(readFileSync(file, "utf8"), file, { module: "esm" }).code, shortCircuit: true };
   }
   if (url.startsWith("file:") && url.endsWith(".json")) {
     return { format: "module", source: `export default ${readFileSync(fileURLToPath(url), "utf8")};`, shortCircuit: true };

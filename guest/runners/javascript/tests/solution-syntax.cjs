@@ -4,7 +4,6 @@
 const { spawnSync } = require("node:child_process");
 const fs = require("node:fs");
 const Module = require("node:module");
-const path = require("node:path");
 const vm = require("node:vm");
 const { cut } = require("../split-tests/split-errors.cjs");
 
@@ -17,7 +16,7 @@ function findSyntaxError(file) {
   const source = fs.readFileSync(file, "utf8");
   try {
     const isTypescript = /\.[cm]?tsx?$/.test(file);
-    const code = isTypescript ? require(path.join(__dirname, "../programs/typescript-hooks.cjs")).transform(source, file, ["typescript", "imports"]) : source;
+    const code = isTypescript ? require("../programs/typescript-compile.cjs").compile(source, file).code : source;
     new vm.Script(Module.wrap(code.replace(/^#!/, "//")), { filename: file });
     return undefined;
   } catch (error) {

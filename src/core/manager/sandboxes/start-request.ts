@@ -46,6 +46,8 @@ export interface StartRequest {
   readonly signal: AbortSignal | undefined;
   /** A throw-away sandbox that starts empty has nothing to read but its own: watching it would only cost. */
   readonly hasInputs: boolean;
+  /** One call's own: nothing runs in it afterwards. */
+  readonly isLeased: boolean;
   /** Left out: programs in it have no cells of their own. */
   readonly cells?: boolean | CellOptions | undefined;
   /** Fills a workspace that lasts; left out: a new session starts as the configuration says. */
@@ -75,8 +77,6 @@ export interface PrepareRequest {
 /** Where a sandbox's files are and how it is used: of one that was started ahead that changes when it is handed out. */
 export interface WorkspaceSlot {
   session: StoredSession;
-  /** Languages whose interpreters were started ahead. */
-  readonly languages: readonly string[];
   /** An interpreter that was used is followed by another. */
   keepsWarm: boolean;
 }
@@ -85,6 +85,4 @@ export interface WorkspaceSlot {
 export interface PoolRequest extends StartRequest {
   readonly key: string;
   readonly isEphemeral: boolean;
-  /** One call's own: nothing runs in it afterwards. */
-  readonly isLeased: boolean;
 }

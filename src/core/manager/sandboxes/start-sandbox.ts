@@ -57,7 +57,7 @@ export class SandboxStarter {
         ephemeral: session.ephemeral && request.fill === undefined,
       };
       instance = await backend.create(cells === undefined ? spec : { ...spec, cells: true });
-      const slot = { session, languages: [], keepsWarm: true };
+      const slot = { session, keepsWarm: !request.isLeased };
       const sandbox = await this.#assemble(instance, slot, chosen, { ...request, cells });
       this.#prewarm(sandbox);
       return sandbox;
@@ -93,7 +93,7 @@ export class SandboxStarter {
       // A workspace that lasts: a session may get it.
       const spec = { ...this.#spec(session, limits, request), ephemeral: false };
       instance = await (used === undefined ? backend.create(spec) : recycled(backend, used.instance, spec));
-      const slot: WorkspaceSlot = { session, languages: request.languages, keepsWarm: false };
+      const slot: WorkspaceSlot = { session, keepsWarm: false };
       sandbox = await this.#assemble(instance, slot, chosen, { ...request, hasInputs: true });
       await this.#prewarmAll(sandbox, request.languages);
       // One that died while its interpreters started is useless.
@@ -226,10 +226,9 @@ export class SandboxStarter {
     );
   }
 
-  #warmSettings(language: string, { session, languages, keepsWarm }: WorkspaceSlot): WarmSettings {
+  #warmSettings(language: string, { keepsWarm }: WorkspaceSlot): WarmSettings {
     const { warm, preload, freshHashSeed } = this.#config.languages[language] ?? DEFAULT_LANGUAGE_CONFIG;
-    const isWanted = !session.ephemeral || preload.length > 0 || languages.includes(language);
-    return { enabled: warm && (this.options.warm ?? isWanted), preload, freshHashSeed, keeps: keepsWarm };
+    return { enabled: warm && this.options.warm !== false, preload, freshHashSeed, keeps: keepsWarm };
   }
 
   #filesystem() {

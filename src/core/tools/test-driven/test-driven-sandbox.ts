@@ -1,5 +1,5 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { fileNameFor } from "../../../runtime/sandbox/index.js";
+import { harnessFileName } from "../../../runtime/sandbox/index.js";
 import type { SandboxManager } from "../../manager/index.js";
 import { auditIdsOf, type CallEnd } from "./call-end.js";
 import { runCases } from "./cases/run-cases.js";
@@ -78,7 +78,7 @@ export class TestDrivenSandbox {
   async #runTogether(code: string, tests: string, options: CheckedOptions): Promise<TestReport> {
     const { language, runner, signal, onProgress, call } = options;
     const report = reporter(options);
-    const testsName = fileNameFor(options.testsName, tests);
+    const testsName = harnessFileName(options.testsName, tests);
     const end = await runTogether({
       manager: this.#manager,
       language,

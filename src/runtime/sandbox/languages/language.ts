@@ -6,8 +6,6 @@ export interface Language {
   readonly aliases: readonly string[];
   /** The first is what a program without a name gets. */
   readonly extensions: readonly [string, ...string[]];
-  /** Another extension that this very code needs; undefined: the first. */
-  extensionFor?(code: string): string | undefined;
   /** The program to look for inside, and what to install when it is not there. */
   readonly interpreter: string;
   readonly install: string;
@@ -58,6 +56,8 @@ export interface TestingLanguage {
   readonly moduleName: RegExp;
   /** The default name of its tests. */
   testsName(module: string): string;
+  /** Another extension by which the runners know what this very code is; left out or undefined: the first of its language. */
+  extensionFor?(code: string): string | undefined;
   /** The solution alone, for tests elsewhere. */
   solution(runtime: string, program: string, module: string): readonly string[];
   /** The tests alone; the solution's module asks the other side. */

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { expect, it } from "vitest";
-import { fileNameFor, findLanguageWith, LANGUAGES } from "./registry.js";
+import { findLanguageWith, harnessFileName, LANGUAGES } from "./registry.js";
 
 it("has one folder for each language, named for it", () => {
   const entries = readdirSync(new URL(".", import.meta.url), { withFileTypes: true });
@@ -24,6 +24,6 @@ it.each([
   ["main.cjs", "import 'fs'", "main.cjs"],
   ["main.ts", "import 'fs'", "main.ts"],
   ["notes.txt", "import 'fs'", "notes.txt"],
-])("names the file %s with %j so that it starts: %s", (name, code, expected) => {
-  expect(fileNameFor(name, code)).toBe(expected);
+])("names the file %s with %j so that a harness knows what it is: %s", (name, code, expected) => {
+  expect(harnessFileName(name, code)).toBe(expected);
 });

@@ -56,11 +56,11 @@ export function languageForFile(path: string): Language | undefined {
   return LANGUAGES.find((language) => language.extensions.includes(extension));
 }
 
-/** The name under which that code starts: a plain .js file with module syntax would not. */
-export function fileNameFor(name: string, code: string): string {
+/** The name under which a harness runs that code. */
+export function harnessFileName(name: string, code: string): string {
   const language = languageForFile(name);
   if (language === undefined || !name.endsWith(language.extensions[0])) return name;
-  const needed = language.extensionFor?.(code);
+  const needed = language.tests?.extensionFor?.(code);
   return needed === undefined ? name : `${name.slice(0, -extname(name).length)}${needed}`;
 }
 

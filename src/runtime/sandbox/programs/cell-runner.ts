@@ -4,7 +4,7 @@ import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
 import type { RunCodeOptions } from "../exec-options.js";
 import type { Language } from "../languages/language.js";
-import { explainMissingCommand, fileNameFor, LANGUAGES } from "../languages/registry.js";
+import { explainMissingCommand, LANGUAGES } from "../languages/registry.js";
 import type { CommandStart } from "./command-start.js";
 
 /** What programs in cells get, and what their interpreter has loaded before. */
@@ -54,7 +54,7 @@ export class CellRunner {
       );
     }
     const { guestWorkspace, guestRuntime } = this.#instance;
-    const path = `${guestWorkspace}/${fileNameFor(`main${language.extensions[0]}`, code)}`;
+    const path = `${guestWorkspace}/main${language.extensions[0]}`;
     const args = options.args ?? [];
     const warm = language === FORKED && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
     const env = { ...this.#start.environment, ...options.env };

@@ -4,7 +4,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { WorkspaceFiles } from "../../workspace/index.js";
 import type { ChangeLog } from "../files/change-log.js";
 import type { Language } from "../languages/language.js";
-import { fileNameFor, languageForFile } from "../languages/registry.js";
+import { harnessFileName, languageForFile } from "../languages/registry.js";
 
 /** A program's source, in the workspace while it runs. */
 export interface ProgramFile {
@@ -23,10 +23,11 @@ export async function placeProgram(
   changes: ChangeLog,
   language: Language,
   code: string,
-  filename: string | undefined,
+  { filename, forHarness }: { readonly filename: string | undefined; readonly forHarness: boolean },
 ): Promise<ProgramFile> {
   checkCodeSize(code);
-  const wanted = programName(language, code, filename);
+  const plain = programName(language, filename);
+  const wanted = forHarness ? harnessFileName(plain, code) : plain;
   const dot = wanted.lastIndexOf(".");
   const [stem, extension] = [wanted.slice(0, dot), wanted.slice(dot)];
   for (let attempt = 0; ; attempt++) {
@@ -58,13 +59,12 @@ async function removeProgram(workspace: WorkspaceFiles, changes: ChangeLog, path
   changes.removed(path);
 }
 
-function programName(language: Language, code: string, filename: string | undefined): string {
-  if (filename === undefined) return fileNameFor(`main${language.extensions[0]}`, code);
+function programName(language: Language, filename = `main${language.extensions[0]}`): string {
   if (filename.includes("/") || filename.startsWith(".") || filename.length > 200) {
     throw new SandboxError("INVALID_ARGUMENT", "A program's file name is one visible name without slashes", {
       hint: 'For example "main.py".',
     });
   }
-  if (languageForFile(filename)?.name !== language.name) return `${filename}${language.extensions[0]}`;
-  return fileNameFor(filename, code);
+  const isOwn = languageForFile(filename)?.name === language.name;
+  return isOwn ? filename : `${filename}${language.extensions[0]}`;
 }

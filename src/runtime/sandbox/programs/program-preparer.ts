@@ -42,7 +42,10 @@ export class ProgramPreparer {
     harness?: Harness,
   ): Promise<PreparedProgram> {
     await this.prepareFor(language.name);
-    const program = await placeProgram(this.#workspace, this.#changes, language, code, options.filename);
+    const program = await placeProgram(this.#workspace, this.#changes, language, code, {
+      filename: options.filename,
+      forHarness: harness !== undefined,
+    });
     try {
       return this.#prepared(language, program, options, harness);
     } catch (error) {

@@ -33,11 +33,18 @@ const QUIET_STARTS = 3;
 /** A program inside can keep an interpreter from getting ready. */
 const START_TIMEOUT_MS = 60_000;
 
-function notReady(): SandboxError {
-  return new SandboxError(
-    "EXECUTION_FAILED",
-    `The warm interpreter was not ready within ${START_TIMEOUT_MS} ms`,
-  );
+function notReady(why: string): SandboxError {
+  return new SandboxError("EXECUTION_FAILED", `The warm interpreter ${why}`, {
+    hint: "Programs of its language start cold; what they print may say why.",
+  });
+}
+
+function noneIsKept({ name, warm }: Language, enabled: boolean): SandboxError {
+  const hint =
+    warm !== undefined && !enabled
+      ? `Leave out warm: false, for the manager and for sandbox.languages.${name}.`
+      : "Run its programs without.";
+  return new SandboxError("UNSUPPORTED", `No interpreter of ${name} is kept started here`, { hint });
 }
 
 /** Keeps interpreters started inside one sandbox, in the background of what runs. */
@@ -58,10 +65,12 @@ export class WarmInterpreters {
     this.#environment = environment;
   }
 
-  /** Starts one now; resolves when it is ready. */
+  /** Starts one now; resolves when it is ready, and rejects where none would ever take a program. */
   async prepare(language: Language): Promise<void> {
+    const { enabled, keeps } = this.#settings(language);
     const slots = this.#slots(language);
-    if ((await slots?.prepare()) === true && this.#settings(language).keeps) slots?.replenish();
+    if (slots === undefined || !enabled) throw noneIsKept(language, enabled);
+    if ((await slots.prepare()) && keeps) slots.replenish();
   }
 
   /** One that can take this program now; undefined: start it the plain way. */
@@ -136,7 +145,10 @@ class LanguageSlots {
   async prepare(): Promise<boolean> {
     if (this.#slots.some(({ ready }) => ready)) return false;
     const starting = this.#slots.find(({ ready }) => !ready) ?? this.#start();
-    if (starting !== undefined) await withTimeout(starting.handle.ready, START_TIMEOUT_MS, notReady);
+    if (starting === undefined) throw notReady("did not start");
+    await withTimeout(starting.handle.ready, START_TIMEOUT_MS, () =>
+      notReady(`was not ready within ${START_TIMEOUT_MS} ms`),
+    );
     return true;
   }
 
@@ -238,7 +250,8 @@ class LanguageSlots {
       return this.#instance.runner.warm({
         argv: this.#warm.command(this.#instance.guestRuntime, this.#settings.preload),
         env,
-        cwd: this.#instance.guestWorkspace,
+        // Not in the workspace: Node.js remembers the package.json of the directory that it starts in.
+        cwd: this.#instance.guestRuntime,
         kind: this.#warm.kind,
         language: this.#language,
       });

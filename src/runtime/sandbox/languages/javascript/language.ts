@@ -6,13 +6,15 @@ export const JAVASCRIPT: Language = {
   name: "javascript",
   aliases: ["js", "node"],
   extensions: [".js", ".mjs", ".cjs"],
-  extensionFor: (code) => (needsModuleSyntax(code) ? ".mjs" : undefined),
   interpreter: "node",
   install: "apt-get install nodejs",
   command: (path) => ["node", path],
   warm: nodeWarm(() => ["node"]),
   context: nodeContext("javascript"),
-  tests: nodeTests(".js", () => ["node"]),
+  tests: {
+    ...nodeTests(".js", () => ["node"]),
+    extensionFor: (code) => (needsModuleSyntax(code) ? ".mjs" : undefined),
+  },
 };
 
 /** `node` starts Node.js with all that a program of the language needs. */

@@ -1,0 +1,2 @@
+export class Service { hello() { return "hello"; } }
+export interface Options { loud: boolean }

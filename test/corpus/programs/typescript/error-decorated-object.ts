@@ -1,0 +1,3 @@
+const dec = (...a: any[]): any => {};
+const made = { @dec m() {} };
+console.log("never", made);

@@ -1,0 +1,2 @@
+const said: string = "other";
+console.log(said);

@@ -1,0 +1,3 @@
+/** @jsxRuntime automatic */
+/** @jsxImportSource ./made */
+export const auto = <p class="x">text</p>;

@@ -1,0 +1,2 @@
+class A { x?: number; constructor() { console.log("x" in this); } }
+new A();

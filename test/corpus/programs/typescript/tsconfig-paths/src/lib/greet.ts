@@ -1,0 +1,2 @@
+import { name } from "config";
+export const greet = (): string => `from ${name}`;
