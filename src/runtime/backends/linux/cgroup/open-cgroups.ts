@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type CgroupBase, findCgroupBase, findUnifiedHost } from "./cgroup-base.js";
 import { readMounts } from "./host-groups.js";
-import { findUnifiedGroup, openUnifiedGroup } from "./unified-group.js";
+import { findUnifiedGroup, openUnifiedGroup, remedyFor } from "./unified-group.js";
 import { enterUserScope } from "./user-scope.js";
 
 /** Where this process may make groups, or why it may not. */
@@ -27,7 +27,8 @@ async function open(proc: string): Promise<OpenedCgroups> {
   if (unified === undefined || isLegacy(proc)) {
     const base = findCgroupBase(proc);
     if (base !== undefined) return { base };
-    return { problem: { what: "no writable control group", remedy: "Run as root." } };
+    const remedy = process.getuid?.() === 0 ? remedyFor(true) : "Run as root.";
+    return { problem: { what: "no writable control group", remedy } };
   }
   const group = findUnifiedGroup(unified);
   if ("path" in group) return openGroup(group, proc);

@@ -94,7 +94,7 @@ describe("where the groups of sandboxes go under version 2", () => {
     group("/", [STRANGER, process.pid]);
     writeFileSync(join(mount, "cgroup.type"), "domain\n");
     expect(find("/", { isRoot: true }).found).toEqual({
-      what: "1 processes that are not Skerry's share its control group",
+      what: "a process that is not Skerry's shares its control group",
       remedy: expect.stringContaining("first process"),
       isOwnUnit: false,
     });

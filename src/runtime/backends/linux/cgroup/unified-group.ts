@@ -100,7 +100,14 @@ function isOurs(path: string, { isRoot, isDelegated }: UnifiedHost): boolean {
   return !isRoot || isDelegated(name, "system");
 }
 
-function explain({ own }: UnifiedHost, here: string, strangers: number): NoUnifiedGroup {
+/** Root without a group to write to is root of a container. */
+export function remedyFor(isRoot: boolean): string {
+  return isRoot
+    ? "Start the container with control groups that can be written to, such as with --privileged."
+    : "Run as root, in a service with Delegate=yes, or where systemd manages your login.";
+}
+
+function explain({ own, isRoot }: UnifiedHost, here: string, strangers: number): NoUnifiedGroup {
   const unit = /([^/]+\.service)(?:\/|$)/.exec(own.replace(/.*\/user@\d+\.service/, ""))?.[1];
   if (existsSync(join(here, "cgroup.controllers")) && !hasMemory(here)) {
     return {
@@ -111,7 +118,10 @@ function explain({ own }: UnifiedHost, here: string, strangers: number): NoUnifi
   }
   if (canShare(here) && strangers > 0) {
     return {
-      what: `${strangers} processes that are not Skerry's share its control group`,
+      what:
+        strangers === 1
+          ? "a process that is not Skerry's shares its control group"
+          : `${strangers} processes that are not Skerry's share its control group`,
       remedy:
         "Start Skerry in a group of its own: as the first process of its service or container, or in a unit with DelegateSubgroup=.",
       isOwnUnit: false,
@@ -120,9 +130,7 @@ function explain({ own }: UnifiedHost, here: string, strangers: number): NoUnifi
   const isOwnUnit = unit !== undefined && (strangers === 0 || !/\/user@\d+\.service\//.test(own));
   return {
     what: "no control group was given to us",
-    remedy: isOwnUnit
-      ? `Set Delegate=yes in ${unit}.`
-      : "Run as root, in a service with Delegate=yes, or where systemd manages your login.",
+    remedy: isOwnUnit ? `Set Delegate=yes in ${unit}.` : remedyFor(isRoot),
     isOwnUnit,
   };
 }

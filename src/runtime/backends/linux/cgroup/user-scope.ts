@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { createConnection } from "node:net";
 import { createDbusReader, encodeStartTransientUnit } from "./dbus-message.js";
 
-/** systemd answers within milliseconds. A manager that hangs must not keep a sandbox from starting. */
-const ANSWER_MS = 10_000;
+/** systemd answers within milliseconds, on a slow host within seconds. One that hangs must not keep a sandbox from starting. */
+const ANSWER_MS = 60_000;
 
 /** How a scope of ours is named: its owner has no need to ask whether it is delegated. */
 export const SCOPE_NAME = /^skerry-\d+-[0-9a-f]{8}\.scope$/;
@@ -70,7 +70,7 @@ export function askDelegation(unit: string, manager: "system" | "user"): boolean
       execFileSync("systemctl", manager === "user" ? ["--user", ...query] : query, {
         encoding: "utf8",
         stdio: ["ignore", "pipe", "ignore"],
-        timeout: 10_000,
+        timeout: ANSWER_MS,
       }).trim() === "yes"
     );
   } catch {
