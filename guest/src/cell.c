@@ -4,7 +4,9 @@
  */
 #define _GNU_SOURCE
 #include "cell.h"
+#include "hidden-proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -18,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static long call(long number, long a, long b, long c, long d, long e) {
 #if defined(__x86_64__)
@@ -117,15 +120,16 @@ long skerry_cell_open(const struct skerry_cell *cell) {
   return 0;
 }
 
-static long hide_directory(const char *path) {
-  return call(SYS_mount, (long)"none", (long)path, (long)"tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-              (long)"size=4k,mode=555");
-}
-
-/* One that this kernel does not have needs not be hidden. */
-static long hide_file(const char *path) {
-  if (call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0) < 0) return 0;
-  return call(SYS_mount, (long)"/dev/null", (long)path, 0, MS_BIND, 0);
+/* One that this kernel does not have, or that only root can open, needs not be hidden. */
+static long hide_proc(void) {
+  for (unsigned i = 0; i < sizeof hidden_proc / sizeof *hidden_proc; i++) {
+    const char *path = hidden_proc[i];
+    if (call(SYS_faccessat, AT_FDCWD, (long)path, R_OK, 0, 0) < 0) continue;
+    long result = call(SYS_mount, (long)"/dev/null", (long)path, 0, MS_BIND, 0);
+    if (result == -ENOTDIR) result = call(SYS_mount, (long)"/opt/skerry/empty", (long)path, 0, MS_BIND, 0);
+    if (result < 0) return result;
+  }
+  return 0;
 }
 
 /* Never more than the sandbox has itself, which cannot be raised in here. */
@@ -153,10 +157,7 @@ long skerry_cell_lock(const struct skerry_cell *cell) {
   STEP(21, call(SYS_mount, (long)"proc", (long)"/proc", (long)"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, 0));
   /* No cell makes namespaces of its own, whatever the filter would say. */
   STEP(22, put("/proc/sys/user/max_user_namespaces", "0"));
-  STEP(23, hide_directory("/proc/sys"));
-  STEP(24, hide_file("/proc/keys"));
-  STEP(25, hide_file("/proc/kallsyms"));
-  STEP(26, hide_file("/proc/cmdline"));
+  STEP(23, hide_proc());
   STEP(27, limit(RLIMIT_DATA, cell->memory_bytes));
   STEP(28, limit(RLIMIT_NPROC, cell->processes));
   STEP(29, limit(RLIMIT_FSIZE, cell->file_bytes));

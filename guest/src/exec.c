@@ -57,6 +57,23 @@ static void prefer_as_memory_victim(void) {
   close(fd);
 }
 
+static struct rlimit own_limits[RLIM_NLIMITS];
+
+/* What every command is to have. */
+void exec_keep_limits(void) {
+  for (int i = 0; i < RLIM_NLIMITS; i++)
+    if (getrlimit((__rlimit_resource_t)i, &own_limits[i]) < 0) die("limits: %s", strerror(errno));
+}
+
+/* Where a program may set another one's limits, ours included, the next command has its own all the same. */
+static void restore_limits(void) {
+  struct rlimit now;
+  for (int i = 0; i < RLIM_NLIMITS; i++) {
+    __rlimit_resource_t what = (__rlimit_resource_t)i;
+    if (getrlimit(what, &now) == 0 && memcmp(&now, &own_limits[i], sizeof now) != 0) setrlimit(what, &own_limits[i]);
+  }
+}
+
 /*
  * A Landlock domain of its own: a command can neither trace, read nor signal a warm interpreter, another command,
  * or a process that is still becoming one. Kernels before 6.12 do not know the scope; there it is left out, and so
@@ -75,6 +92,7 @@ static void keep_to_itself(void) {
 
 static void child(const struct spawn *spawn, int report) {
   setsid();
+  restore_limits();
   /* What this command orphans stays below it while it lives; afterwards it comes to us as a stray. */
   if (!spawn->forks) prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int signo = 1; signo < NSIG; signo++) signal(signo, SIG_DFL);

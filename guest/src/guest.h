@@ -175,6 +175,7 @@ void exec_signal(struct channel *channel, int signo);
 void exec_kill(struct channel *channel);
 void exec_resize(struct channel *channel, uint16_t rows, uint16_t columns);
 void exec_reap(void);
+void exec_keep_limits(void);
 void exec_exited(struct channel *channel, int status, const struct rusage *usage);
 void exec_run_cold(struct channel *channel);
 int exec_open_pipes(struct channel *channel);
@@ -239,6 +240,19 @@ bool cells_enabled(void);
 void cells_filter_program(void);
 void cell_limits_parse(const struct field *field, struct cell_limits *limits);
 int cell_enter(const struct spawn *spawn);
+
+/* cover.c */
+#define MAX_COVERS 16
+struct covers {
+  char *paths[MAX_COVERS];
+  unsigned long devices[MAX_COVERS]; /* what is at each of them on the host */
+  size_t count;
+  char *nothing; /* an empty directory */
+};
+void covers_add(struct covers *covers, char *path);
+bool cover_as_root(const struct covers *covers);
+void cover_as_user(const struct covers *covers);
+int mount_cover(const char *directory, const char *nothing, const char *point);
 
 /* launch.c */
 __attribute__((noreturn)) void launch(void);

@@ -39,6 +39,8 @@ enum order_tag {
   ORDER_HOLDER = 11,     /* file with the pid of the process that mounted the image */
   ORDER_MEMORY = 12,     /* limits of a workspace in memory, instead of an image */
   ORDER_CELLS = 13,      /* where the guest finds the filter of programs, if it is to make cells */
+  ORDER_COVER = 14,      /* a directory that every sandbox reads */
+  ORDER_NOTHING = 15,    /* an empty directory, for what covers those */
 };
 
 static void read_fully(uint8_t *to, size_t length) {
@@ -95,9 +97,12 @@ static void append(int fd, const void *data, size_t length) {
 }
 
 /* What we mount exists in a namespace of our own only: it goes when the sandbox goes, however that happens. */
+static bool try_namespace(void) {
+  return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0;
+}
+
 static void enter_namespace(void) {
-  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-    die("mount namespace: %s", strerror(errno));
+  if (!try_namespace()) die("mount namespace: %s", strerror(errno));
 }
 
 static bool is_mounted(const char *mount_point) {
@@ -209,7 +214,8 @@ void launch(void) {
   char *program = NULL, *command = NULL, *image = NULL, *mount_point = NULL, *holder = NULL, *memory = NULL, *cells = NULL;
   char pids[16] = "";
   uint32_t uid = 0, gid = 0;
-  bool have_identity = false, have_seccomp = false;
+  bool have_identity = false, have_seccomp = false, covered = false;
+  struct covers covers = {0};
   while (next_field(&fields, &field)) {
     char *text = copy_string(&field);
     switch (field.tag) {
@@ -223,6 +229,8 @@ void launch(void) {
       case ORDER_HOLDER: holder = text; break;
       case ORDER_MEMORY: memory = text; break;
       case ORDER_CELLS: cells = text; break;
+      case ORDER_COVER: covers_add(&covers, text); break;
+      case ORDER_NOTHING: covers.nothing = text; break;
       case ORDER_SECCOMP:
         append(SECCOMP_FD, field.data, field.length);
         have_seccomp = true;
@@ -244,12 +252,16 @@ void launch(void) {
   }
   if (program == NULL || command == NULL) die("no program");
   if (!have_seccomp) die("no seccomp filter");
+  bool has_mount = mount_point != NULL && ((image != NULL && holder != NULL) || memory != NULL);
   if (image != NULL && mount_point != NULL && holder != NULL) open_workspace(image, mount_point, holder, uid, gid);
   if (memory != NULL && mount_point != NULL) {
     enter_namespace();
     mount_memory(mount_point, memory, uid, gid);
   }
+  bool covers_any = covers.count > 0 && covers.nothing != NULL;
+  if (covers_any && geteuid() == 0) covered = (has_mount || try_namespace()) && cover_as_root(&covers);
   give_up_privileges(have_identity, uid, gid);
+  if (covers_any && !covered) cover_as_user(&covers);
   /* The kernel forgets it when the user changes. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (lseek(ARGUMENTS_FD, 0, SEEK_SET) < 0 || lseek(SECCOMP_FD, 0, SEEK_SET) < 0) die("lseek: %s", strerror(errno));

@@ -146,6 +146,7 @@ static int serve(void) {
   sigprocmask(SIG_BLOCK, &children, NULL);
   int ended = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
   if (ended < 0) die("signalfd: %s", strerror(errno));
+  exec_keep_limits();
   wire_init();
   hello();
   for (;;) {
@@ -195,8 +196,9 @@ int main(int argc, char **argv) {
   if (argc == 4 && strcmp(argv[1], "--gvisor") == 0) return serve_in_gvisor(argv[2], argv[3]);
   if (argc == 6 && (strcmp(argv[1], "--mount-image") == 0 || strcmp(argv[1], "--mount-memory") == 0))
     return mount_for_container(argv[1], argv[2], argv[3], argv[4], argv[5]);
+  if (argc == 5 && strcmp(argv[1], "--mount-cover") == 0) return mount_cover(argv[2], argv[3], argv[4]);
   if (argc == 3 && strcmp(argv[1], "--unmount") == 0) return unmount(argv[2]);
   if (argc == 1) return serve();
   die("usage: skerry-guest [[--cells FILTER] [--pids N] | --gvisor UID GID | --launch N | --watch | --extents FILE | --mount-image IMAGE POINT UID GID | "
-      "--mount-memory LIMITS POINT UID GID | --unmount POINT]");
+      "--mount-memory LIMITS POINT UID GID | --mount-cover DIRECTORY NOTHING POINT | --unmount POINT]");
 }

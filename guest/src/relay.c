@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "guest.h"
+#include "hidden-proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,14 +90,20 @@ static void mount_empty(const char *point) {
     die("cannot hide %s: %s", point, strerror(errno));
 }
 
+/* One that this kernel does not have needs not be hidden. */
+static void hide(const char *path) {
+  struct stat about;
+  if (stat(path, &about) < 0) return;
+  if (S_ISDIR(about.st_mode)) mount_empty(path);
+  else if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0) die("cannot hide %s: %s", path, strerror(errno));
+}
+
 /* A view of its own processes only, and nothing that no program needs. What is left of it is gVisor's, not the host's. */
 static void arrange_view(void) {
   if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) die("/proc: %s", strerror(errno));
-  mount_empty("/proc/sys");
   mount_empty("/sys");
-  static const char *const files[] = {"/proc/cmdline", "/proc/sentry-meminfo"};
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-    if (access(files[i], F_OK) == 0) mount("/dev/null", files[i], NULL, MS_BIND, NULL);
+  for (size_t i = 0; i < sizeof hidden_proc / sizeof *hidden_proc; i++) hide(hidden_proc[i]);
+  hide("/proc/sentry-meminfo");
   static const char *const devices[] = {"/dev/fuse", "/dev/net/tun"};
   for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
     if (unlink(devices[i]) < 0 && errno != ENOENT) die("%s: %s", devices[i], strerror(errno));

@@ -29,6 +29,8 @@ export interface Facts {
    * program set there reaches nothing of the host's. Attacks then look for the host's own, or from the host.
    */
   readonly ownKernel: boolean;
+  /** Sandboxes have device nodes of their own, which takes root to make. */
+  readonly ownDevices: boolean;
   readonly addresses: readonly string[];
   /** A process of the host with an unmistakable command line. */
   readonly decoyPid: number;

@@ -1,4 +1,5 @@
 import type { Attack } from "./attack.js";
+import { OF_A_NETWORK, OF_A_PROCESS, VISIBLE } from "./proc-entries.js";
 
 const group = "information" as const;
 
@@ -25,6 +26,24 @@ def look(top, depth):
 if ISOLATED: look("/proc", 3)
 else:
     for pid in [*pids()]: look("/proc/%d" % pid, 0)`,
+  },
+  {
+    name: "finds an entry of /proc that no list has and nothing hides",
+    group,
+    about: "Disks, locks, interrupts and counters tell about the host and other sessions: proc-entries.ts.",
+    code: `
+def is_hidden(path):
+    """Empty, or not to be opened."""
+    if os.path.islink(path): return False
+    if os.path.isdir(path): return not tried(os.listdir, path)
+    return read(path, 1) == b"" and not opens(path, os.O_WRONLY) or os.stat(path).st_rdev == os.makedev(1, 3)
+def look(top, known):
+    for name in os.listdir(top):
+        if not name.isdigit() and name not in known and not is_hidden(top + "/" + name): won(top + "/" + name)
+look("/proc", ${JSON.stringify(Object.keys(VISIBLE))})
+for pid in ("self", "thread-self", "1"):
+    look("/proc/" + pid, ${JSON.stringify(OF_A_PROCESS)})
+    if os.path.isdir("/proc/" + pid + "/net"): look("/proc/" + pid + "/net", ${JSON.stringify(OF_A_NETWORK)})`,
   },
   {
     name: "learns where the host's files are from the mount table",

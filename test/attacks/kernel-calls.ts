@@ -111,6 +111,30 @@ finally:
     os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)`,
   },
   {
+    name: "has the kernel kill the first process when data arrives",
+    group,
+    about:
+      "F_SETOWN and F_SETSIG name a process and a signal. gVisor, unlike Linux, spares its first process none. A sandbox that is gone is an error, which fails.",
+    fresh: true,
+    code: `
+import fcntl
+pid = guest()
+if not ISOLATED:
+    pid = os.fork()
+    if pid == 0: time.sleep(20); os._exit(0)
+def arm(owner):
+    ours, theirs = socket.socketpair()
+    if owner(ours) is None: return
+    tried(fcntl.fcntl, ours, 10, signal.SIGKILL)
+    tried(fcntl.fcntl, ours, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    theirs.send(b"x")
+arm(lambda fd: tried(fcntl.fcntl, fd, fcntl.F_SETOWN, pid))
+arm(lambda fd: tried(fcntl.fcntl, fd, 15, struct.pack("ii", 1, pid)))
+for request in (0x8901, 0x8902): arm(lambda fd: tried(fcntl.ioctl, fd, request, struct.pack("i", pid)))
+if not ISOLATED and os.waitpid(pid, 0)[1] == signal.SIGKILL: won("killed")
+time.sleep(0.2)`,
+  },
+  {
     name: "attaches a filter to a socket",
     group,
     about: "Filters take memory that is charged to no group, out of a pool that the whole host shares.",

@@ -1,9 +1,20 @@
+import { execFileSync } from "node:child_process";
 import { PassThrough } from "node:stream";
 import type { Attack } from "./attack.js";
 import { goOn } from "./background.js";
 import { uniqueSleep } from "./host.js";
 
 const group = "processes" as const;
+
+/** Files that every sandbox can read, and the guest's; `shared()` gives those that there are. */
+const SHARED = `
+def shared():
+    found = ["/usr", "/usr/bin", "/usr/bin/env", "/usr/lib", "/etc", "/etc/passwd", "/etc/hosts", "/bin", "/lib"]
+    for top, folders, names in os.walk("/opt/skerry"):
+        if not top.startswith("/opt/skerry/etc/ssl"): found += [top] + [top + "/" + name for name in names]
+    if FACTS["ownDevices"]: found += ["/dev/" + name for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")]
+    return [*{(os.stat(path).st_dev, os.stat(path).st_ino): path for path in found if os.path.exists(path)}.values()]
+`;
 
 /** Against another sandbox that runs at the same time. */
 export const neighbourAttacks: readonly Attack[] = [
@@ -58,6 +69,82 @@ for pid in pids():
       stdin.end();
       if (!(await neighbour.output()).includes("left")) throw new Error("the neighbour ended too early");
       await context.python(other, clean);
+      return { stdout };
+    },
+  },
+  {
+    name: "signals another sandbox by locking a file that both can read",
+    group,
+    about: "Whoever holds the lock says a bit, whatever the other's network and files are.",
+    run: async (context) => {
+      const other = await context.newSandbox();
+      const stdin = new PassThrough();
+      const holder = `
+import fcntl
+${SHARED}
+held = []
+for path in shared():
+    fd = tried(os.open, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    if fd is None: continue
+    try: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError: continue
+    held.append(fd)
+print("ready" if len(held) > 3 else "too few", flush=True)
+sys.stdin.read()
+print("left")`;
+      const running = other.exec(["python3", "-c", context.prelude(holder)], { stdin, timeoutMs: 20_000 });
+      const neighbour = await goOn(running);
+      const { stdout } = await context.python(
+        context.sandbox,
+        `
+import fcntl
+${SHARED}
+for path in shared():
+    fd = tried(os.open, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    if fd is None: continue
+    try: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError: won(path)
+    os.close(fd)`,
+      );
+      stdin.end();
+      if ((await neighbour.output()) !== "ready\nleft\n") throw new Error("the neighbour held no locks");
+      return { stdout };
+    },
+  },
+  {
+    name: "watches what the host and another sandbox open",
+    group,
+    about: "With inotify on what all of them read: which programs are started, and when.",
+    run: async (context) => {
+      const stdin = new PassThrough();
+      const watcher = `
+${SHARED}
+fd = libc.inotify_init1(os.O_NONBLOCK)
+names = {libc.inotify_add_watch(fd, path.encode(), 0x39): path for path in shared()}
+while tried(os.read, fd, 1 << 16): pass
+print("ready", len(names), flush=True)
+sys.stdin.read()
+seen = tried(os.read, fd, 1 << 16) or b""
+while seen:
+    watch, mask, _, length = struct.unpack_from("iIII", seen)
+    won(names.get(watch), hex(mask), seen[16:16 + length].strip(b"\\0"))
+    seen = seen[16 + length:]
+print("left")`;
+      // Of its own, in which no interpreter is being warmed meanwhile.
+      const own = await context.newSandbox();
+      const running = own.exec(["python3", "-c", context.prelude(watcher)], {
+        stdin,
+        timeoutMs: 30_000,
+      });
+      const watching = await goOn(running);
+      const other = await context.newSandbox();
+      const opens =
+        "cat /etc/passwd < /dev/null > /dev/null; env true; ls /usr/bin /opt/skerry/* > /dev/null; true";
+      await other.exec(["bash", "-c", opens]);
+      execFileSync("/usr/bin/env", ["true"], { stdio: "ignore" });
+      stdin.end();
+      const stdout = await watching.output();
+      if (!/^ready \d+\n(.*\n)*left\n$/.test(stdout)) throw new Error(`nothing was watched: ${stdout}`);
       return { stdout };
     },
   },

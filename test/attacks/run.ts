@@ -220,6 +220,7 @@ async function startHost(order: Order, ownKernel: boolean): Promise<{ facts: Fac
     hostname: hostname(),
     aboutUsers: digests(["/etc/passwd", "/etc/group", "/etc/subuid", "/var/run/utmp", "/var/log/lastlog"]),
     ownKernel,
+    ownDevices: process.getuid?.() === 0,
     addresses: Object.values(networkInterfaces())
       .flatMap((each) => each ?? [])
       .filter(({ internal, scopeid }) => !internal && !scopeid)

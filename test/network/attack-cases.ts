@@ -248,6 +248,12 @@ export const PROTOCOL_ATTACKS: readonly Attack[] = [
     told: "a request needs one Host header",
   },
   {
+    title: "tells two Hosts for a tunnel",
+    sends: [[`CONNECT ${api}:80 HTTP/1.1\r\nHost: ${api}:80\r\nHost: ${api}:80\r\n\r\n`]],
+    answer: /^HTTP\/1\.1 400 /,
+    told: "a request needs one Host header",
+  },
+  {
     title: "asks for another host inside a tunnel",
     sends: [[apiPlainTunnel, get("evil.test")]],
     answer: REFUSED,

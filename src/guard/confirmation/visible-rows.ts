@@ -1,8 +1,6 @@
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import type { Paint } from "./paint.js";
 
-/** Letters and symbols that show nothing: fillers, blanks, selectors. `escapeUnsafe` leaves them, since they are no controls. */
-const BLANK = /[\p{Default_Ignorable_Code_Point}\u2800]/u;
 const MARK = /\p{M}/u;
 const TAB = "→   ";
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -44,6 +42,6 @@ function columnsOf(shown: string): number {
 function showCharacter(character: string, isExcess: boolean): string {
   if (character === "\t") return TAB;
   const shown = escapeUnsafe(character);
-  if (shown !== character || !(isExcess || BLANK.test(character))) return shown;
+  if (shown !== character || !isExcess) return shown;
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }

@@ -141,6 +141,37 @@ describe("an assessment", () => {
     ]);
   });
 
+  it.each([
+    ["a filler as a name", "const \u3164 = 1;\n", "javascript", "high"],
+    ["a filler in a string", "x = 'a\u115fb'\n", "python", "high"],
+    ["a blank pattern", "x = '\u2800'\n", "python", "high"],
+    [
+      "text in tags",
+      `x = "${[..."rm -rf"].map((letter) => String.fromCodePoint(0xe0000 + letter.codePointAt(0)!)).join("")}"\n`,
+      "python",
+      "high",
+    ],
+    ["text in variation selectors", "x = 'a\ufe01\ufe05\u{e0120}'\n", "python", "high"],
+    ["a picture with data behind it", "x = '😀\ufe0f\u{e0121}\u{e0122}'\n", "python", "high"],
+    ["a joiner of nothing", "ec\u200dho hi\n", "bash", "high"],
+    ["a word joiner in a nested text", "exec('x = 1 \\u2060')\n", "python", "high"],
+    ["a space that is none", "echo\u00a0hi\n", "bash", "medium"],
+    ["marks in a stack", `x = 'e${"\u0301".repeat(5)}'\n`, "python", "medium"],
+  ])("finds what nobody sees: %s", async (_, code, language, expected) => {
+    const { findings } = await assess(code, language);
+    const found = findings.filter(({ rule }) => rule === "invisible-text");
+    expect(found.map(({ level }) => level)).toEqual([expected]);
+    expect(found[0]!.excerpt).not.toMatch(/\p{Default_Ignorable_Code_Point}|\u2800|(?! )\p{Zs}/u);
+  });
+
+  it.each([
+    ["pictures", "print('❤️ 👩‍💻 👍🏽 #️⃣ ✔︎ 🏳️‍🌈')\n"],
+    ["other scripts", "print('naïve 名前 葛󠄀 می‌خواهم क्‍ष Việt Nam')\n"],
+    ["a byte order mark", "\ufeffprint(1)\n"],
+  ])("finds nothing in %s", async (_, code) => {
+    expect((await assess(code, "python")).detectedPatterns).toEqual([]);
+  });
+
   it("puts what is found inside of nested texts where the outermost one runs them", async () => {
     const code = `import subprocess\nsubprocess.run(["bash", "-c", "python3 -c 'import shutil; shutil.rmtree(\\"/etc\\")'"])\n`;
     const { findings } = await assess(code, "python");

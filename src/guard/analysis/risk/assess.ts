@@ -9,6 +9,7 @@ import {
   type Match,
   type Report,
 } from "../rules/findings.js";
+import { findInvisibleText } from "../rules/invisible-text.js";
 import type { RiskLevel } from "../rules/levels.js";
 import { COMBINATIONS } from "./combinations.js";
 import { judgeProgram } from "./judge-program.js";
@@ -165,6 +166,7 @@ const UNPARSABLE: Match = {
 
 async function read(task: Task, report: Report, work: WorkBudget): Promise<boolean> {
   if (BIDI.test(task.text)) report.add(DISORDERED, task.text.search(BIDI));
+  for (const { match, offset } of findInvisibleText(task.text)) report.add(match, offset);
   if (task.language === "bash") return readShell(task.text, report, work);
   if (task.language === "python") readCodingCookie(task.text, report);
   const facts = await readProgram(task.language, task.text, work);

@@ -9,7 +9,12 @@ import type {
 } from "../backend.js";
 import { createGuestInstance } from "../guest-instance.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import { CELL_FILTER, commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
+import {
+  CELL_FILTER,
+  commonArguments,
+  sandboxArguments,
+  sharedDirectories,
+} from "../linux/bwrap/arguments.js";
 import { endLaunched, type Launched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
@@ -84,6 +89,7 @@ class BubblewrapBackend implements SandboxBackend {
         limits: spec.limits,
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
         mountPoint: workspacePath(spec),
+        covers: sharedDirectories(runtime),
         ...(mount !== undefined && { mount }),
       });
       const failed = startFailure(launched, () => isStarting, explainFailure);

@@ -119,12 +119,14 @@ export class ContainerBackend implements SandboxBackend {
     try {
       const isMounted = await this.#mountWorkspace(mounts, spec);
       const workspace = isMounted ? mounts.workspace : workspacePath(spec);
+      // A daemon that sees the one mount sees the other.
+      const guest = isMounted ? await mounts.coverGuest(runtime.directory) : runtime.directory;
       container = await Container.start(
         docker,
         {
           ...(await this.#commonPlan(spec, facts, image)),
           user,
-          guest: { kind: "directory", path: runtime.directory, program: "skerry-guest" },
+          guest: { kind: "directory", path: guest, program: "skerry-guest" },
           workspace,
           files: mounts.writeFiles(user),
         },

@@ -10,7 +10,7 @@ import type {
 } from "../backend.js";
 import { createGuestInstance } from "../guest-instance.js";
 import { type GuestRuntime, installGuestRuntime } from "../guest-runtime.js";
-import { commonArguments, sandboxArguments } from "../linux/bwrap/arguments.js";
+import { commonArguments, sandboxArguments, sharedDirectories } from "../linux/bwrap/arguments.js";
 import { endLaunched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
@@ -118,6 +118,7 @@ class SrtBackend implements SandboxBackend {
         limits: { ...(pids !== undefined && { pids }) },
         ...(spec.directory.owner !== undefined && { identity: spec.directory.owner }),
         mountPoint: workspacePath(spec),
+        covers: sharedDirectories(guest),
         ...(mount !== undefined && { mount }),
       });
       undo.push(() => endLaunched(launched));

@@ -282,7 +282,7 @@ describe("requests", () => {
     expect(hosts.egress.takeDenials()).toContain("only HTTP and TLS may pass to port 443 of api.example");
   });
 
-  it("reads no request of a host that is narrowed to some of them from an opaque tunnel", async () => {
+  it("lets nothing but the requests that a host is narrowed to pass, none with a body where none belongs", async () => {
     await hosts.open({
       rules: allowing([], {
         ...onPorts(http, https, raw),
@@ -299,6 +299,19 @@ describe("requests", () => {
     expect((await hosts.curl("-X", "DELETE", `http://api.example:${http}/public/a`)).stdout).toContain(
       "requests[0]",
     );
+    // The host may read what it leaves unread as a request of its own.
+    const hidden = `GET /private HTTP/1.1\r\nHost: api.example:${http}\r\n\r\n`;
+    for (const framing of [
+      `Content-Length: ${hidden.length}\r\n\r\n${hidden}`,
+      "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ]) {
+      const url = `http://api.example:${http}/public/a`;
+      const answer = await hosts.talk(
+        `GET ${url} HTTP/1.1\r\nHost: api.example:${http}\r\n${framing}`,
+        /\n\r\n/,
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 403 .*has a body.*requests\[0\]/s);
+    }
     expect((await hosts.curl("-k", `https://api.example:${https}/public/a`)).status).toBe(35);
     const garbage = await hosts.talk(`CONNECT api.example:${raw} HTTP/1.1\r\n\r\nhello raw\r\n`);
     expect(garbage).toMatch(/^HTTP\/1\.1 200 [^\n]*\r\n\r\n$/);

@@ -10,7 +10,7 @@ import { CLOSED_INSIDE, type EgressAttempt } from "./egress-attempt.js";
 import { answer } from "./error-response.js";
 import type { Link, Sender } from "./link.js";
 import { relay } from "./relay.js";
-import { endToEnd, headersOf } from "./request-target.js";
+import { endToEnd, hasBody, headersOf } from "./request-target.js";
 
 export interface Forwarded {
   readonly request: IncomingMessage;
@@ -74,9 +74,10 @@ class Exchange {
     const { request, response, link, path, attempt, verdict, upgrade } = this.forwarded;
     const { host, port } = link.authority;
     const scheme = link.secure ? "https" : "http";
+    const asked = { host, port, method: methodOf(request), path, scheme, hasBody: hasBody(request) } as const;
     attempt.allow(
       verdict,
-      (rules: RuleSets) => decideRequest(rules, { host, port, method: methodOf(request), path, scheme }),
+      (rules: RuleSets) => decideRequest(rules, asked),
       () => {
         this.#outgoing.destroy();
         response.destroy();

@@ -9,7 +9,7 @@ import { answer, rawAnswer } from "./error-response.js";
 import { forward } from "./forward.js";
 import { Link, type Sender } from "./link.js";
 import { lingerThenDestroy } from "./relay.js";
-import { headersOf, isSame, readTarget, type Scope } from "./request-target.js";
+import { hasBody, headersOf, isSame, readTarget, type Scope } from "./request-target.js";
 
 /** Requests that a client may send ahead of their answers. */
 const MAX_PIPELINED = 16;
@@ -166,7 +166,7 @@ export class HttpProxy {
     const { host, port } = authority;
     const scheme = secure ? "https" : "http";
     const attempt = new EgressAttempt(ledger, { via: scheme, host: hostText(host), port, method, path });
-    const verdict = decideRequest(rules(), { host, port, method, path, scheme });
+    const verdict = decideRequest(rules(), { host, port, method, path, scheme, hasBody: hasBody(request) });
     if (!verdict.allowed) {
       attempt.deny(verdict);
       return answer(response, 403, verdict.why, { denied: true });
@@ -236,9 +236,11 @@ export class HttpProxy {
     if (client.scope.kind !== "proxy") return refuse(403, "there is no tunnel inside a tunnel");
     const authority = parseAuthority(request.url ?? "");
     if (authority === undefined) return refuse(403, refuseHost(this.#options.rules(), request.url ?? "").why);
+    let hosts = 0;
     for (const [name, value] of headersOf(request.rawHeaders)) {
       if (/^(?:content-length|transfer-encoding)$/i.test(name)) return refuse(400, "CONNECT has no body");
       if (name.toLowerCase() !== "host") continue;
+      if (++hosts > 1) return refuse(400, "a request needs one Host header");
       const told = parseAuthority(value, authority.port);
       if (told === undefined || !isSame(told, authority)) {
         return refuse(403, `the Host header is not for ${request.url}, where the tunnel goes`);

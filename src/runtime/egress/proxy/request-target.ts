@@ -59,6 +59,11 @@ export function readTarget(request: IncomingMessage, scope: Scope): Target {
   return { ok: true, authority, secure, path };
 }
 
+/** Whether anything follows its head. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || !/^0*$/.test(headers["content-length"] ?? "");
+}
+
 export function isSame(one: Authority, other: Authority): boolean {
   return formatAuthority(one) === formatAuthority(other);
 }

@@ -190,6 +190,21 @@ describe("hosts that are allowed for some requests", () => {
     expect(ask(raw, port, method, path)).toMatchObject({ allowed: true, rule });
   });
 
+  it("allows no body in a GET or HEAD, unless the whole host is allowed", () => {
+    const at = (name: string, port: number, method: string, path: string) =>
+      decideRequest(set, { host: host(name), port, method, path, scheme: "http", hasBody: true });
+    const why =
+      "GET http://mirror.example/simple/a has a body, which servers may take for a next request: rule requests[0] does not allow it";
+    expect(at("mirror.example", 80, "GET", "/simple/a")).toEqual({
+      allowed: false,
+      rule: "requests[0]",
+      why,
+    });
+    expect(at("mirror.example", 80, "HEAD", "/simple/a").allowed).toBe(false);
+    expect(at("mirror.example", 8080, "POST", "/upload").allowed).toBe(true);
+    expect(at("whole.example", 8443, "GET", "/simple/a").allowed).toBe(true);
+  });
+
   it.each<[string, number, string, string, string]>([
     [
       "mirror.example",

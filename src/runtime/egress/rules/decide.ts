@@ -19,6 +19,8 @@ export interface ReadableRequest {
   readonly method: string;
   readonly path: string;
   readonly scheme: "http" | "https";
+  /** Left out: it has none. */
+  readonly hasBody?: boolean;
 }
 
 export interface HostOptions {
@@ -44,10 +46,13 @@ export function decideHost(
   });
 }
 
+/** A body means nothing in them: some servers leave it on the connection, and read it as a request that no rule has seen. */
+const WITHOUT_BODY = ["GET", "HEAD"];
+
 /** May a request that can be read be sent? */
 export function decideRequest(
   rules: RuleSets,
-  { host, port, method, path, scheme }: ReadableRequest,
+  { host, port, method, path, scheme, hasBody = false }: ReadableRequest,
 ): EgressDecision {
   return everySet(rules, (set, isOpen) => {
     const access = accessTo(set, isOpen, host, port);
@@ -56,9 +61,13 @@ export function decideRequest(
     if (open !== undefined) return allow(open.rule, hostText(host));
     const read = readPath(path);
     const found = narrowed.find(({ value }) => isOneOf(value, method, read));
+    const request = `${shown(method)} ${scheme}://${hostText(host)}${shown(path.split("?", 1)[0]!)}`;
+    if (found !== undefined && hasBody && WITHOUT_BODY.includes(method)) {
+      const why = `${request} has a body, which servers may take for a next request: rule ${found.rule} does not allow it`;
+      return deny(found.rule, why);
+    }
     if (found !== undefined) return allow(found.rule, hostText(host));
     const { rule } = narrowed[0]!;
-    const request = `${shown(method)} ${scheme}://${hostText(host)}${shown(path.split("?", 1)[0]!)}`;
     if (read !== undefined) return deny(rule, `${request} is not allowed by rule ${rule}`);
     return deny(
       rule,

@@ -4,6 +4,7 @@ import { SandboxError } from "../../../../kit/errors.js";
 import { escapeUnsafe } from "../../../../kit/escape-unsafe.js";
 import type { CreateSpec, Limits } from "../../backend.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../../linux/guest-layout.js";
+import { HIDDEN_PROC } from "../../linux/hidden-proc.js";
 import type { ContainerOptions, ContainerPlan } from "./container-plan.js";
 import { containerName, LABEL, makerLabels, sessionLabel } from "./labels.js";
 import { podmanOptions } from "./podman/podman-options.js";
@@ -18,23 +19,7 @@ const DEFAULT_WORKSPACE_MB = 1024;
 const MESSAGE_QUEUE_BYTES = 819_200;
 
 /** What tells about the host, and what no program inside needs. */
-const MASKED_PATHS = [
-  "/sys",
-  ...[
-    "acpi",
-    "asound",
-    "bus",
-    "cmdline",
-    "fs",
-    "irq",
-    "kallsyms",
-    "kcore",
-    "keys",
-    "latency_stats",
-    "modules",
-  ],
-  ...["sched_debug", "scsi", "sys", "sysrq-trigger", "timer_list", "timer_stats"],
-].map((name) => (name.startsWith("/") ? name : `/proc/${name}`));
+const MASKED_PATHS = ["/sys", ...HIDDEN_PROC];
 
 /** The request that makes a container: every wall that the daemon has, whatever the image says. */
 export function containerOptions(plan: ContainerPlan): ContainerOptions {

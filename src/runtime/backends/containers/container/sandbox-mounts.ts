@@ -15,13 +15,14 @@ interface User {
   readonly gid: number;
 }
 
-/** What one sandbox has on this host for its containers: the mount of its workspace, and its own files of /etc. */
+/** What one sandbox has on this host for its containers: the mounts of its workspace and of the guest, its own files of /etc. */
 export class SandboxMounts {
   readonly directory: string;
   /** Where the workspace is mounted. */
   readonly workspace: string;
   readonly #guest: string;
   #isMounted = false;
+  #isGuestMounted = false;
 
   constructor(stateDir: string, id: string, guest: string) {
     this.directory = join(mountsDirectory(stateDir), processLabel(id));
@@ -60,6 +61,23 @@ export class SandboxMounts {
     }
   }
 
+  /**
+   * The guest's files under inodes of this sandbox's own: a lock or a watch there reaches no other one. Resolves to where
+   * they are; where the kernel has no overlay, that is where all have them.
+   */
+  async coverGuest(directory: string): Promise<string> {
+    const point = join(this.directory, "guest");
+    const empty = join(this.directory, "empty");
+    for (const path of [point, empty]) mkdirSync(path, { recursive: true, mode: 0o755 });
+    try {
+      await run(this.#guest, ["--mount-cover", directory, empty, point], { env: {} });
+    } catch {
+      return directory;
+    }
+    this.#isGuestMounted = true;
+    return point;
+  }
+
   async unmount(): Promise<void> {
     if (!this.#isMounted) return;
     await run(this.#guest, ["--unmount", this.workspace], { env: {} });
@@ -68,6 +86,9 @@ export class SandboxMounts {
 
   async remove(): Promise<void> {
     await this.unmount();
+    if (this.#isGuestMounted)
+      await run(this.#guest, ["--unmount", join(this.directory, "guest")], { env: {} });
+    this.#isGuestMounted = false;
     await removeMounts(this.directory);
   }
 }
@@ -87,7 +108,8 @@ export async function reapMounts(stateDir: string, guest: () => string): Promise
   const failures: unknown[] = [];
   for (const directory of left) {
     try {
-      await run(guest(), ["--unmount", join(directory, "workspace")], { env: {} });
+      for (const name of ["workspace", "guest"])
+        await run(guest(), ["--unmount", join(directory, name)], { env: {} });
       await removeMounts(directory);
     } catch (error) {
       failures.push(error);
@@ -104,7 +126,7 @@ export async function reapMounts(stateDir: string, guest: () => string): Promise
 /** Never through a mount: what is still mounted there are a session's files. */
 async function removeMounts(directory: string): Promise<void> {
   rmSync(join(directory, "etc"), { recursive: true, force: true });
-  for (const path of [join(directory, "workspace"), directory]) {
+  for (const path of [...["workspace", "guest", "empty"].map((name) => join(directory, name)), directory]) {
     await rmdir(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });

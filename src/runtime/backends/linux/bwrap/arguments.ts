@@ -1,11 +1,12 @@
-import { existsSync, lstatSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CreateSpec } from "../../backend.js";
 import type { GuestRuntime } from "../../guest-runtime.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../guest-layout.js";
+import { HIDDEN_PROC } from "../hidden-proc.js";
 import { workspacePath } from "../workspace/workspace-mount.js";
 import { filesystemArguments, hide } from "./host-paths.js";
-import { SECCOMP_FD } from "./launch-request.js";
+import { SECCOMP_FD, type SharedDirectories } from "./launch-request.js";
 
 /** Where the guest finds the filter that programs get, in a sandbox with cells. */
 export const CELL_FILTER = `${GUEST_RUNTIME}/sandbox.bpf`;
@@ -16,8 +17,10 @@ const SHM_MB = 64;
 /** Top-level directories that are links into /usr on a merged system, and real ones elsewhere. */
 const ROOT_PATHS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/** Kernel settings, keys, symbols and the boot line: what /proc would tell about the host. */
-const HIDDEN_PROC = ["/proc/sys", "/proc/keys", "/proc/kallsyms", "/proc/cmdline"];
+/** What only root can open is hidden as it is: each mount takes time. */
+function readableProc(): string[] {
+  return HIDDEN_PROC.filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0);
+}
 
 /** Everything in the sandbox's view that does not change from one sandbox to the next. */
 export function commonArguments(runtime: GuestRuntime, cells = false): string[] {
@@ -40,7 +43,7 @@ export function commonArguments(runtime: GuestRuntime, cells = false): string[] 
     ...["--ro-bind", join(runtime.directory, "etc"), "/etc"],
     ...["--ro-bind", runtime.directory, GUEST_RUNTIME],
     ...["--proc", "/proc"],
-    ...HIDDEN_PROC.filter(existsSync).flatMap((path) => hide(path, empty)),
+    ...readableProc().flatMap((path) => hide(path, empty)),
     ...["--dev", "/dev"],
     ...(cells ? HIDDEN_WHOLE_PROC : []),
   ];
@@ -54,6 +57,12 @@ const HIDDEN_WHOLE_PROC = [
   ...["--tmpfs", CELLS, "--proc", `${CELLS}/proc`],
   ...["--tmpfs", CELLS, "--remount-ro", CELLS],
 ];
+
+/** What of this host, and of the guest's runtime, every sandbox reads. */
+export function sharedDirectories({ directory }: GuestRuntime): SharedDirectories {
+  const own = ROOT_PATHS.filter((path) => existsSync(path) && !lstatSync(path).isSymbolicLink());
+  return { paths: ["/usr", ...own, directory], empty: join(directory, "empty") };
+}
 
 /** The rest: sizes, names, the workspace. The root itself becomes read-only last. */
 export function sandboxArguments(

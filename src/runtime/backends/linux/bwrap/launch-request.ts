@@ -20,6 +20,8 @@ const RequestField = {
   holder: 11,
   memory: 12,
   cells: 13,
+  cover: 14,
+  nothing: 15,
 } as const;
 
 /** Numbers of resource limits; the same on x86-64 and arm64. */
@@ -47,6 +49,13 @@ export interface LaunchRequest {
   /** What to mount as the workspace, in the sandbox's view only; left out: the directory as it is. */
   readonly mount?: WorkspaceMount;
   readonly mountPoint: string;
+  /** Directories of this host that every sandbox reads: each gets inodes of its own for them, where the kernel can. */
+  readonly covers?: SharedDirectories;
+}
+
+export interface SharedDirectories {
+  readonly paths: readonly string[];
+  readonly empty: string;
 }
 
 /** The request as guest/src/launch.c reads them; what follows it on the wire is the guest's. */
@@ -71,6 +80,12 @@ function requestFields(request: LaunchRequest): Field[] {
     fields.push([RequestField.identity, u32(request.identity.uid, request.identity.gid)]);
   }
   if (request.cellFilter !== undefined) fields.push([RequestField.cells, request.cellFilter]);
+  if (request.covers !== undefined) {
+    fields.push(...request.covers.paths.map((path): Field => [RequestField.cover, path]), [
+      RequestField.nothing,
+      request.covers.empty,
+    ]);
+  }
   if (request.mount !== undefined) fields.push([RequestField.mountPoint, request.mountPoint]);
   if (request.mount?.kind === "image") {
     fields.push(
