@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages, the guest, the build, and what the host lacks when we may install it.
 # Does nothing that is already done, may be interrupted at any point, and may run several times at once.
-#   scripts/setup.sh [--test]     --test also installs what the tests need
+#   scripts/setup.sh [--test | --vm]     --test also installs what the tests need, --vm what virtual machines of them need
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -43,10 +43,13 @@ stale() {
   [ -n "$(find "$@" -newer "$stamp" -type f ! -name '*.test.ts' ! -name '*.md' -print -quit)" ]
 }
 
+for_tests=false
+for_machines=false
 case ${1-} in
-  "") for_tests=false ;;
+  "") ;;
   --test) for_tests=true ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--test]" ;;
+  --vm) for_machines=true ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--test | --vm]" ;;
 esac
 
 mkdir -p build
@@ -168,12 +171,24 @@ install_for_tests() {
   fi
 }
 
+install_for_machines() {
+  packages=""
+  need() { [ -e "$1" ] || packages="$packages $2"; }
+  need /usr/bin/qemu-system-x86_64 qemu-system-x86
+  need /usr/sbin/debootstrap debootstrap
+  need /usr/sbin/mke2fs e2fsprogs
+  need /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then apt_install "what virtual machines need" $packages || :; fi
+}
+
 # It goes on while npm and the compilers work.
 if [ "$(uname -s)" = Linux ]; then
   (
     log=build/setup-packages.log
     install_for_sandboxes
     ! $for_tests || install_for_tests
+    ! $for_machines || install_for_machines
   ) &
   installing=$!
 fi

@@ -1,28 +1,35 @@
 // Runs in the virtual machine, as root: takes orders from the host, one JSON line each, and says what came of them.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createReadStream, createWriteStream, existsSync, openSync, readFileSync } from "node:fs";
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { release } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const PORT = "/dev/virtio-ports/skerry";
 const CHECKOUT = "/work/checkout";
 
+const SCRIPT = "/run/skerry-vm.sh";
 const SERVICE = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect"];
 
-/** How each caller of the matrix comes to its process. */
+/** How each caller of the matrix comes to its process. systemd would expand `$` in arguments: the command is in a file. */
 const CALLERS = {
-  // As a service of root's, which is also what a login of root's amounts to here.
-  root: () => ({ user: "root", start: [...SERVICE, "--working-directory", CHECKOUT] }),
+  root: ["root", (command) => [...SERVICE, ...command]],
   // A login: PAM starts the user's manager, and the process is in a scope of the session.
-  login: () => ({ user: "agent", start: [...SERVICE, "runuser", "-l", "agent", "--"] }),
-  plain: () => ({ user: "plain", start: userService("plain") }),
-  service: () => ({ user: "service", start: userService("service", "--property", "Delegate=yes") }),
+  login: ["agent", (command) => [...SERVICE, "runuser", "-l", "agent", "-c", command.join(" ")]],
+  plain: ["plain", (command) => [...SERVICE, "--property", "User=plain", ...command]],
+  service: [
+    "service",
+    (command) => [...SERVICE, "--property", "User=service", "--property", "Delegate=yes", ...command],
+  ],
 };
-
-function userService(user, ...more) {
-  return [...SERVICE, "--working-directory", CHECKOUT, "--property", `User=${user}`, ...more];
-}
 
 // Nobody could use the machine any more, and the host would wait for it.
 process.on("uncaughtException", (error) => {
@@ -37,17 +44,20 @@ const out = createWriteStream("", { fd: port });
 const say = (event) => out.write(`${JSON.stringify(event)}\n`);
 
 async function run({ as, command, timeoutSeconds }) {
-  const { user, start } = CALLERS[as]();
-  const script = `cd ${CHECKOUT} && ${command}`;
-  const argv = [...start, "timeout", "--kill-after=30", String(timeoutSeconds), "bash", "-c", script];
-  await finished("chown", ["-R", "--no-dereference", `${user}:${user}`, CHECKOUT]);
+  const [user, start] = CALLERS[as];
+  writeFileSync(SCRIPT, `cd ${CHECKOUT} && ${command}\n`);
+  // Not every file of it: that takes a minute where the processor is emulated.
+  const writable = ["", "build", "dist", "node_modules"].map((name) => join(CHECKOUT, name));
+  await finished("chown", [`${user}:${user}`, ...writable]);
   const startedAt = Date.now();
+  const argv = start(["timeout", "--kill-after=30", String(timeoutSeconds), "bash", SCRIPT]);
   const child = spawn(argv[0], argv.slice(1), { stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8");
     createInterface(stream).on("line", (line) => say({ event: "output", line }));
   }
   const [status] = await once(child, "close");
+  // What a login leaves running would be in the way of the next one.
+  if (as === "login") spawn("loginctl", ["terminate-user", user], { stdio: "ignore" });
   say({ event: "exit", status: status ?? -1, seconds: Math.round((Date.now() - startedAt) / 1000) });
 }
 

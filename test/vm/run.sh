@@ -2,6 +2,7 @@
 # The matrix of virtual machines; README.md beside it has the options.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
+"$root/scripts/setup.sh" --vm
 mkdir -p "$root/build/vm"
 # One's own, since several may run at once; main.ts removes it.
 program=$root/build/vm/main.$$.mjs
