@@ -57,6 +57,9 @@ export class Machine {
       stdio: ["pipe", "pipe", errors],
     });
     closeSync(errors);
+    // That it could not start, or is gone, is seen at the end of its events.
+    this.#child.on("error", () => undefined);
+    this.#child.stdin!.on("error", () => undefined);
     this.#events = readEvents(this.#child);
   }
 

@@ -14,7 +14,7 @@ const SOURCES = join(CHECKOUT, "test/vm");
 const IMAGES = join(CHECKOUT, "build/vm");
 const CALLERS: readonly Caller[] = ["root", "login", "plain", "service"];
 const MEMORY_MB = 3072;
-const BOOT_SECONDS = 900;
+const BOOT_SECONDS = 1800;
 
 const startedAt = Date.now();
 const say = (text: string) => {

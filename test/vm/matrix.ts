@@ -33,8 +33,10 @@ export async function runCells(
     for (const cell of cells) {
       const startedAt = Date.now();
       const cases: CaseResult[] = [];
+      let name = { system: "no machine", kernel: options.kernel as string };
       try {
         machine ??= await boot(options, say);
+        name = machine.name;
         await runCell(cell, machine, cases, say);
       } catch (error) {
         say(`${cell.name}: ${(error as Error).message}`);
@@ -42,9 +44,8 @@ export async function runCells(
         await machine?.close();
         machine = undefined;
       }
-      const { system, kernel } = machine?.name ?? { system: "a machine that broke", kernel: options.kernel };
       const seconds = Math.round((Date.now() - startedAt) / 1000);
-      results.push({ cell: cell.name, system, kernel, seconds, cases });
+      results.push({ cell: cell.name, ...name, seconds, cases });
     }
   } finally {
     await machine?.close();
