@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages, the guest, the build, and what the host lacks when we may install it.
 # Does nothing that is already done, may be interrupted at any point, and may run several times at once.
-#   scripts/setup.sh [--test|--soak]     also installs what the tests need, or what the soak needs besides
+#   scripts/setup.sh [--test|--soak|--vm]     also installs what the tests need, what the soak needs besides, or what
+#                                             virtual machines need
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -45,11 +46,13 @@ stale() {
 
 for_tests=false
 for_soak=false
+for_machines=false
 case ${1-} in
   "") ;;
   --test) for_tests=true ;;
   --soak) for_tests=true for_soak=true ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--test|--soak]" ;;
+  --vm) for_machines=true ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--test|--soak|--vm]" ;;
 esac
 
 mkdir -p build
@@ -192,6 +195,17 @@ install_for_soak() {
   done
 }
 
+install_for_machines() {
+  packages=""
+  need() { [ -e "$1" ] || packages="$packages $2"; }
+  need /usr/bin/qemu-system-x86_64 qemu-system-x86
+  need /usr/sbin/debootstrap debootstrap
+  need /usr/sbin/mke2fs e2fsprogs
+  need /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
+  # shellcheck disable=SC2086
+  if [ -n "$packages" ]; then apt_install "what virtual machines need" $packages || :; fi
+}
+
 # It goes on while npm and the compilers work.
 if [ "$(uname -s)" = Linux ]; then
   (
@@ -199,6 +213,7 @@ if [ "$(uname -s)" = Linux ]; then
     install_for_sandboxes
     ! $for_tests || install_for_tests
     ! $for_soak || install_for_soak
+    ! $for_machines || install_for_machines
   ) &
   installing=$!
 fi
