@@ -18,13 +18,13 @@ class Cannot(Exception):
 def refuse_threads():
     others = len(sys._current_frames()) - 1
     if others > 0:
-        names = [thread.name for thread in sys.modules["threading"].enumerate()][1:6] if "threading" in sys.modules else []
+        names = [thread.name for thread in MODULES["threading"].enumerate()][1:6] if "threading" in MODULES else []
         raise Cannot("%d thread%s of the code still run%s: %s" % (others, "s" * (others > 1), "s" * (others == 1), ", ".join(names)))
 
 
 def fork_with_seeds():
     """Forks; the copy draws the same random numbers as the original would. (Python reseeds `random` in every child.)"""
-    random = sys.modules.get("random")
+    random = MODULES.get("random")
     state = random.getstate() if hasattr(random, "getstate") else None
     pid = os.fork()
     if pid == 0 and state is not None:
