@@ -161,6 +161,8 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       const forked = await context.fork();
       await context.rollback(saved);
       expect([await text("x"), await text("x", forked)]).toEqual(["1", "2"]);
+      const read = await context.run("input()", { stdin: "from outside" });
+      expect(read.results?.[0]?.data["text/plain"]).toBe("'from outside'");
       expect((await contexts.list()).map(({ id }) => id).sort()).toEqual([context.id, forked.id].sort());
       expect(await context.interrupt()).toBe(false);
       await expect(contexts.create({ id: context.id })).rejects.toMatchObject({ code: "CONFLICT" });

@@ -93,8 +93,8 @@ static void keep_to_itself(void) {
 static void child(const struct spawn *spawn, int report) {
   setsid();
   restore_limits();
-  /* What this command orphans stays below it while it lives; afterwards it comes to us as a stray. */
-  if (!spawn->forks) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  /* What this command orphans comes to us. Where we could not tell whose it is, it stays below the command. */
+  if (!spawn->forks && !tag_command(getpid())) prctl(PR_SET_CHILD_SUBREAPER, 1);
   for (int signo = 1; signo < NSIG; signo++) signal(signo, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

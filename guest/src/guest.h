@@ -225,6 +225,8 @@ int control_open(uint32_t id);
 int accept_rest_ms(void); /* until connections are accepted again; 0: now */
 
 /* stray.c */
+/* In a command, before its program: marks it and all that it will start. False: this kernel does not let us. */
+bool tag_command(pid_t pid);
 /* Kills every process that no running command owns; returns how many there were. */
 #define KEEPER_LEAVE_MS 20
 /* A command's keeper may outlive it for a moment; when one is due, strays are looked for once more. */

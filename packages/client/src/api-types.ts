@@ -972,6 +972,8 @@ export interface components {
         readonly ContextExecuteRequest: {
             readonly language?: string;
             readonly code: string;
+            /** @description What Python's `input()` reads; other languages have none. */
+            readonly stdin?: string;
             readonly timeoutMs?: number;
             /** @description No more than `sandbox.limits.output` of the configuration, whatever is asked for. */
             readonly maxOutputBytes?: number;

@@ -126,7 +126,7 @@ export interface SessionContext {
   readonly id: string;
   run(
     code: string,
-    options?: { readonly timeoutMs?: number; readonly signal?: AbortSignal },
+    options?: { readonly stdin?: string; readonly timeoutMs?: number; readonly signal?: AbortSignal },
   ): SessionExecution;
   /** False: nothing ran. */
   interrupt(): Promise<boolean>;

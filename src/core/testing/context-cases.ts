@@ -1,6 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
 import type { CodeContext, ContextResult } from "../../runtime/sandbox/index.js";
 import type { ConformanceCase } from "./conformance-case.js";
+import { waitUntil } from "./wait-until.js";
 
 const plain = ({ results, exception }: ContextResult) =>
   exception?.traceback ?? results.map(({ data }) => data["text/plain"]);
@@ -26,6 +27,20 @@ export const contextCases: readonly ConformanceCase[] = [
         );
         await context.close();
       }
+    },
+  },
+  {
+    title: "gives Python in a context what it reads, and goes on with its tasks between two pieces of code",
+    async run({ createSandbox }) {
+      const sandbox = await createSandbox();
+      const context = await sandbox.createContext();
+      deepEqual(plain(await context.run("input(), input()", { stdin: "one\ntwo\n" })), ["('one', 'two')"]);
+      equal((await context.run("input()")).exception?.name, "EOFError");
+      await context.run(
+        "import asyncio\nasync def tick():\n    global ticks\n    for ticks in range(5): await asyncio.sleep(0.01)",
+      );
+      await context.run("task = asyncio.create_task(tick())");
+      await waitUntil(async () => plain(await context.run("ticks"))[0] === "4");
     },
   },
   {

@@ -52,7 +52,12 @@ export const executeBody = z
 
 /** Code in a context, which has its language. */
 export const contextExecuteBody = z
-  .strictObject({ language: z.string().min(1).max(50).optional(), code: z.string(), ...surroundings })
+  .strictObject({
+    language: z.string().min(1).max(50).optional(),
+    code: z.string(),
+    stdin: z.string().optional().describe("What Python's `input()` reads; other languages have none."),
+    ...surroundings,
+  })
   .meta({ id: "ContextExecuteRequest" });
 
 export type ExecuteBody = z.output<typeof executeBody>;

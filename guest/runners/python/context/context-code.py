@@ -1,79 +1,79 @@
 """Runs one piece of code, and tells of its errors with its own lines only."""
 
-import ast
 import linecache
 import traceback
+from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 
 HERE = os.path.dirname(os.path.abspath(sys.argv[0])) + "/"
 MAX_TEXT = 1 << 20
-CO_COROUTINE = 0x80
+LINES = linecache.cache
+traceback = Kept(traceback)
 
 
 class Cell:
     """A piece of code under a name of its own, by which tracebacks find its lines."""
 
     def __init__(self, code, number):
-        self.name = "<cell %d>" % number
+        self.name = "<cell %s>" % number
         # Python's own idea of a line: not what other alphabets have for one.
-        lines = [line + "\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-        linecache.cache[self.name] = (len(code), None, lines, self.name)
-        tree = compile(code, self.name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        self.body = self.compile(tree, "exec")
-        self.last = None if last is None else self.compile(ast.Expression(last.value), "eval")
+        lines = code.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        LINES[self.name] = (len(code), None, [line + "\n" for line in lines], self.name)
+        try:
+            tree = self.parse(code)
+        except SyntaxError as error:
+            if not may_be_magic(lines):
+                raise
+            read_part("magics")
+            lines, tree = rewrite_magics(lines, error, self.parse)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], Expr) else None
+        self.is_quiet = last is not None and ends_with_semicolon(lines, last)
+        self.parts = [self.compile(tree, "exec")]
+        if last is not None:
+            self.parts.append(self.compile(Expression(last.value), "eval"))
+        self.uses_asyncio = "asyncio" in code
+
+    def parse(self, code):
+        return compile(code, self.name, "exec", PyCF_ONLY_AST | PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
 
     def compile(self, tree, mode):
-        return compile(tree, self.name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+        return compile(tree, self.name, mode, PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
 
     def run(self, namespace):
         """The value of the last expression; None where there is none."""
-        evaluate(self.body, namespace)
-        return None if self.last is None else evaluate(self.last, namespace)
+        if any(part.co_flags & CO_COROUTINE for part in self.parts):
+            return finish(run_awaiting(self.parts, namespace))
+        with BorrowedLoop(self.uses_asyncio):
+            for part in self.parts:
+                value = eval(part, namespace)
+        return value
 
 
-class Loop:
-    """The event loop that top-level `await` runs in; it stays for the next piece of code."""
-
-    current = None
+def may_be_magic(lines):
+    return any("!" in line or line.lstrip().startswith("%") for line in lines)
 
 
-def evaluate(code, namespace):
-    value = eval(code, namespace)
-    return finish(value) if code.co_flags & CO_COROUTINE else value
-
-
-def finish(coroutine):
-    """Runs code with `await` to its end."""
-    import asyncio
-
-    if Loop.current is None or Loop.current.is_closed():
-        Loop.current = asyncio.new_event_loop()
-        asyncio.set_event_loop(Loop.current)
-    task = Loop.current.create_task(coroutine)
-    try:
-        return Loop.current.run_until_complete(task)
-    except KeyboardInterrupt:
-        task.cancel()
-        try:
-            Loop.current.run_until_complete(task)
-        except BaseException:
-            pass
-        raise
+def ends_with_semicolon(lines, expression):
+    """Whether a `;` follows the last expression, which hides its value."""
+    rest = lines[expression.end_lineno - 1].encode("utf-8", "surrogatepass")[expression.end_col_offset :]
+    return rest.lstrip().startswith(b";")
 
 
 def describe(error):
     """An error as the host tells it: name, value, and a traceback without our own frames."""
-    try:
-        value = str(error)
-    except BaseException as second:
-        value = "<its text fails with %s>" % type(second).__name__
     try:
         told = traceback.TracebackException.from_exception(error, compact=True)
         hide(told, set())
         text = "".join(told.format())
     except BaseException as second:
         text = "<its traceback fails with %s>" % type(second).__name__
-    return {"name": type(error).__name__, "value": cut(value), "traceback": cut(text)}
+    return {"name": type(error).__name__, "value": cut(text_of(error)), "traceback": cut(text)}
+
+
+def text_of(value):
+    try:
+        return str(value)
+    except BaseException as second:
+        return "<its text fails with %s>" % type(second).__name__
 
 
 def hide(told, seen):

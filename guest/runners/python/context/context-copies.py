@@ -7,6 +7,8 @@ which goes on as the context. Memory is shared until one of them writes to it.
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+RLIMIT_LOCKS, RLIMIT_RTTIME = 10, 15
+TAG_BASE, TAG_COPY = 1 << 62, 1 << 22
 
 
 class Cannot(Exception):
@@ -16,13 +18,13 @@ class Cannot(Exception):
 def refuse_threads():
     others = len(sys._current_frames()) - 1
     if others > 0:
-        names = [thread.name for thread in sys.modules["threading"].enumerate()][1:6] if "threading" in sys.modules else []
+        names = [thread.name for thread in MODULES["threading"].enumerate()][1:6] if "threading" in MODULES else []
         raise Cannot("%d thread%s of the code still run%s: %s" % (others, "s" * (others > 1), "s" * (others == 1), ", ".join(names)))
 
 
 def fork_with_seeds():
     """Forks; the copy draws the same random numbers as the original would. (Python reseeds `random` in every child.)"""
-    random = sys.modules.get("random")
+    random = MODULES.get("random")
     state = random.getstate() if hasattr(random, "getstate") else None
     pid = os.fork()
     if pid == 0 and state is not None:
@@ -102,7 +104,7 @@ def go_on(orders, fds, collects, on_interrupt, on_child):
     signal.signal(signal.SIGCHLD, signal.SIG_DFL if on_child is None else on_child)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.setsid()
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    tag_copy()
     prctl(PR_SET_DUMPABLE, 1)
     keep_to_itself()
     orders.send(b"P")
@@ -117,6 +119,24 @@ def go_on(orders, fds, collects, on_interrupt, on_child):
         gc.enable()
     Loop.current = None  # its file descriptors are shared with the other copies
     return Wire(control)
+
+
+def tag_copy():
+    """Marks this copy and all that it will start, below the tag of the original; see guest/src/stray.c.
+
+    There is room for one level: what a copy of a copy leaves behind stays below it, and is no one's when it ends.
+    """
+    up, down = (resource.getrlimit(limit)[1] for limit in (RLIMIT_LOCKS, RLIMIT_RTTIME))
+    try:
+        if 0 < up - TAG_BASE == TAG_BASE - down:
+            resource.setrlimit(RLIMIT_LOCKS, 2 * (up - TAG_COPY + os.getpid(),))
+            resource.setrlimit(RLIMIT_RTTIME, 2 * (down - os.getpid() - 1,))
+            return
+        if up > 0 and down > 0:
+            resource.setrlimit(RLIMIT_RTTIME, 2 * (down - 1,))
+    except (OSError, ValueError):
+        pass
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def prctl(option, value):

@@ -1,22 +1,21 @@
 """matplotlib's figures, where a program uses it: shown by show(), or when the piece of code has ended."""
 
-import builtins
-import io
+from io import BytesIO
 
 
 def figure_png(value):
     """The picture of a figure; None for anything else."""
-    figures = sys.modules.get("matplotlib.figure")
+    figures = MODULES.get("matplotlib.figure")
     if figures is None or not isinstance(value, getattr(figures, "Figure", ())):
         return None
-    buffer = io.BytesIO()
+    buffer = BytesIO()
     value.savefig(buffer, format="png", bbox_inches="tight")
     return buffer.getvalue()
 
 
 def show_figures():
     """Shows what is open, and closes it: the next piece of code starts with none."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
+    pyplot = MODULES.get("matplotlib.pyplot")
     if pyplot is None or not hasattr(pyplot, "get_fignums"):
         return
     for number in pyplot.get_fignums():
@@ -26,16 +25,12 @@ def show_figures():
     pyplot.close("all")
 
 
-plain_import = builtins.__import__
+taught_pyplot = None
 
 
-def import_and_look(*args, **keywords):
-    """Stands in for __import__ until pyplot is there, to give it our show()."""
-    module = plain_import(*args, **keywords)
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is not None and hasattr(pyplot, "switch_backend") and hasattr(pyplot, "show"):
-        if builtins.__import__ is import_and_look:
-            builtins.__import__ = plain_import
+def teach_pyplot(pyplot):
+    global taught_pyplot
+    if hasattr(pyplot, "switch_backend") and hasattr(pyplot, "show"):
+        taught_pyplot = pyplot
         pyplot.switch_backend("Agg")
         pyplot.show = lambda *args, **keywords: show_figures()
-    return module

@@ -4,6 +4,9 @@ import gc
 import resource
 import time
 
+gc = Kept(gc)
+resource = Kept(resource)
+time = Kept(time)
 PROCESS = os.getpid()
 
 
@@ -17,6 +20,7 @@ def serve():
     count = 0
     wire.send({"type": "ready"})
     while True:
+        go_on_until_order()
         order, fds = wire.receive()
         if order is None:
             os._exit(0)
@@ -33,14 +37,16 @@ def serve():
 def clean_main():
     """The code's own `__main__`, beside which nothing of ours is seen."""
     global OWN_MODULE
-    OWN_MODULE = sys.modules["__main__"]
+    OWN_MODULE = MODULES["__main__"]
     module = type(sys)("__main__")
     module.__builtins__ = builtins
     module.__annotations__ = {}
-    sys.modules["__main__"] = module
+    MODULES["__main__"] = module
     sys.argv = [""]
     sys.path[0] = os.getcwd()
-    builtins.display = lambda *values: display.show(*values)
+    builtins.display = display_values
+    builtins.get_ipython = get_ipython
+    builtins.input = input
     builtins.__import__ = import_and_look
     return module
 
@@ -49,26 +55,27 @@ def run(order, count):
     """Runs one piece of code and tells how it ended. What forks in it and comes back here ends here."""
     display.begin(order["run"], order["resultBytes"])
     restore_output()
-    started, error, code = time.process_time(), None, 0
+    give_input(order.get("stdin"))
+    started, error, code, interrupted = time.process_time(), None, 0, False
     try:
         try:
             hear_interrupts()
             wire.send({"type": "started", "run": order["run"]})
-            value = Cell(order["code"], count).run(main.__dict__)
+            cell = Cell(order["code"], count)
+            value = cell.run(main.__dict__)
             if value is not None:
                 builtins._ = value
-                display.show(value, main=True)
+                if not cell.is_quiet:
+                    display.show(value, main=True)
             show_figures()
         finally:
             ignore_interrupts()
     except SystemExit as exiting:
         ignore_interrupts()
-        code = exit_code(exiting.code)
-        if code != 0:
-            error = {"name": "SystemExit", "value": cut(str(exiting.code)), "traceback": ""}
+        error, code = describe_exit(exiting.code), exit_code(exiting.code)
     except BaseException as failure:
         ignore_interrupts()
-        error, code = describe(failure), 1
+        error, code, interrupted = describe(failure), 1, isinstance(failure, KeyboardInterrupt)
     if os.getpid() != PROCESS:
         leave_fork(error, code)
     flush_output()
@@ -78,10 +85,22 @@ def run(order, count):
         "count": count,
         "exitCode": code,
         "error": error,
+        "interrupted": interrupted,
         "cut": display.cut,
         "cpuMs": (time.process_time() - started) * 1000,
         "memoryKb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     })
+
+
+def describe_exit(code):
+    """Where an interpreter would have ended, without a word or with the one that the code gave it."""
+    text = "" if code is None else cut(text_of(code))
+    if code is not None and not isinstance(code, int):
+        try:
+            sys.stderr.write(text + "\n")
+        except BaseException:
+            pass
+    return {"name": "SystemExit", "value": text, "traceback": ""}
 
 
 def hear_interrupts():
@@ -98,8 +117,8 @@ def ignore_interrupts():
 def leave_fork(error, code):
     """A process that the code forked, and that came to the end of the code: it ends, as a program's would."""
     try:
-        if error is not None:
-            sys.stderr.write(error["traceback"] or error["value"] + "\n")
+        if error is not None and error["traceback"]:
+            sys.stderr.write(error["traceback"])
         flush_output()
     finally:
         os._exit(code)
@@ -141,13 +160,12 @@ SAVED = {}
 
 
 def save_output():
-    """Keeps the outputs, so that code which closes or replaces them does so for itself only."""
-    for fd in (1, 2):
+    """Keeps input and outputs, so that code which closes or replaces them does so for itself only."""
+    for fd in (0, 1, 2):
         SAVED[fd] = os.dup(fd)
     for name, fd in (("stdout", 1), ("stderr", 2)):
-        stream = getattr(sys, name)
-        if hasattr(stream, "reconfigure") and not stream.closed:
-            stream.reconfigure(line_buffering=True)
+        if is_open(name) and hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(line_buffering=True)
 
 
 def close_saved():
@@ -160,11 +178,19 @@ def restore_output():
     for name, fd in (("stdout", 1), ("stderr", 2)):
         if not is_same(fd, SAVED[fd]):
             os.dup2(SAVED[fd], fd)
-        stream = getattr(sys, name, None)
-        if stream is None or getattr(stream, "closed", False):
+        if not is_open(name):
             stream = open(fd, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
             setattr(sys, name, stream)
             setattr(sys, "__%s__" % name, stream)
+
+
+def is_open(name):
+    """Whether there is a stream of that name; what code has put there may fail in any way."""
+    try:
+        stream = getattr(sys, name, None)
+        return stream is not None and not getattr(stream, "closed", False)
+    except Exception:
+        return False
 
 
 def is_same(fd, other):
@@ -181,3 +207,6 @@ def flush_output():
             getattr(sys, name).flush()
         except BaseException:
             pass
+    # What C libraries have printed is in buffers of libc.
+    if LIBC is not None or "_ctypes" in MODULES or "_cffi_backend" in MODULES:
+        libc().fflush(None)

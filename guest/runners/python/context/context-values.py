@@ -1,6 +1,8 @@
 """What values look like: a text, and whatever richer forms they offer, by MIME type."""
 
-import base64
+import binascii
+
+binascii = Kept(binascii)
 
 # Jupyter's names for the methods by which a value shows itself.
 FORMS = (
@@ -86,6 +88,15 @@ def bundle_of(value):
     return {kind: sendable(kind, data) for kind, data in bundle.items()}
 
 
+def display_values(*values, raw=False, display_id=None, **_):
+    """What code has as `display`, with the options of IPython's."""
+    for value in values:
+        display.send({kind: sendable(kind, data) for kind, data in value.items()} if raw else bundle_of(value))
+    if display_id is not None:
+        provide_ipython()
+        return MODULES["IPython.display"].DisplayHandle(None if display_id is True else display_id)
+
+
 def call_form(value, name):
     # On the class: a proxy has an answer to every name.
     method = getattr(type(value), name, None)
@@ -99,12 +110,11 @@ def call_form(value, name):
 
 def sendable(kind, data):
     if isinstance(data, (bytes, bytearray)):
-        return base64.b64encode(data).decode()
+        return binascii.b2a_base64(data, newline=False).decode()
     if isinstance(data, str):
         return data
     try:
-        text = json.dumps(data)
+        text = encode_text(data)
     except (TypeError, ValueError, RecursionError):
         return str(data)
-    # JSON cannot express NaN.
-    return json.loads(text, parse_constant=lambda _: None) if kind.endswith("json") else text
+    return decode(text) if kind.endswith("json") else text

@@ -1,14 +1,29 @@
-"""Messages to and from the host."""
+"""Messages to and from the host, and modules as they were when we started."""
 
-import json
 import os
 import struct
+from _thread import get_ident
 
 import _signal as signal  # without the classes that the modules of that name make first
 import _socket as socket
+from _json import encode_basestring, make_encoder, make_scanner  # what `json` is made of: code may change that
 
 CONTROL = 3
 MAX_MESSAGE = 128 << 20
+MODULES = sys.modules
+
+
+class Kept:
+    """A module's names as they are now: what code puts in their place is for that code only."""
+
+    def __init__(self, module):
+        self.__dict__.update(vars(module))
+
+
+os = Kept(os)
+struct = Kept(struct)
+signal = Kept(signal)
+socket = Kept(socket)
 
 
 class Wire:
@@ -24,7 +39,7 @@ class Wire:
         if head is None:
             return None, fds
         body, more = self._read(struct.unpack("<I", head)[0])
-        return (None if body is None else json.loads(body)), fds + more
+        return (None if body is None else decode(body.decode())), fds + more
 
     def send(self, message):
         text = encode(message)
@@ -52,8 +67,27 @@ class Wire:
         return bytes(data), fds
 
 
+class JsonSettings:
+    """What `json.JSONDecoder` tells its scanner; JSON cannot express NaN."""
+
+    strict, object_hook, object_pairs_hook = True, None, None
+    parse_float, parse_int, parse_constant = float, int, staticmethod(lambda _: None)
+
+
+def decode(text):
+    return make_scanner(JsonSettings)(text, 0)[0]
+
+
+def encode_text(value):
+    return "".join(make_encoder({}, no_json, encode_basestring, None, ": ", ", ", False, False, True)(value, 0))
+
+
 def encode(value):
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return encode_text(value).encode("utf-8", "backslashreplace")
+
+
+def no_json(value):
+    raise TypeError("no JSON")
 
 
 def descriptors(ancillary):

@@ -24,6 +24,7 @@ import sys
 
 BASELINE = list(sys.modules)  # what a plain run has loaded before its first line
 BASE_PATH = sys.path[1:]
+__name__ = "_skerry_zygote"  # also of classes and functions made here: none of them stands in a program's __main__
 
 for part in ("settings", "modules", "fit", "become", "ending", "native", "cell", "program", "parent", "ready"):
     with open("%s/zygote-%s.py" % (sys.argv[0].rpartition("/")[0] or ".", part), "rb") as source:

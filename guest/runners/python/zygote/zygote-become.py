@@ -93,6 +93,8 @@ def open_streams(env):
     if not io_errors and env.get("PYTHONIOENCODING"):
         io_errors = "strict"
     buffered = not flag_of(env, "PYTHONUNBUFFERED")
+    if not buffered:
+        native.unbuffer_libc()
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         errors = "backslashreplace" if fd == 2 else io_errors or STREAM_ERRORS
         binary = _io.open(fd, mode + "b", 0 if fd and not buffered else -1, None, None, None, False)

@@ -38,11 +38,27 @@ class Exit:
                     stream.flush()
         except BaseException:
             return  # CPython's own path reports it and exits with 120
+        leave = native.exit if loaded_libraries() else native.flush_and_exit
         # Finalisation empties every module in sys.modules. It passes over things that are not modules,
         # so what we loaded is swapped for look-alikes, which `import` in a late `__del__` still finds.
         modules = sys.modules
         modules.update({name: twin for name, twin in LOOK_ALIKES.items() if modules.get(name) is KEPT[name]})
-        sys._skerry_leave = Leave(status, sys.__stdout__, sys.__stderr__)
+        sys._skerry_leave = Leave(status, leave, sys.__stdout__, sys.__stderr__)
+
+
+def loaded_libraries():
+    """Whether the program has loaded C code that was not preloaded: that may have asked libc to be told of the end.
+
+    For all others libc's exit only takes time, since it visits every library.
+    """
+    if len(native.opened_libraries()) > OPENED_LIBRARIES:
+        return True
+    return any(
+        type(module) is ModuleType
+        and KEPT.get(name) is not module
+        and type(getattr(module.__dict__.get("__spec__"), "loader", None)) is ExtensionFileLoader
+        for name, module in sys.modules.items()
+    )
 
 
 class LookAlike:
@@ -55,8 +71,8 @@ class LookAlike:
 class Leave:
     """Dies when CPython clears the `sys` module, which is after all user objects are gone."""
 
-    def __init__(self, status, *streams):
-        self.status, self.streams, self.leave = status, streams, posix._exit
+    def __init__(self, status, leave, *streams):
+        self.status, self.leave, self.streams = status, leave, streams
 
     def __del__(self):
         for stream in self.streams:

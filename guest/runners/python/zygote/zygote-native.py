@@ -14,6 +14,7 @@ class Native:
         self.run_file = api.PyRun_SimpleFileExFlags
         self.run_file.argtypes = [pointer, ctypes.c_char_p, integer, pointer]
         self.py_exit = api.Py_Exit
+        self.exit = api.exit
         self._set_item = api.PyStructSequence_SetItem
         self._set_item.argtypes, self._set_item.restype = [obj, ctypes.c_ssize_t, obj], None
         self._incref = api.Py_IncRef
@@ -23,6 +24,10 @@ class Native:
         self._flags = (ctypes.c_int * 2)(0, sys.version_info[1])
         self.compiler_flags = ctypes.addressof(self._flags)
         self._libc = libc
+        # Each library that ctypes opens has a class of its own.
+        self.opened_libraries = ctypes._CFuncPtr.__subclasses__
+        self.flush_libc = partial(libc.fflush, None)
+        self._libc_streams = [pointer.in_dll(libc, name) for name in ("stdin", "stdout", "stderr")]
         libc.signal.argtypes = [integer, pointer]
         libc.fmemopen.argtypes, libc.fmemopen.restype = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p], pointer
         self.fmemopen = libc.fmemopen
@@ -65,6 +70,14 @@ class Native:
         if fd >= 0:
             self._libc.syscall(446, fd, 0)
             os.close(fd)
+
+    def flush_and_exit(self, status):
+        self.flush_libc()
+        posix._exit(status)
+
+    def unbuffer_libc(self):
+        for stream in self._libc_streams:
+            self._libc.setvbuf(stream, None, IONBF, 0)
 
     def load_keeper(self, ctypes):
         """Where the guest has memory-keeper.c built; without it a program's end only takes longer."""

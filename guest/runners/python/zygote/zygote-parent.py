@@ -25,6 +25,16 @@ def parse_job(data):
     return job
 
 
+def tag_command():
+    """Marks this process and all that it will start as one command; see tag_command() in guest/src/stray.c."""
+    step = os.getpid() << 23
+    try:
+        for limit, value in ((RLIMIT_LOCKS, TAG_BASE + step), (RLIMIT_RTTIME, TAG_BASE - step)):
+            KEPT["resource"].setrlimit(limit, (value, value))
+    except (OSError, ValueError):
+        native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 class Zygote:
     def __init__(self, control):
         self.control = control
@@ -62,7 +72,7 @@ class Zygote:
             there.send(b"%d" % (0 if CELL else native.keep_memory(held)))
             os.close(held)
             os.setsid()
-            native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            tag_command()
             _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
             if CELL:
                 enter_cell(there)

@@ -1,6 +1,7 @@
 """The steps of one child, from its fork to the program's end."""
 
-WARM_UP = b"""import sys
+WARM_UP = b"""__name__ = "_skerry_warm_up"
+import sys
 class Warm:
     def __init__(self): self.items = [str(n) for n in range(40)]
 try: raise ValueError(f"{len(Warm().items)}")

@@ -2,7 +2,6 @@
 
 # Jobs see neither this module nor what it needed: they get a `__main__` of their own.
 ZYGOTE_MODULE = sys.modules["__main__"]
-__name__ = "_skerry_zygote"
 sys.modules["__main__"] = pristine_main()
 
 BASE_PATH_SET = frozenset(BASE_PATH)
@@ -41,6 +40,7 @@ if "cell" in config:
 names = config.get("preload", [])
 # C extensions import threading unseen by the recorder unless it is set aside before.
 preload(["threading", *names] if names else [], lambda text: zygote.say("W" + text))
+native.flush_libc()  # what a preload printed is not a program's
 flatten([name for name in names if name in LOADED])
 KEPT = {**sys.modules, **LOADED}
 del KEPT["__main__"]
@@ -52,5 +52,8 @@ LOOK_ALIKES = {
 }
 REHEARSAL = {"path": os.path.abspath(sys.argv[0]), "argv": ["rehearsal", "argument"], "cwd": "/", "env": START_ENV}
 REHEARSAL_TEXT = LOADED["json"].dumps(REHEARSAL).encode()
+ExtensionFileLoader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader
+gc.collect()
+OPENED_LIBRARIES = len(native.opened_libraries())
 ending.watch_system_exit()
 importlib_core._load_unlocked = SERVING["_load_unlocked"]

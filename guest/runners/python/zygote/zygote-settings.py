@@ -10,8 +10,10 @@ import time
 
 CONTROL = 3
 PR_SET_DUMPABLE = 4
+IONBF = 2
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+RLIMIT_LOCKS, RLIMIT_RTTIME, TAG_BASE = 10, 15, 1 << 62
 PAUSE = 3  # milliseconds after a job's end in which its news travels; what can wait does
 WALL = 0x40000000  # waits for children that end without a signal, too
 MAX_JOB = 1 << 20

@@ -105,6 +105,9 @@ function checkContext(call: ToolCall): void {
       "Leave the context out, or set what the code needs in the code itself.",
     );
   }
+  if (call.stdin !== undefined && typeof call.stdin !== "string") {
+    throw invalid("The input of code in a context is a text", "Decode it, or leave the context out.");
+  }
   if (call.sessionId === undefined) {
     throw invalid("A context belongs to a session", "Pass a sessionId.");
   }
@@ -124,7 +127,7 @@ function checkCell(call: ToolCall): void {
 }
 
 const NOT_IN_CELLS = ["cwd", "filename", "files", "outputFiles", "context"] as const;
-const NOT_IN_CONTEXTS = ["env", "cwd", "stdin", "args", "filename"] as const;
+const NOT_IN_CONTEXTS = ["env", "cwd", "args", "filename"] as const;
 
 /** A misspelt limit must not be no limit. */
 const FIELDS: Readonly<Record<keyof ToolCall, true>> = {

@@ -29,7 +29,10 @@ export async function runInSandbox(
       return sandbox.terminalInto(sink, argv, kind.terminal, options);
     case "context": {
       const context = await sandbox.obtainContext(kind.name, language);
-      return runInContext(context, sink, code ?? "", options);
+      const { timeoutMs, maxOutputBytes, signal } = options;
+      // The check of the call lets texts through only.
+      const stdin = call.stdin as string | undefined;
+      return runInContext(context, sink, code ?? "", { timeoutMs, maxOutputBytes, signal, stdin });
     }
     default: {
       if (code === undefined) return sandbox.execInto(sink, argv, options);

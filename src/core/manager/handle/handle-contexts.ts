@@ -67,7 +67,7 @@ export class HandleContext implements SessionContext {
   /** Runs code in it: await the result, or iterate the events. */
   run(
     code: string,
-    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+    options: { readonly stdin?: string; readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
   ): Execution<ToolResult, ResultEvent> {
     return this.#host.executeForHandle({ ...options, ...this.#caller, code, context: this.id });
   }

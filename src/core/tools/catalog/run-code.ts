@@ -30,7 +30,7 @@ export const runCode = defineTool({
     stdin: z
       .string()
       .optional()
-      .describe("What the program reads from its standard input. Not with a context."),
+      .describe("What the program reads from its standard input. In a context: only of python."),
     args: z.array(z.string()).max(1000).optional().describe("The program's arguments. Not with a context."),
     timeoutMs: timeoutArgument(CODE_TIMEOUT_MS),
   }),

@@ -215,6 +215,7 @@ export class CodeContext {
   ): Promise<ContextResult> {
     try {
       checkContextRun(code, options);
+      if (options.stdin !== undefined) this.#assertTakesInput();
     } catch (error) {
       turn.giveUp();
       throw error;
@@ -239,7 +240,8 @@ export class CodeContext {
       return {
         ...executed,
         ...(finished?.exception !== undefined &&
-          executed.reason === "exited" && { error: errorLine(finished) }),
+          executed.reason === "exited" &&
+          !executed.success && { error: errorLine(finished) }),
         ...(finished === undefined && executed.success && { success: false, error: this.#whyEnded() }),
         contextId: this.id,
         results: shown.results,
@@ -270,10 +272,13 @@ export class CodeContext {
     ]);
     output.onLimit = () => ending.end("output-limit");
     sink.onDrain = () => kernel.resume();
-    this.#interrupt = () => ending.end("cancelled");
+    this.#interrupt = () => ending.request();
     try {
       const encode = (run: number) =>
-        encodeRun(this.#language, run, code, options.maxResultBytes ?? RESULT_BYTES);
+        encodeRun(this.#language, run, code, {
+          stdin: options.stdin,
+          resultBytes: options.maxResultBytes ?? RESULT_BYTES,
+        });
       const ended = await kernel.run(encode, {
         output: (type, data) => output.take(type, data),
         result: (result, bytes) => {
@@ -284,7 +289,8 @@ export class CodeContext {
       const durationMs = performance.now() - startedAt;
       if ("run" in ended) {
         const done = doneOutcome(ended, durationMs, kernel.isWarm);
-        return { outcome: output.describe(done, ending.reason), finished: ended };
+        const isHandled = ending.isRequest && !ended.wasInterrupted;
+        return { outcome: output.describe(done, isHandled ? undefined : ending.reason), finished: ended };
       }
       const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
       const died = this.#died(ended, durationMs, kills > killsBefore, ending.reason);
@@ -382,6 +388,13 @@ export class CodeContext {
         hint: "Only those of python can. The workspace's files can be kept with sandbox.snapshot().",
       },
     );
+  }
+
+  #assertTakesInput(): void {
+    if (this.#language.takesInput === true) return;
+    throw new SandboxError("UNSUPPORTED", `Code in a context of ${this.language} has no input`, {
+      hint: "Only Python's has. Put the text into the code, or into a file of the workspace.",
+    });
   }
 
   #assertAlive(): void {

@@ -6,7 +6,9 @@ import { checkExecOptions } from "../exec-options.js";
 export interface ContextRunOptions {
   /** Left out: the sandbox's. Code that is still running then is interrupted; if it does not end, the context does. */
   readonly timeoutMs?: number | undefined;
-  /** Interrupts it, as `interrupt` does. */
+  /** What the code reads from its standard input; only Python's does. Left out: reading gives the end of file. */
+  readonly stdin?: string | undefined;
+  /** Interrupts it, and the result says `cancelled` whatever the code makes of it. */
   readonly signal?: AbortSignal | undefined;
   /** Code that prints more is interrupted. Left out: the sandbox's, or no limit when streaming. */
   readonly maxOutputBytes?: number | undefined;
@@ -41,6 +43,11 @@ export function checkContextRun(code: unknown, options: ContextRunOptions): void
   if (code.includes("\0")) {
     throw new SandboxError("INVALID_ARGUMENT", "Code cannot hold a NUL character", {
       hint: "Write it as an escape of the language.",
+    });
+  }
+  if (options.stdin !== undefined && typeof options.stdin !== "string") {
+    throw new SandboxError("INVALID_ARGUMENT", "The input of code in a context is a text", {
+      hint: "Decode bytes, and read streams, before you pass them on.",
     });
   }
   checkExecOptions({ timeoutMs: options.timeoutMs, maxOutputBytes: options.maxOutputBytes });

@@ -7,6 +7,8 @@ const GRACE_MS = 2000;
 /** Watches the clock and the caller, interrupts once, and kills what does not heed it. */
 export class Interruption {
   reason: Reason | undefined;
+  /** Asked for by hand, and by nothing else: what the code makes of it is the code's. */
+  isRequest = false;
   readonly #kernel: Kernel;
   readonly #signals: readonly AbortSignal[];
   readonly #onAbort = () => this.end("cancelled");
@@ -22,7 +24,15 @@ export class Interruption {
     }
   }
 
+  /** Ctrl-C: code that handles it ends as it does. */
+  request(): void {
+    if (this.reason !== undefined) return;
+    this.end("cancelled");
+    this.isRequest = true;
+  }
+
   end(reason: Reason): void {
+    this.isRequest = false;
     if (this.reason !== undefined) return;
     this.reason = reason;
     this.#kernel.interrupt();

@@ -17,6 +17,8 @@ export type KernelMessage =
       readonly count: number;
       readonly exitCode: number;
       readonly exception: CodeException | undefined;
+      /** False: the code ended in its own way, whether it was interrupted or not. */
+      readonly wasInterrupted: boolean;
       readonly cut: boolean;
       readonly cpuMs: number;
       readonly memoryKb: number;
@@ -45,6 +47,7 @@ export function parseKernelMessage(message: unknown): KernelMessage {
         count: countOf(given.count),
         exitCode: countOf(given.exitCode) & 0xff,
         exception: given.error == null ? undefined : exceptionOf(given.error),
+        wasInterrupted: given.interrupted !== false,
         cut: given.cut === true,
         cpuMs: amountOf(given.cpuMs),
         memoryKb: amountOf(given.memoryKb),

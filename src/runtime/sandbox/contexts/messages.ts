@@ -18,10 +18,10 @@ export async function encodeRun(
   language: ContextLanguage,
   run: number,
   code: string,
-  resultBytes: number,
+  options: { readonly stdin: string | undefined; readonly resultBytes: number },
 ): Promise<Buffer> {
   if (language.encodeRun !== undefined) return Buffer.from(language.encodeRun(run, code));
-  return encodeMessage({ op: "run", run, code: (await language.rewrite?.(code)) ?? code, resultBytes });
+  return encodeMessage({ op: "run", run, code: (await language.rewrite?.(code)) ?? code, ...options });
 }
 
 /** Bytes with their length before them. */

@@ -40,6 +40,8 @@ export interface ContextLanguage {
   readonly args?: readonly string[];
   /** Copies of its state can be made. */
   readonly copies: boolean;
+  /** Its runner gives code a text as its standard input. */
+  readonly takesInput?: boolean;
   /** Its runner takes interrupts as messages: a signal would only reach what the code started. */
   readonly hearsInterrupts?: boolean;
   /** The code as its runner takes it; left out: as it is. */

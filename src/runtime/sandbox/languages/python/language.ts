@@ -17,7 +17,12 @@ export const PYTHON: Language = {
     cellCommand: (runtime, { limits, ...settings }) =>
       zygote(runtime, { ...settings, cell: cellSettings(limits) }),
   },
-  context: { interpreter: ["python3"], runner: "python/context/python-context.py", copies: true },
+  context: {
+    interpreter: ["python3"],
+    runner: "python/context/python-context.py",
+    copies: true,
+    takesInput: true,
+  },
   tests: PYTHON_TESTS,
 };
 
