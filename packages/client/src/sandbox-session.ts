@@ -134,7 +134,7 @@ export interface SessionContext {
   restart(): Promise<unknown>;
   /** Keeps the live state; with `files` the workspace's, too. */
   checkpoint(options?: { readonly files?: boolean }): Promise<{ readonly id: string }>;
-  rollback(checkpoint: string | { readonly id: string }): Promise<void>;
+  rollback(checkpoint: string | { readonly id: string }): Promise<unknown>;
   /** Another context with the state of now. */
   fork(): Promise<SessionContext>;
   delete(): Promise<void>;

@@ -1,7 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type ContextInfo, HandleContext, HandleContexts, infoOf, workValue } from "../../core/manager/index.js";
+import {
+  type ContextInfo,
+  HandleContext,
+  HandleContexts,
+  infoOf,
+  workValue,
+} from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { type Checkpoint, DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
@@ -120,8 +126,7 @@ export function addContextRoutes(app: App, services: Services): void {
         response: replies(context),
       },
     },
-    async (request, reply) =>
-      withContext(request, reply, async (found) => toReply(await found.restart())),
+    async (request, reply) => withContext(request, reply, async (found) => toReply(await found.restart())),
   );
 
   app.post(
