@@ -3,11 +3,15 @@ import { Mutex, type QueuedTurn } from "../../../kit/mutex.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../executions/execution.js";
-import type { TrackedExecution } from "../executions/executions.js";
+import type { Executions, TrackedExecution } from "../executions/executions.js";
 import { LimitedOutput } from "../executions/limited-output.js";
 import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
+import type { SandboxSnapshots } from "../files/snapshots.js";
 import type { ContextLanguage } from "../languages/language.js";
+import type { CommandStart } from "../programs/command-start.js";
+import type { ProgramPreparer } from "../programs/program-preparer.js";
+import type { SandboxSettings } from "../sandbox-init.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
 import {
   type Checkpoint,
@@ -30,21 +34,23 @@ interface SavedState {
   readonly count: number;
 }
 
-/** What a context needs of the sandbox it lives in. */
-export interface ContextHost {
+/** What contexts need of the sandbox they live in. */
+export interface ContextSandbox {
   readonly instance: Instance;
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
+  readonly settings: SandboxSettings;
+  readonly start: CommandStart;
+  readonly programs: ProgramPreparer;
+  readonly executions: Executions;
+  readonly snapshots: Pick<SandboxSnapshots<unknown>, "create" | "restore" | "remove">;
+}
+
+/** What one context needs of the others' keeper. */
+export interface ContextHost {
+  readonly sandbox: ContextSandbox;
   /** The order that starts an interpreter: with a warm one where there is one. */
   request(): Promise<{ readonly request: RunRequest; done(): void }>;
-  /** Counts as an execution of the sandbox while it runs: files, network, activity. */
-  track(): Promise<TrackedExecution>;
   /** Another context, around an interpreter that runs already. */
   adopt(start: () => Promise<Kernel>, frozen: WarmHandle): Promise<CodeContext>;
-  /** The workspace's files: kept, and brought back. */
-  snapshot(): Promise<string>;
-  restore(snapshotId: string): Promise<void>;
-  forgetSnapshot(snapshotId: string): Promise<void>;
   closed(): void;
 }
 
@@ -139,7 +145,9 @@ export class CodeContext {
     this.#assertCopies();
     return this.#mutex.run(async () => {
       this.#assertAlive();
-      const snapshotId = options.files === true ? await this.#host.snapshot() : undefined;
+      const { snapshots } = this.#host.sandbox;
+      const snapshotId =
+        options.files === true ? (await snapshots.create({ isTemporary: true })).id : undefined;
       try {
         const frozen = await this.#kernel.freeze();
         // It may have been closed meanwhile, and nothing else would end this one.
@@ -151,7 +159,7 @@ export class CodeContext {
         void frozen.gone.then(() => this.#forget(id));
         return checkpoint;
       } catch (error) {
-        if (snapshotId !== undefined) await this.#host.forgetSnapshot(snapshotId).catch(() => undefined);
+        if (snapshotId !== undefined) await snapshots.remove(snapshotId).catch(() => undefined);
         throw error;
       }
     });
@@ -164,7 +172,7 @@ export class CodeContext {
     this.#kernel.kill();
     await this.#mutex.run(async () => {
       await this.#replace(() => this.#copyOf(frozen), count);
-      if (found.snapshotId !== undefined) await this.#host.restore(found.snapshotId);
+      if (found.snapshotId !== undefined) await this.#host.sandbox.snapshots.restore(found.snapshotId);
     });
   }
 
@@ -232,7 +240,7 @@ export class CodeContext {
     options: ContextRunOptions,
   ): Promise<ContextResult> {
     const shown = new ShownResults(options.maxResultBytes ?? RESULT_BYTES);
-    const tracked = await this.#host.track();
+    const tracked = await this.#host.sandbox.executions.track();
     try {
       const { outcome, finished } = await this.#execute(tracked, shown, sink, code, options);
       const executed = await tracked.report(outcome, { timeoutMs: options.timeoutMs });
@@ -262,13 +270,14 @@ export class CodeContext {
     options: ContextRunOptions,
   ): Promise<{ readonly outcome: CommandOutcome; readonly finished?: Finished }> {
     const kernel = this.#kernel;
-    const killsBefore = (await this.#host.instance.memoryKills()) ?? 0;
+    const { instance, settings } = this.#host.sandbox;
+    const killsBefore = (await instance.memoryKills()) ?? 0;
     const startedAt = performance.now();
-    const ending = new Interruption(kernel, options.timeoutMs ?? this.#host.timeoutMs, [
+    const ending = new Interruption(kernel, options.timeoutMs ?? settings.timeoutMs, [
       ...(options.signal === undefined ? [] : [options.signal]),
       sink.signal,
     ]);
-    const output = new LimitedOutput(sink, options.maxOutputBytes, this.#host.maxOutputBytes, () =>
+    const output = new LimitedOutput(sink, options.maxOutputBytes, settings.maxOutputBytes, () =>
       ending.end("output-limit"),
     );
     const finish = (outcome: CommandOutcome): CommandOutcome => ({
@@ -293,7 +302,7 @@ export class CodeContext {
       if ("run" in ended) {
         return { outcome: finish(doneOutcome(ended, durationMs, kernel.isWarm)), finished: ended };
       }
-      const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
+      const kills = (await instance.memoryKills(true)) ?? 0;
       return { outcome: finish(this.#died(ended, durationMs, kills > killsBefore, ending.reason)) };
     } finally {
       ending.stop();
@@ -342,7 +351,7 @@ export class CodeContext {
   async #startFresh(): Promise<Kernel> {
     const { request, done } = await this.#host.request();
     try {
-      return await Kernel.start(this.#host.instance, request, this.#language);
+      return await Kernel.start(this.#host.sandbox.instance, request, this.#language);
     } finally {
       done();
     }
@@ -351,7 +360,7 @@ export class CodeContext {
   async #copyOf(frozen: WarmHandle): Promise<Kernel> {
     const { request, done } = await this.#host.request();
     done();
-    const kernel = await Kernel.start(this.#host.instance, {
+    const kernel = await Kernel.start(this.#host.sandbox.instance, {
       ...request,
       warm: { id: frozen.id, job: "copy" },
     });
@@ -366,7 +375,8 @@ export class CodeContext {
   async #forget(id: string): Promise<void> {
     const snapshotId = this.#checkpoints.get(id)?.checkpoint.snapshotId;
     this.#checkpoints.delete(id);
-    if (snapshotId !== undefined) await this.#host.forgetSnapshot(snapshotId).catch(() => undefined);
+    if (snapshotId !== undefined)
+      await this.#host.sandbox.snapshots.remove(snapshotId).catch(() => undefined);
   }
 
   #find(checkpoint: Checkpoint | string): SavedState {
