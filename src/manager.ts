@@ -24,6 +24,7 @@ export {
   type ChecklistItem,
   type Content as FileContent,
   type ContextGraph,
+  type ContextInfo,
   type Diagnosis,
   diagnose,
   type EntryChange,

@@ -462,20 +462,53 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       ]);
     }));
 
-  it("replays an execution to a loop that begins while it runs, and its exit to each further loop", () =>
+  it("streams to a loop that begins while it runs: what there was, and then what comes", () =>
     inSession(async (session) => {
-      const seen = async (events: AsyncIterable<SessionEvent>) => {
-        const told: string[] = [];
-        for await (const event of events) told.push("text" in event ? event.text : event.type);
-        return told;
-      };
-      const late = session.exec("echo first; sleep 0.5; echo last; echo err >&2");
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      expect(await seen(late)).toEqual(["first\nlast\n", "err\n", "exit"]);
-      expect(await seen(late)).toEqual(["first\nlast\n", "err\n", "exit"]);
-      const streamed = session.exec("echo now");
-      expect(await seen(streamed)).toContain("now\n");
-      expect(await seen(streamed)).toEqual(["exit"]);
+      const late = session.exec("echo first; until [ -e go ]; do sleep 0.1; done; echo last; echo err >&2");
+      await session.files.write("began", "");
+      const told: string[] = [];
+      for await (const event of late) {
+        if (event.type === "execution") continue;
+        told.push("text" in event ? event.text : event.type);
+        if ("text" in event && event.text === "first\n") await session.files.write("go", "");
+      }
+      expect(told.slice(0, 2)).toEqual(["started", "first\n"]);
+      expect(told.slice(2).sort()).toEqual(["err\n", "exit", "last\n"]);
+      expect(await late).toMatchObject({ stdout: "", exitCode: 0 });
+      const again: string[] = [];
+      for await (const { type } of late) again.push(type);
+      expect(again).toEqual(["exit"]);
+
+      const long = session.exec("yes | head -c 40000000");
+      await session.files.write("began", "");
+      let bytes = 0;
+      for await (const event of long) if (event.type === "stdout") bytes += event.data.length;
+      expect([bytes, (await long).reason]).toEqual([40_000_000, "exited"]);
+
+      const left = session.exec("echo on; exec sleep 4343");
+      await session.files.write("began", "");
+      for await (const event of left) if (event.type === "stdout") break;
+      await expect(left).rejects.toMatchObject({ code: "CANCELLED" });
+      await expect.poll(async () => (await session.exec("pgrep -f 'sleep 434[3]'")).exitCode).toBe(1);
+    }));
+
+  it("ends at the limit what prints more than a result takes, and keeps what came before", () =>
+    inSession(async (session) => {
+      const awaited = await session.exec("yes | head -c 40000000");
+      expect([awaited.reason, awaited.truncated, awaited.stdout.length]).toEqual([
+        "output-limit",
+        true,
+        10 * 1024 * 1024,
+      ]);
+      const begun = session.exec("echo out");
+      await session.files.write("began", "");
+      expect(await begun).toMatchObject({ stdout: "out\n", exitCode: 0 });
+      expect(String((await begun.bytes()).stdout.length)).toBe("4");
+      const told: string[] = [];
+      for await (const event of begun)
+        if (event.type !== "execution" && event.type !== "started")
+          told.push("text" in event ? event.text : event.type);
+      expect(told).toEqual(["out\n", "exit"]);
     }));
 
   it("says the same of files that are not there, not files or outside", () =>

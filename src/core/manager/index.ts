@@ -23,7 +23,7 @@ export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
-export { HandleContext, HandleContexts } from "./handle/handle-contexts.js";
+export { type ContextInfo, HandleContext, HandleContexts, infoOf } from "./handle/handle-contexts.js";
 export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
 export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";

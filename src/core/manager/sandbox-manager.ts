@@ -14,7 +14,7 @@ import type {
   RunCodeOptions,
   RunningSandbox,
 } from "../../runtime/sandbox/index.js";
-import { Execution } from "../../runtime/sandbox/index.js";
+import { type CodeContext, Execution } from "../../runtime/sandbox/index.js";
 import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
 import { type Config, DEFAULT_CONFIG, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
 import type { CallHarness, GuardedFiles } from "./call/call-kind.js";
@@ -171,11 +171,25 @@ export class SandboxManager {
     const named = copyCall(call);
     return new Execution<ToolResult, ResultEvent>(async (sink) => {
       const { context, sessionId = "" } = named;
-      const language = context === undefined ? named.language : this.#languageOf(sessionId, context);
+      const language = context === undefined ? named.language : this.findContext(sessionId, context).language;
       const result = await runToolCall({ ...named, language }, this.#guards, sink);
       if (result.reason !== "cancelled") return result;
       throw new SandboxError("CANCELLED", result.error ?? "It was cancelled");
     });
+  }
+
+  /** A context of a session. CONTEXT_NOT_FOUND: it was not made, or has gone with its sandbox. @internal */
+  findContext(key: string, id: string): CodeContext {
+    const found = this.contextsOf(key).find((context) => context.id === id);
+    if (found !== undefined) return found;
+    throw new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
+      hint: "It may have gone with a sandbox that was stopped. Create it again.",
+    });
+  }
+
+  /** The contexts of a session that runs. @internal */
+  contextsOf(key: string): readonly CodeContext[] {
+    return this.#sandboxes.find(this.#nameFor(key))?.listContexts() ?? [];
   }
 
   /** The processes and terminals that handles of a session started. @internal */
@@ -514,16 +528,6 @@ export class SandboxManager {
   #inSession<Call extends { readonly sessionId?: string | undefined }>(call: Call): Call {
     const { sessionId } = this.#options;
     return sessionId === undefined || call?.sessionId !== undefined ? call : { ...call, sessionId };
-  }
-
-  /** The language of a context. CONTEXT_NOT_FOUND: it was not made, or has gone with its sandbox. */
-  #languageOf(key: string, context: string): string {
-    const found = this.#sandboxes.find(this.#nameFor(key))?.listContexts();
-    const language = found?.find(({ id }) => id === context)?.language;
-    if (language !== undefined) return language;
-    throw new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
-      hint: "It may have gone with a sandbox that was stopped. Create it again.",
-    });
   }
 
   /** The session that a key stands for. */

@@ -117,16 +117,11 @@ export class RunningSandbox {
     this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
     this.#contexts = new Contexts({
       instance: init.instance,
-      timeoutMs: init.settings.timeoutMs,
-      maxOutputBytes: init.settings.maxOutputBytes,
-      environment: () => this.#start.environment,
-      directory: (cwd) => this.#start.directory(cwd),
-      prepare: (language) => this.#programs.prepareFor(language),
-      takeWarm: (language, env) => this.#programs.takeWarm(findLanguage(language), env),
-      track: () => this.#executions.track(),
-      snapshot: async () => (await this.#snapshots.create({ isTemporary: true })).id,
-      restore: async (id) => void (await this.#snapshots.restore(id)),
-      forgetSnapshot: async (id) => void (await this.#snapshots.remove(id)),
+      settings: init.settings,
+      start: this.#start,
+      programs: this.#programs,
+      executions: this.#executions,
+      snapshots: this.#snapshots,
     });
     // Whatever ends the guest ends the sandbox.
     void init.instance.runner.closed.then(() => {

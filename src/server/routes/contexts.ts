@@ -1,14 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { workValue } from "../../core/manager/index.js";
-import { SandboxError } from "../../kit/errors.js";
 import {
-  type Checkpoint,
-  type CodeContext,
-  DEFAULT_LANGUAGE,
-  type RunningSandbox,
-} from "../../runtime/sandbox/index.js";
+  type ContextInfo,
+  HandleContext,
+  HandleContexts,
+  infoOf,
+  workValue,
+} from "../../core/manager/index.js";
+import { SandboxError } from "../../kit/errors.js";
+import { type Checkpoint, DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
 import type { App } from "../http/index.js";
 import { context, EVENTS, executionResult, replies, sessionParams } from "../http/index.js";
@@ -26,28 +27,17 @@ const ok = z.object({ ok: z.literal(true) });
 export function addContextRoutes(app: App, services: Services): void {
   const { manager } = services;
 
-  /** Does something with the sandbox of a session, past none of the steps of a call. */
-  const withSandbox = async <T>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    summary: string,
-    work: (sandbox: RunningSandbox) => Promise<T>,
-  ): Promise<T> =>
-    inSession(services, request, reply, async ({ session, caller, signal }) => {
-      // A sandbox that would have to start for this has no contexts.
-      if (!manager.isRunning(session.id)) throw noContext();
-      const call = { ...caller, signal, tool: "code_run", summary, paths: [], work };
-      return workValue(await manager.useSandbox(call));
-    });
   const withContext = async <T>(
     request: FastifyRequest,
     reply: FastifyReply,
-    what: string,
-    work: (found: CodeContext) => Promise<T>,
-  ): Promise<T> => {
-    const { id } = request.params as { readonly id: string };
-    return withSandbox(request, reply, `${what} ${id}`, (sandbox) => work(sandbox.context(id)));
-  };
+    work: (found: HandleContext) => Promise<T>,
+  ): Promise<T> =>
+    inSession(services, request, reply, async ({ session, caller, signal }) => {
+      const { id } = request.params as { readonly id: string };
+      // A sandbox that would have to start for this has no contexts.
+      manager.findContext(session.id, id);
+      return work(new HandleContext(manager, { ...caller, signal }, id));
+    });
 
   app.post(
     "/v1/sessions/:sessionId/contexts",
@@ -66,7 +56,7 @@ export function addContextRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ session, caller, signal }) => {
         const { id = `ctx-${randomBytes(6).toString("hex")}`, language } = request.body;
-        if (await isThere(manager, session.id, id)) {
+        if (manager.contextsOf(session.id).some((each) => each.id === id)) {
           throw new SandboxError("CONFLICT", "There is a context of that name already", {
             hint: "Use that one, or choose another name.",
           });
@@ -74,8 +64,7 @@ export function addContextRoutes(app: App, services: Services): void {
         // Like any code: the policy decides whether this language may run, and the record has it.
         const begun = await manager.execute({ ...caller, signal, language, code: " ", context: id });
         if (begun.contextId === undefined) workValue(begun);
-        const found = await withFound(manager, session.id, id);
-        return reply.code(201).send(toReply(found));
+        return reply.code(201).send(toReply(infoOf(manager.findContext(session.id, id))));
       }),
   );
 
@@ -88,9 +77,9 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      inSession(services, request, reply, async ({ session }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         if (!manager.isRunning(session.id)) return { items: [] };
-        return { items: (await manager.startSandbox(session.id)).listContexts().map(toReply) };
+        return { items: (await new HandleContexts(manager, { ...caller, signal }).list()).map(toReply) };
       }),
   );
 
@@ -109,7 +98,7 @@ export function addContextRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const { id, sessionId } = request.params;
       const session = await services.sessions.find(request.key.org, sessionId);
-      const { language } = await withFound(manager, session.id, id);
+      const { language } = manager.findContext(session.id, id);
       const body = { language, ...request.body, context: id };
       return (await runExecution(services, request, reply, session, body)) ?? reply;
     },
@@ -125,9 +114,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, "interrupt the context", async (found) => ({
-        interrupted: found.interrupt(),
-      })),
+      withContext(request, reply, async (found) => ({ interrupted: await found.interrupt() })),
   );
 
   app.post(
@@ -139,11 +126,7 @@ export function addContextRoutes(app: App, services: Services): void {
         response: replies(context),
       },
     },
-    async (request, reply) =>
-      withContext(request, reply, "restart the context", async (found) => {
-        await found.restart();
-        return toReply(found);
-      }),
+    async (request, reply) => withContext(request, reply, async (found) => toReply(await found.restart())),
   );
 
   app.post(
@@ -160,9 +143,7 @@ export function addContextRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const { files } = request.body;
-      const saved = await withContext(request, reply, "save the context", (found) =>
-        found.checkpoint({ files }),
-      );
+      const saved = await withContext(request, reply, (found) => found.checkpoint({ files }));
       return reply.code(201).send(toCheckpoint(saved));
     },
   );
@@ -178,10 +159,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, "roll back the context", async (found) => {
-        await found.rollback(request.body.checkpoint);
-        return toReply(found);
-      }),
+      withContext(request, reply, async (found) => toReply(await found.rollback(request.body.checkpoint))),
   );
 
   app.post(
@@ -194,7 +172,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      const forked = await withContext(request, reply, "fork the context", (found) => found.fork());
+      const forked = await withContext(request, reply, (found) => found.forkInfo());
       return reply.code(201).send(toReply(forked));
     },
   );
@@ -203,24 +181,14 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:sessionId/contexts/:id",
     { schema: { summary: "End a context.", params: contextParams, response: replies(ok) } },
     async (request, reply) =>
-      withContext(request, reply, "end the context", async (found) => {
-        await found.close();
+      withContext(request, reply, async (found) => {
+        await found.delete();
         return { ok: true } as const;
       }),
   );
 }
 
-async function isThere(manager: Services["manager"], session: string, id: string): Promise<boolean> {
-  if (!manager.isRunning(session)) return false;
-  return (await manager.startSandbox(session)).listContexts().some((each) => each.id === id);
-}
-
-async function withFound(manager: Services["manager"], session: string, id: string): Promise<CodeContext> {
-  if (!manager.isRunning(session)) throw noContext();
-  return (await manager.startSandbox(session)).context(id);
-}
-
-function toReply(found: CodeContext): z.output<typeof context> {
+function toReply(found: ContextInfo): z.output<typeof context> {
   const { id, language, state, ending, createdAt, executionCount, checkpoints } = found;
   return {
     id,
@@ -235,10 +203,4 @@ function toReply(found: CodeContext): z.output<typeof context> {
 
 function toCheckpoint({ id, createdAt, snapshotId }: Checkpoint) {
   return { id, createdAt: createdAt.toISOString(), ...(snapshotId !== undefined && { snapshotId }) };
-}
-
-function noContext(): SandboxError {
-  return new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
-    hint: "It may have gone with a sandbox that was stopped. Create it again.",
-  });
 }

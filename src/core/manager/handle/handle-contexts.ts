@@ -1,5 +1,6 @@
 import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
 import {
+  type Checkpoint,
   type CodeContext,
   DEFAULT_LANGUAGE,
   type Execution,
@@ -10,6 +11,12 @@ import { workValue } from "../call/file-call.js";
 import type { ToolResult } from "../call/tool-call.js";
 import { refuseUnknown } from "../unknown-option.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
+
+/** What is known of a context. */
+export type ContextInfo = Pick<
+  CodeContext,
+  "id" | "language" | "state" | "ending" | "createdAt" | "executionCount" | "checkpoints"
+>;
 
 /** A session's contexts. They go with its sandbox. */
 export class HandleContexts implements SandboxSessionContexts {
@@ -37,9 +44,8 @@ export class HandleContexts implements SandboxSessionContexts {
     return this.get(made.id);
   }
 
-  async list(): Promise<readonly Pick<CodeContext, "id" | "language" | "state" | "executionCount">[]> {
-    const found = await this.#use("list the contexts", async (sandbox) => sandbox.listContexts());
-    return found.map(({ id, language, state, executionCount }) => ({ id, language, state, executionCount }));
+  list(): Promise<readonly ContextInfo[]> {
+    return this.#use("list the contexts", async (sandbox) => sandbox.listContexts().map(infoOf));
   }
 
   get(id: string): HandleContext {
@@ -76,25 +82,34 @@ export class HandleContext implements SessionContext {
     return this.#use("interrupt the context", async (context) => context.interrupt());
   }
 
-  restart(): Promise<void> {
-    return this.#use("restart the context", (context) => context.restart());
+  restart(): Promise<ContextInfo> {
+    return this.#use("restart the context", async (context) => {
+      await context.restart();
+      return infoOf(context);
+    });
   }
 
-  async checkpoint({ files = false, ...unknown }: { readonly files?: boolean } = {}): Promise<{
-    readonly id: string;
-  }> {
+  async checkpoint({ files = false, ...unknown }: { readonly files?: boolean } = {}): Promise<Checkpoint> {
     refuseUnknown(unknown);
     return this.#use("save the context", (context) => context.checkpoint({ files }));
   }
 
-  rollback(checkpoint: string | { readonly id: string }): Promise<void> {
+  rollback(checkpoint: string | { readonly id: string }): Promise<ContextInfo> {
     const id = typeof checkpoint === "string" ? checkpoint : checkpoint.id;
-    return this.#use("roll back the context", (context) => context.rollback(id));
+    return this.#use("roll back the context", async (context) => {
+      await context.rollback(id);
+      return infoOf(context);
+    });
   }
 
   async fork(): Promise<HandleContext> {
-    const { id } = await this.#use("fork the context", (context) => context.fork());
+    const { id } = await this.forkInfo();
     return new HandleContext(this.#host, this.#caller, id);
+  }
+
+  /** Forks it, and says what is known of the fork. @internal */
+  forkInfo(): Promise<ContextInfo> {
+    return this.#use("fork the context", async (context) => infoOf(await context.fork()));
   }
 
   delete(): Promise<void> {
@@ -102,8 +117,22 @@ export class HandleContext implements SessionContext {
   }
 
   #use<Value>(summary: string, work: (context: CodeContext) => Promise<Value>): Promise<Value> {
-    return useSandbox(this.#host, this.#caller, summary, (sandbox) => work(sandbox.context(this.id)));
+    const what = `${summary} ${this.id}`;
+    return useSandbox(this.#host, this.#caller, what, (sandbox) => work(sandbox.context(this.id)));
   }
+}
+
+/** As it is now: a context itself changes. */
+export function infoOf({
+  id,
+  language,
+  state,
+  ending,
+  createdAt,
+  executionCount,
+  checkpoints,
+}: CodeContext): ContextInfo {
+  return { id, language, state, ending, createdAt, executionCount, checkpoints };
 }
 
 async function useSandbox<Value>(

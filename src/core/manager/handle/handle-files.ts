@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
-import { parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
+import { type Entry, parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
 import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
 import { type FileCall, workValue } from "../call/file-call.js";
@@ -27,21 +27,26 @@ export class HandleFiles implements SandboxSessionFiles {
     { recursive = false, ...unknown }: { readonly recursive?: boolean } = {},
   ): AsyncGenerator<SessionFile> {
     refuseUnknown(unknown);
-    const path = parseRelativePath(directory).text || ".";
-    const { entries, truncated } = await this.#use({
-      tool: "file_list",
-      summary: `list ${path}`,
-      paths: [reads(path)],
-      work: async ({ files, maySee }) => {
-        const found = await files.scan(path, { recursive });
-        return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
-      },
-    });
+    const { entries, truncated } = await this.scan(directory, recursive);
     for (const { modifiedMs, path: file, type, size, mode } of entries)
       yield { path: file, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
     if (!truncated) return;
     throw new SandboxError("UNSUPPORTED", "There is more in the directory than is listed", {
       hint: "List the directories one by one.",
+    });
+  }
+
+  /** The whole listing at once; `truncated`: there is more than it has. @internal */
+  scan(directory: string, recursive: boolean): Promise<{ entries: readonly Entry[]; truncated: boolean }> {
+    const path = parseRelativePath(directory).text || ".";
+    return this.#use({
+      tool: "file_list",
+      summary: `list ${path}`,
+      paths: [reads(path)],
+      work: async ({ files, maySee }) => {
+        const { entries, truncated } = await files.scan(path, { recursive });
+        return { entries: entries.filter((entry) => maySee(entry.path)), truncated };
+      },
     });
   }
 
@@ -56,6 +61,11 @@ export class HandleFiles implements SandboxSessionFiles {
   async readStream(path: string): Promise<ReadableStream<Uint8Array>> {
     const stream = await this.#read(path, (files, file) => files.readStream(file));
     return Readable.toWeb(stream) as ReadableStream<Uint8Array>;
+  }
+
+  /** Gives the content to `take`, within the call. @internal */
+  readInto(path: string, take: (content: Readable) => Promise<void>): Promise<void> {
+    return this.#read(path, async (files, file) => take(await files.readStream(file)));
   }
 
   async write(path: string, content: Content): Promise<void> {

@@ -2,7 +2,6 @@ import type { Duplex } from "node:stream";
 import type { SandboxSession, SandboxSessionPorts, SessionFetchOptions } from "@skerry/client";
 import { SandboxError } from "../../../kit/errors.js";
 import { Execution, type ResultEvent } from "../../../runtime/sandbox/index.js";
-import { workValue } from "../call/file-call.js";
 import type { ToolCall, ToolResult } from "../call/tool-call.js";
 import { refuseUnknown } from "../unknown-option.js";
 import { HandleContexts } from "./handle-contexts.js";
@@ -81,15 +80,7 @@ export class SandboxHandle implements SandboxSession {
     readonly snapshotId?: string;
   } = {}): Promise<SandboxHandle> {
     refuseUnknown(unknown);
-    const made = await this.#host.useSandbox({
-      ...this.#caller,
-      tool: "file_read",
-      summary: "fork the session",
-      touchesAllFiles: true,
-      paths: [{ path: ".", access: "read" }],
-      work: (sandbox) => sandbox.fork(sessionId, { ...(snapshotId !== undefined && { snapshotId }) }),
-    });
-    return this.#scope.open(workValue(made).sessionId);
+    return this.#scope.open((await this.snapshots.fork(sessionId, snapshotId)).sessionId);
   }
 
   /** Stops what runs in it; its files stay, and the same session can be opened again. */

@@ -3,10 +3,15 @@ import { Mutex, type QueuedTurn } from "../../../kit/mutex.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../executions/execution.js";
-import type { TrackedExecution } from "../executions/executions.js";
+import type { Executions, TrackedExecution } from "../executions/executions.js";
+import { LimitedOutput } from "../executions/limited-output.js";
 import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
+import type { SandboxSnapshots } from "../files/snapshots.js";
 import type { ContextLanguage } from "../languages/language.js";
+import type { CommandStart } from "../programs/command-start.js";
+import type { ProgramPreparer } from "../programs/program-preparer.js";
+import type { SandboxSettings } from "../sandbox-init.js";
 import { describeEnd, doneOutcome, errorLine, GONE, lost } from "./context-end.js";
 import {
   type Checkpoint,
@@ -18,7 +23,7 @@ import type { ContextResult, ResultEvent } from "./context-result.js";
 import { Interruption } from "./interruption.js";
 import { type Finished, Kernel, type KernelEnd } from "./kernel.js";
 import { encodeRun } from "./messages.js";
-import { RunOutput, ShownResults } from "./run-output.js";
+import { ShownResults } from "./shown-results.js";
 
 const RESULT_BYTES = 16 * 1024 * 1024;
 
@@ -29,21 +34,23 @@ interface SavedState {
   readonly count: number;
 }
 
-/** What a context needs of the sandbox it lives in. */
-export interface ContextHost {
+/** What contexts need of the sandbox they live in. */
+export interface ContextSandbox {
   readonly instance: Instance;
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
+  readonly settings: SandboxSettings;
+  readonly start: CommandStart;
+  readonly programs: ProgramPreparer;
+  readonly executions: Executions;
+  readonly snapshots: Pick<SandboxSnapshots<unknown>, "create" | "restore" | "remove">;
+}
+
+/** What one context needs of the others' keeper. */
+export interface ContextHost {
+  readonly sandbox: ContextSandbox;
   /** The order that starts an interpreter: with a warm one where there is one. */
   request(): Promise<{ readonly request: RunRequest; done(): void }>;
-  /** Counts as an execution of the sandbox while it runs: files, network, activity. */
-  track(): Promise<TrackedExecution>;
   /** Another context, around an interpreter that runs already. */
   adopt(start: () => Promise<Kernel>, frozen: WarmHandle): Promise<CodeContext>;
-  /** The workspace's files: kept, and brought back. */
-  snapshot(): Promise<string>;
-  restore(snapshotId: string): Promise<void>;
-  forgetSnapshot(snapshotId: string): Promise<void>;
   closed(): void;
 }
 
@@ -138,7 +145,9 @@ export class CodeContext {
     this.#assertCopies();
     return this.#mutex.run(async () => {
       this.#assertAlive();
-      const snapshotId = options.files === true ? await this.#host.snapshot() : undefined;
+      const { snapshots } = this.#host.sandbox;
+      const snapshotId =
+        options.files === true ? (await snapshots.create({ isTemporary: true })).id : undefined;
       try {
         const frozen = await this.#kernel.freeze();
         // It may have been closed meanwhile, and nothing else would end this one.
@@ -150,7 +159,7 @@ export class CodeContext {
         void frozen.gone.then(() => this.#forget(id));
         return checkpoint;
       } catch (error) {
-        if (snapshotId !== undefined) await this.#host.forgetSnapshot(snapshotId).catch(() => undefined);
+        if (snapshotId !== undefined) await snapshots.remove(snapshotId).catch(() => undefined);
         throw error;
       }
     });
@@ -163,7 +172,7 @@ export class CodeContext {
     this.#kernel.kill();
     await this.#mutex.run(async () => {
       await this.#replace(() => this.#copyOf(frozen), count);
-      if (found.snapshotId !== undefined) await this.#host.restore(found.snapshotId);
+      if (found.snapshotId !== undefined) await this.#host.sandbox.snapshots.restore(found.snapshotId);
     });
   }
 
@@ -232,7 +241,7 @@ export class CodeContext {
     options: ContextRunOptions,
   ): Promise<ContextResult> {
     const shown = new ShownResults(options.maxResultBytes ?? RESULT_BYTES);
-    const tracked = await this.#host.track();
+    const tracked = await this.#host.sandbox.executions.track();
     try {
       const { outcome, finished } = await this.#execute(tracked, shown, sink, code, options);
       const executed = await tracked.report(outcome, { timeoutMs: options.timeoutMs });
@@ -263,14 +272,22 @@ export class CodeContext {
     options: ContextRunOptions,
   ): Promise<{ readonly outcome: CommandOutcome; readonly finished?: Finished }> {
     const kernel = this.#kernel;
-    const killsBefore = (await this.#host.instance.memoryKills()) ?? 0;
+    const { instance, settings } = this.#host.sandbox;
+    const killsBefore = (await instance.memoryKills()) ?? 0;
     const startedAt = performance.now();
-    const output = new RunOutput(sink, options, this.#host.maxOutputBytes);
-    const ending = new Interruption(kernel, options.timeoutMs ?? this.#host.timeoutMs, [
+    const ending = new Interruption(kernel, options.timeoutMs ?? settings.timeoutMs, [
       ...(options.signal === undefined ? [] : [options.signal]),
       sink.signal,
     ]);
-    output.onLimit = () => ending.end("output-limit");
+    const output = new LimitedOutput(sink, options.maxOutputBytes, settings.maxOutputBytes, () =>
+      ending.end("output-limit"),
+    );
+    const finish = (outcome: CommandOutcome, reason: Reason | undefined): CommandOutcome => ({
+      ...outcome,
+      reason: reason ?? outcome.reason,
+      ...sink.printed(output.isOver),
+      truncated: output.isOver,
+    });
     sink.onDrain = () => kernel.resume();
     this.#interrupt = () => ending.request();
     try {
@@ -290,11 +307,10 @@ export class CodeContext {
       if ("run" in ended) {
         const done = doneOutcome(ended, durationMs, kernel.isWarm);
         const isHandled = ending.isRequest && !ended.wasInterrupted;
-        return { outcome: output.describe(done, isHandled ? undefined : ending.reason), finished: ended };
+        return { outcome: finish(done, isHandled ? undefined : ending.reason), finished: ended };
       }
-      const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
-      const died = this.#died(ended, durationMs, kills > killsBefore, ending.reason);
-      return { outcome: output.describe(died, ending.reason) };
+      const kills = (await instance.memoryKills(true)) ?? 0;
+      return { outcome: finish(this.#died(ended, durationMs, kills > killsBefore, ending.reason), ending.reason) };
     } finally {
       ending.stop();
       this.#interrupt = undefined;
@@ -342,7 +358,7 @@ export class CodeContext {
   async #startFresh(): Promise<Kernel> {
     const { request, done } = await this.#host.request();
     try {
-      return await Kernel.start(this.#host.instance, request, this.#language);
+      return await Kernel.start(this.#host.sandbox.instance, request, this.#language);
     } finally {
       done();
     }
@@ -351,7 +367,7 @@ export class CodeContext {
   async #copyOf(frozen: WarmHandle): Promise<Kernel> {
     const { request, done } = await this.#host.request();
     done();
-    const kernel = await Kernel.start(this.#host.instance, {
+    const kernel = await Kernel.start(this.#host.sandbox.instance, {
       ...request,
       warm: { id: frozen.id, job: "copy" },
     });
@@ -366,7 +382,8 @@ export class CodeContext {
   async #forget(id: string): Promise<void> {
     const snapshotId = this.#checkpoints.get(id)?.checkpoint.snapshotId;
     this.#checkpoints.delete(id);
-    if (snapshotId !== undefined) await this.#host.forgetSnapshot(snapshotId).catch(() => undefined);
+    if (snapshotId !== undefined)
+      await this.#host.sandbox.snapshots.remove(snapshotId).catch(() => undefined);
   }
 
   #find(checkpoint: Checkpoint | string): SavedState {

@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
-import type { TrackedExecution } from "../executions/executions.js";
 import { DEFAULT_LANGUAGE, findLanguageWith } from "../languages/registry.js";
-import { CodeContext, type ContextHost } from "./code-context.js";
+import { CodeContext, type ContextHost, type ContextSandbox } from "./code-context.js";
 import { Kernel } from "./kernel.js";
 
 export interface ContextOptions {
@@ -17,37 +15,15 @@ export interface ContextOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What the contexts of a sandbox need of it. */
-export interface ContextsInit {
-  readonly instance: Instance;
-  readonly timeoutMs: number;
-  readonly maxOutputBytes: number;
-  readonly environment: () => Readonly<Record<string, string>>;
-  readonly directory: (cwd: string | undefined) => string;
-  /** A place for programs of a language, and an interpreter of it that is warm. */
-  readonly prepare: (language: string) => Promise<void>;
-  readonly takeWarm: (
-    language: string,
-    env: Readonly<Record<string, string>>,
-  ) => { readonly id: number; done(): void } | undefined;
-  readonly track: () => Promise<TrackedExecution>;
-  readonly snapshot: () => Promise<string>;
-  readonly restore: (snapshotId: string) => Promise<void>;
-  readonly forgetSnapshot: (snapshotId: string) => Promise<void>;
-}
-
 const MAX_CONTEXTS = 64;
 
 /** The contexts of one sandbox. They go with it. */
 export class Contexts {
-  readonly #init: ContextsInit;
   readonly #contexts = new Map<string, CodeContext>();
   /** Names that are being given. */
   readonly #starting = new Map<string, Promise<CodeContext>>();
 
-  constructor(init: ContextsInit) {
-    this.#init = init;
-  }
+  constructor(private readonly sandbox: ContextSandbox) {}
 
   async create(options: ContextOptions): Promise<CodeContext> {
     const id = options.id ?? `ctx-${randomBytes(6).toString("hex")}`;
@@ -55,7 +31,7 @@ export class Contexts {
     return this.#add(id, options, async (host) => {
       const { request, done } = await host.request();
       try {
-        return await Kernel.start(this.#init.instance, request, context);
+        return await Kernel.start(this.sandbox.instance, request, context);
       } finally {
         done();
       }
@@ -115,15 +91,8 @@ export class Contexts {
   }
 
   #hostFor(id: string, options: ContextOptions): ContextHost {
-    const { instance, timeoutMs, maxOutputBytes, track, snapshot, restore, forgetSnapshot } = this.#init;
     return {
-      instance,
-      timeoutMs,
-      maxOutputBytes,
-      track,
-      snapshot,
-      restore,
-      forgetSnapshot,
+      sandbox: this.sandbox,
       request: () => this.#request(options),
       adopt: (start, frozen) => this.#add(nameOfCopy(id), options, () => start(), frozen),
       closed: () => {
@@ -133,14 +102,14 @@ export class Contexts {
   }
 
   async #request(options: ContextOptions): Promise<{ request: RunRequest; done(): void }> {
-    const { instance, environment, directory, prepare, takeWarm } = this.#init;
+    const { instance, start, programs } = this.sandbox;
     const language = findLanguageWith("context", options.language ?? DEFAULT_LANGUAGE);
     const { interpreter, runner, args = [], copies } = language.context;
-    await prepare(language.name);
+    await programs.prepareFor(language.name);
     const path = `${instance.guestRuntime}/${runner}`;
-    const cwd = directory(options.cwd);
-    const env = { ...environment(), ...options.env };
-    const warm = copies ? takeWarm(language.name, options.env ?? {}) : undefined;
+    const cwd = start.directory(options.cwd);
+    const env = { ...start.environment, ...options.env };
+    const warm = copies ? programs.takeWarm(language, options.env ?? {}) : undefined;
     return {
       request: {
         argv: [...interpreter, path, ...args],
