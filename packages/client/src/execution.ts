@@ -1,7 +1,7 @@
 import { apiErrorOf } from "./api-error.js";
 import type { components } from "./api-types.js";
 import { cut, readEvents } from "./events.js";
-import { SandboxError } from "./sandbox-error.js";
+import { cancelled, SandboxError } from "./sandbox-error.js";
 import type { Transport } from "./transport.js";
 
 export type ExecutionResult = components["schemas"]["ExecutionResult"];
@@ -16,6 +16,7 @@ export type ExecutionEvent =
   | { readonly type: "result"; readonly result: RichResult }
   | { readonly type: "exit"; readonly result: ExecutionResult };
 
+/** What to send; made when it is sent, so that what is wrong with it is the execution's error. */
 export interface ExecutionOrder {
   readonly path: string;
   readonly json: object;
@@ -28,7 +29,8 @@ export interface ExecutionOrder {
  */
 export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent> {
   readonly #transport: Transport;
-  readonly #order: ExecutionOrder;
+  readonly #order: () => ExecutionOrder;
+  #signal: AbortSignal | undefined;
   readonly #hangUp = new AbortController();
   readonly #answer: Promise<Response>;
   #streams = false;
@@ -36,7 +38,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   #result: Promise<ExecutionResult> | undefined;
 
   /** @internal */
-  constructor(transport: Transport, order: ExecutionOrder) {
+  constructor(transport: Transport, order: () => ExecutionOrder) {
     this.#transport = transport;
     this.#order = order;
     // A loop over it asks for the iterator before this.
@@ -51,6 +53,14 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   ): Promise<A | B> {
     this.#result ??= this.#whole();
     return this.#result.then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<ExecutionResult | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally: () => void): Promise<ExecutionResult> {
+    return this.then().finally(onFinally);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
@@ -77,7 +87,8 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
 
   async #send(): Promise<Response> {
     this.#isSent = true;
-    const { path, json, signal } = this.#order;
+    const { path, json, signal } = this.#order();
+    this.#signal = signal;
     const signals = [this.#hangUp.signal, ...(signal === undefined ? [] : [signal])];
     return this.#transport.request("POST", path, {
       json,
@@ -129,8 +140,9 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   }
 
   #lost(error: unknown): SandboxError {
-    if (this.#order.signal?.aborted === true)
-      return new SandboxError("CANCELLED", "The request was cancelled", { cause: error });
+    const { ended } = this.#transport;
+    if (ended.aborted) return ended.reason as SandboxError;
+    if (this.#signal?.aborted === true) return cancelled(error);
     return cut(error);
   }
 }

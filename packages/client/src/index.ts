@@ -18,6 +18,8 @@ export type {
   SessionExecution,
   SessionFetchOptions,
   SessionFile,
+  SessionCall,
+  SessionCodeOptions,
   SessionProcess,
   SessionProcessEvent,
   SessionResult,
@@ -26,7 +28,8 @@ export type {
   SessionTerminal,
   SessionTerminalConnection,
 } from "./sandbox-session.js";
-export { type ExecuteRequest, type RunOptions, Session, type SessionInfo } from "./session.js";
+export type { ExecOptions, ExecuteRequest, RunOptions, StartOptions } from "./run-options.js";
+export { Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,
   type CodeRequest,
@@ -46,7 +49,6 @@ export {
   type ProcessSignal,
   RemoteProcess,
   type SessionProcesses,
-  type StartOptions,
 } from "./session-processes.js";
 export type { RestoreReport, SessionSnapshots, SnapshotInfo } from "./session-snapshots.js";
 export {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { workValue } from "../../core/manager/index.js";
@@ -64,18 +63,13 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      inSession(services, request, reply, async ({ session, caller, signal }) => {
-        const { id = `ctx-${randomBytes(6).toString("hex")}`, language } = request.body;
-        if (await isThere(manager, session.id, id)) {
-          throw new SandboxError("CONFLICT", "There is a context of that name already", {
-            hint: "Use that one, or choose another name.",
-          });
-        }
-        // Like any code: the policy decides whether this language may run, and the record has it.
-        const begun = await manager.execute({ ...caller, signal, language, code: " ", context: id });
-        if (begun.contextId === undefined) workValue(begun);
-        const found = await withFound(manager, session.id, id);
-        return reply.code(201).send(toReply(found));
+      inSession(services, request, reply, async ({ caller, signal }) => {
+        const { id, language } = request.body;
+        const call = { ...caller, signal, tool: "code_run", language, paths: [] };
+        const summary = `make a context for ${language}`;
+        const work = (sandbox: RunningSandbox) => sandbox.createContext({ language, id });
+        const made = workValue(await manager.useSandbox({ ...call, summary, work }));
+        return reply.code(201).send(toReply(made));
       }),
   );
 
@@ -208,11 +202,6 @@ export function addContextRoutes(app: App, services: Services): void {
         return { ok: true } as const;
       }),
   );
-}
-
-async function isThere(manager: Services["manager"], session: string, id: string): Promise<boolean> {
-  if (!manager.isRunning(session)) return false;
-  return (await manager.startSandbox(session)).listContexts().some((each) => each.id === id);
 }
 
 async function withFound(manager: Services["manager"], session: string, id: string): Promise<CodeContext> {

@@ -1,4 +1,5 @@
 import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
+import { checkOptions } from "../../../kit/check-options.js";
 import {
   type CodeContext,
   DEFAULT_LANGUAGE,
@@ -7,33 +8,29 @@ import {
   type RunningSandbox,
 } from "../../../runtime/sandbox/index.js";
 import { workValue } from "../call/file-call.js";
-import type { ToolResult } from "../call/tool-call.js";
-import { refuseUnknown } from "../unknown-option.js";
-import type { HandleCaller, HandleHost } from "./handle-host.js";
+import type { ToolCall, ToolResult } from "../call/tool-call.js";
+import { idOf, invalid } from "./check-arguments.js";
+import type { HandleCaller, OpenHost } from "./handle-host.js";
+
+const RUN_OPTIONS = { timeoutMs: true, maxOutputBytes: true, files: true, signal: true } as const;
 
 /** A session's contexts. They go with its sandbox. */
 export class HandleContexts implements SandboxSessionContexts {
-  readonly #host: HandleHost;
+  readonly #host: OpenHost;
   readonly #caller: HandleCaller;
 
   /** @internal */
-  constructor(host: HandleHost, caller: HandleCaller) {
+  constructor(host: OpenHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;
   }
 
-  async create({
-    id,
-    language = DEFAULT_LANGUAGE,
-    ...unknown
-  }: {
-    readonly id?: string;
-    readonly language?: string;
-  } = {}): Promise<HandleContext> {
-    refuseUnknown(unknown);
-    const made = await this.#use(`make a context for ${language}`, (sandbox) =>
-      sandbox.createContext({ language, ...(id !== undefined && { id }) }),
-    );
+  async create(options: { readonly id?: string; readonly language?: string } = {}): Promise<HandleContext> {
+    const { id, language = DEFAULT_LANGUAGE } = checkOptions(options, { id: true, language: true });
+    const summary = `make a context for ${String(language)}`;
+    const work = (sandbox: RunningSandbox) =>
+      sandbox.createContext({ language, ...(id !== undefined && { id }) });
+    const made = await useSandbox(this.#host, { ...this.#caller, language }, summary, work);
     return this.get(made.id);
   }
 
@@ -54,11 +51,11 @@ export class HandleContexts implements SandboxSessionContexts {
 /** One context of a session. */
 export class HandleContext implements SessionContext {
   readonly id: string;
-  readonly #host: HandleHost;
+  readonly #host: OpenHost;
   readonly #caller: HandleCaller;
 
   /** @internal */
-  constructor(host: HandleHost, caller: HandleCaller, id: string) {
+  constructor(host: OpenHost, caller: HandleCaller, id: string) {
     this.id = id;
     this.#host = host;
     this.#caller = caller;
@@ -67,9 +64,12 @@ export class HandleContext implements SessionContext {
   /** Runs code in it: await the result, or iterate the events. */
   run(
     code: string,
-    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+    options: Pick<ToolCall, "timeoutMs" | "maxOutputBytes" | "files" | "signal"> = {},
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.executeForHandle({ ...options, ...this.#caller, code, context: this.id });
+    return this.#host.execute(() => {
+      if (typeof code !== "string") throw invalid("A program's code is text", 'For example context.run("1 + 1").');
+      return { ...checkOptions(options, RUN_OPTIONS), ...this.#caller, code, context: this.id };
+    });
   }
 
   interrupt(): Promise<boolean> {
@@ -80,15 +80,13 @@ export class HandleContext implements SessionContext {
     return this.#use("restart the context", (context) => context.restart());
   }
 
-  async checkpoint({ files = false, ...unknown }: { readonly files?: boolean } = {}): Promise<{
-    readonly id: string;
-  }> {
-    refuseUnknown(unknown);
+  async checkpoint(options: { readonly files?: boolean } = {}): Promise<{ readonly id: string }> {
+    const { files = false } = checkOptions(options, { files: true });
     return this.#use("save the context", (context) => context.checkpoint({ files }));
   }
 
-  rollback(checkpoint: string | { readonly id: string }): Promise<void> {
-    const id = typeof checkpoint === "string" ? checkpoint : checkpoint.id;
+  async rollback(checkpoint: string | { readonly id: string }): Promise<void> {
+    const id = idOf(checkpoint, "checkpoint");
     return this.#use("roll back the context", (context) => context.rollback(id));
   }
 
@@ -107,8 +105,8 @@ export class HandleContext implements SessionContext {
 }
 
 async function useSandbox<Value>(
-  host: HandleHost,
-  caller: HandleCaller,
+  host: OpenHost,
+  caller: HandleCaller & { readonly language?: string },
   summary: string,
   work: (sandbox: RunningSandbox) => Promise<Value>,
 ): Promise<Value> {

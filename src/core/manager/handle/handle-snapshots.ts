@@ -1,9 +1,10 @@
 import { Readable } from "node:stream";
 import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
+import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { RestoreReport, SnapshotInfo } from "../../../runtime/workspace/index.js";
 import { type SandboxCall, workValue } from "../call/file-call.js";
-import { refuseUnknown } from "../unknown-option.js";
+import { checkContent, idOf } from "./check-arguments.js";
 import { type Content, inputOf } from "./handle-files.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
@@ -21,8 +22,8 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     this.#caller = caller;
   }
 
-  async create({ name, ...unknown }: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
-    refuseUnknown(unknown);
+  async create(options: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
+    const { name } = checkOptions(options, { name: true });
     const { signal } = this.#caller;
     const taken = await this.#use({
       tool: "file_read",
@@ -40,8 +41,8 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     );
   }
 
-  restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
-    const id = idOf(snapshot);
+  async restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
+    const id = idOf(snapshot, "snapshot");
     const { signal } = this.#caller;
     return this.#use({
       tool: "file_write",
@@ -53,7 +54,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   }
 
   async export(snapshot: string | { readonly id: string }): Promise<ReadableStream<Uint8Array>> {
-    const id = idOf(snapshot);
+    const id = idOf(snapshot, "snapshot");
     const archive = await this.#use({
       tool: "file_read",
       summary: `export the snapshot ${id}`,
@@ -66,9 +67,10 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   async import(
     archive: Exclude<Content, string>,
-    { name, ...unknown }: { readonly name?: string | undefined } = {},
+    options: { readonly name?: string | undefined } = {},
   ): Promise<SessionSnapshot> {
-    refuseUnknown(unknown);
+    const { name } = checkOptions(options, { name: true });
+    checkContent(archive);
     const input = inputOf(archive) as Uint8Array | Readable;
     const { signal } = this.#caller;
     const imported = await this.#use({
@@ -82,7 +84,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   }
 
   async delete(snapshot: string | { readonly id: string }): Promise<void> {
-    const id = idOf(snapshot);
+    const id = idOf(snapshot, "snapshot");
     const isDeleted = await this.#use({
       tool: "file_delete",
       summary: `delete the snapshot ${id}`,
@@ -98,10 +100,6 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   async #use<Value>(call: Omit<SandboxCall<Value>, keyof HandleCaller>): Promise<Value> {
     return workValue(await this.#host.useSandbox({ ...this.#caller, ...call }));
   }
-}
-
-function idOf(snapshot: string | { readonly id: string }): string {
-  return typeof snapshot === "string" ? snapshot : snapshot.id;
 }
 
 /** A snapshot as callers see it. */
